@@ -3,6 +3,7 @@
 
     bench/accuracy.py agreement     rates and latency percentiles of some 30 workloads
     bench/accuracy.py same-job      one fio command line by fio and by `halfpower fio`, on devices of known rate
+    bench/accuracy.py sessions      fio jobs as processes and as threads on a busy machine
     bench/accuracy.py page          make the tables of docs/accuracy.md again from bench/results
 
 Needs root (for throttled loop devices), fio, and blkio control groups of version 1. Several workloads run side by side, each on its own
@@ -19,6 +20,7 @@ from lib.machine import MIB, machine, need, output
 from lib.page import row, table
 from lib.programs import ONCE, fio_job, fio_version, point
 from lib.runner import Measurement, interleave, main
+from lib.sessions import sessions, sessions_summary
 from lib.stats import median_interval, ratios
 
 SIZE_MIB = 512
@@ -246,6 +248,10 @@ def rounds(count, seconds):
 MEASUREMENTS = {
     "agreement": Measurement("rates and latency percentiles of some 30 workloads", agreement, rounds(3, 10), agreement_summary),
     "same-job": Measurement("one fio command line on devices of known rate", same_job, rounds(12, 5), same_job_summary),
+    "sessions": Measurement("fio jobs as processes and as threads on a busy machine", sessions, {
+        "--rounds": {"type": int, "default": 9},
+        "--loops": {"type": int, "default": 4, "help": "busy loops next to the jobs [default: 4]"},
+    }, sessions_summary),
 }
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ pub type Parser = fn(&[u8]) -> bool;
 pub const PARSERS: &[(&str, Parser)] = &[
     ("size_and_time", size_and_time),
     ("pattern", pattern),
+    ("load", load),
     ("workload_options", workload_options),
     ("target", target),
     ("machine_file", machine_file),
@@ -43,6 +44,7 @@ pub const PARSERS: &[(&str, Parser)] = &[
     ("tune_journal", tune_journal),
     ("tune_knob", tune_knob),
     ("tool_report", tool_report),
+    ("fio_log", fio_log),
     ("table", table),
     ("fail_if", fail_if),
 ];
@@ -85,6 +87,13 @@ pub fn size_and_time(bytes: &[u8]) -> bool {
 
 pub fn pattern(bytes: &[u8]) -> bool {
     read(text(bytes).parse::<workload::Pattern>()).is_some()
+}
+
+/// A load that changes over time, as an option and as a file.
+pub fn load(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let option = read(workload::parse_load(&text));
+    option.is_some() | read(workload::parse_load_file(&text)).is_some()
 }
 
 /// Workloads of a line that are looked at.
@@ -272,6 +281,15 @@ fn compared(a: &Side, b: &Side) {
 pub fn tool_report(bytes: &[u8]) -> bool {
     let side = read(dialect::reading::read_report("report", &text(bytes)));
     side.map(|side| compared(&side, &side)).is_some()
+}
+
+/// A log of fio, whose name says what it holds.
+pub fn fio_log(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let sides =
+        ["x_bw.log", "x_lat.1.log"].map(|name| read(dialect::reading::read_report(name, &text)));
+    sides.iter().flatten().for_each(|side| compared(side, side));
+    sides.iter().any(Option::is_some)
 }
 
 /// A table of one or two sides.

@@ -2,12 +2,13 @@ use crate::load::LoadArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
 use clap_complete::engine::ArgValueCompleter;
+use files::Input;
 use machine::units::{parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
 use results::SearchBy;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use workload::{Pattern, size_option};
+use workload::{LoadStep, Pattern, parse_load, parse_load_file, size_option};
 
 /// The command line of another tool, parsed by that tool's own parser.
 #[derive(Args, Clone)]
@@ -145,7 +146,7 @@ pub(crate) struct PointArguments {
         value_parser = PossibleValuesParser::new(tune::PROFILES.map(|profile| profile.name)),
         conflicts_with_all = [
             "op", "read_percent", "pattern", "request", "depth", "threads", "engine", "direct", "buffered", "dsync",
-            "allocate", "offset", "hint", "cache", "limit", "rate", "reap", "think", "end_fdatasync", "verify",
+            "allocate", "offset", "hint", "cache", "limit", "rate", "load", "latency_every", "reap", "think", "end_fdatasync", "verify",
         ],
     )]
     pub(crate) workload: Option<String>,
@@ -215,6 +216,13 @@ pub(crate) struct PointArguments {
     /// scheduled time
     #[arg(long, value_name = "IOPS")]
     pub(crate) rate: Option<f64>,
+    /// A rate that changes over time, as in 1000:30s,5000:60s, or @FILE with a line RATE,TIME for
+    /// each step; the result has the rate and the latency of each step
+    #[arg(long, value_name = "IOPS:TIME,...", value_parser = load, conflicts_with_all = ["rate", "runtime", "bytes"])]
+    pub(crate) load: Option<Load>,
+    /// Latency over time: also report the rate and the latency of each window of this length
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) latency_every: Option<u64>,
     /// Wait for this many completions before the next requests are issued, once one is there for at
     /// most 100 us; poll: poll for 100 us before it sleeps; auto learns what pays
     #[arg(
@@ -239,7 +247,7 @@ pub(crate) struct PointArguments {
     pub(crate) duplicate: u8,
     /// Check that the data read back is the data written: during the run, and all of it at the end
     /// (run only)
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, conflicts_with_all = ["load", "latency_every"], hide_short_help = true)]
     pub(crate) verify: bool,
     /// Record every write in this new file before it is issued, so that `halfpower verify` can
     /// check a killed run
@@ -248,11 +256,11 @@ pub(crate) struct PointArguments {
     #[command(flatten, next_help_heading = "Target")]
     pub(crate) target: TargetArguments,
     /// run: do not stripe: run the workload on each target by itself, then on all at once
-    #[arg(long, conflicts_with_all = ["beside", "verify", "p99"], help_heading = "At once", hide_short_help = true)]
+    #[arg(long, conflicts_with_all = ["beside", "verify", "p99", "load", "latency_every"], help_heading = "At once", hide_short_help = true)]
     pub(crate) each: bool,
     /// run: options of another workload on the same target, as '--op write --dsync --request 4k':
     /// each runs by itself, then all at once
-    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99"], help_heading = "At once", hide_short_help = true)]
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99", "load", "latency_every"], help_heading = "At once", hide_short_help = true)]
     pub(crate) beside: Vec<String>,
     /// Run each point at least N times
     #[arg(
@@ -264,7 +272,7 @@ pub(crate) struct PointArguments {
     )]
     pub(crate) repeats: u32,
     /// sweep: find the best rate whose 99th percentile of the latency is within this time; see --by
-    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "verify"], help_heading = "Precision and output", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "load", "verify"], help_heading = "Precision and output", hide_short_help = true)]
     pub(crate) p99: Option<u64>,
     /// sweep --p99: search by depth (requests outstanding), or by rate (requests per second on
     /// schedule; latency counts from the scheduled time, and --depth is the maximum in flight)
@@ -321,6 +329,20 @@ impl PointArguments {
         let matches = Self::command(name).no_binary_name(true).try_get_matches_from(words)?;
         Self::from_arg_matches(&matches)
     }
+}
+
+/// The steps of `--load`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Load(pub(crate) Vec<LoadStep>);
+
+/// A file with the maximum number of steps has far less.
+const LOAD_FILE: Input = Input::new("a load", 1 << 20);
+
+fn load(text: &str) -> Result<Load, String> {
+    let Some(path) = text.strip_prefix('@') else { return parse_load(text).map(Load) };
+    let bytes = LOAD_FILE.read(Path::new(path)).map_err(|why| format!("{path}: {why}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{path}: it is not text"))?;
+    parse_load_file(&text).map(Load).map_err(|why| format!("{path}: {why}"))
 }
 
 fn auto_size(text: &str) -> Result<AutoSize, String> {

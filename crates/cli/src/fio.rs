@@ -6,10 +6,10 @@ use crate::output;
 use crate::target::{machine_of, on_machine};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
-    Section, SystemStats, World, aggregate_log_paths, aggregate_logs, check_machine, command_line,
-    engine_names, help as job_options, json, load_states, log_paths, logs, look, option_help,
-    parse_engine, parsed_globals, parsed_lines, replace_missing_engines, run, saved_states,
-    seed_lines, state_path, terse, text,
+    RunSettings, Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs,
+    check_machine, command_line, engine_names, help as job_options, json, load_states, log_paths,
+    logs, look, option_help, parse_engine, parsed_globals, parsed_lines, replace_missing_engines,
+    run, saved_states, seed_lines, state_path, terse, text,
 };
 use files::Input;
 use host::counters::{DeviceMeter, ProcessCounts};
@@ -19,6 +19,7 @@ use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const HELP: &str = "\
@@ -34,6 +35,7 @@ Program options
   --section=JOB           Run only this job of a job file (may be repeated)
   --bandwidth-log[=NAME]  Log the total throughput of every half second to NAME-read_bw.log and NAME-write_bw.log
   --aux-path=DIRECTORY    Directory of the state files of verify_state_save and verify_state_load [default: the current one]
+  --status-interval=TIME  Also report every TIME while jobs run: what they did so far, in the same format
   --idle-prof=system      Report the idle time of the processors
   --enghelp, --cmdhelp    List engines, or options of jobs (--cmdhelp=OPTION: that option)
   --showcmd               Print the jobs as one command line
@@ -73,6 +75,7 @@ impl SystemStats for LinuxStats {
             context_switches: now.context_switches,
             major_faults: now.major_faults,
             minor_faults: now.minor_faults,
+            cpu_ns: now.cpu_ns,
         }
     }
 
@@ -222,6 +225,11 @@ fn fio_on<M: Machine>(
     replace_missing_engines(machine, &mut plan);
     let plan = &plan;
     check_machine(machine, plan)?;
+    if command.status_ns.is_some() && machine.facts().simulated {
+        return Err(Failure::Usage(
+            "--status-interval: a simulated machine runs in virtual time, so its result is there at once; leave it out".into(),
+        ));
+    }
     if command.parse_only {
         warn(command, &plan.warnings);
         return output::print(&shown_parsed(command, plan));
@@ -229,11 +237,13 @@ fn fio_on<M: Machine>(
     let system_stats: &dyn SystemStats =
         if machine.facts().simulated { &Nowhere } else { &LinuxStats };
     let began = Began::now(machine);
-    let mut result = measured(command, machine, system_stats, plan, arrangement)?;
+    let early = Mutex::new(String::new());
+    let mut result = measured(command, machine, system_stats, plan, arrangement, &early)?;
     result.idle = command.idle;
     let document = results(machine, began, &result);
     crate::history::keep(outputs.context, &document);
-    report(command, outputs, &result, &document)?;
+    let early = early.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report(command, outputs, &early, &result, &document)?;
     let failures = result.failures();
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
@@ -322,16 +332,30 @@ fn measured<M: Machine>(
     system_stats: &dyn SystemStats,
     plan: &Plan,
     arrangement: &Arrangement,
+    early: &Mutex<String>,
 ) -> Result<FioResult, FioError> {
     let bar = crate::progress::bar(plan.groups.len() as u64 + 1);
     bar.set_message("laying out files");
+    let report = |result: &FioResult| {
+        let text = formatted(command, result);
+        if command.output.is_some() {
+            early.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+        } else {
+            // A reader that has gone away shows at the last report.
+            let _ = bar.suspend(|| output::print(&text));
+        }
+    };
+    let status = command.status_ns.map(|interval_ns| Status { interval_ns, report: &report });
     let result = run(
         machine,
         system_stats,
         plan,
         arrangement,
-        command.destroy_signed,
-        command.cleanup,
+        RunSettings {
+            destroy_signed: command.destroy_signed,
+            cleanup: command.cleanup,
+            status: status.as_ref(),
+        },
         &mut |jobs| {
             bar.inc(1);
             let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
@@ -352,24 +376,30 @@ fn warn(command: &Command, warnings: &[String]) {
     }
 }
 
-/// Writes the report, the logs and halfpower's own result; tries all of them even if one fails.
-fn report(
-    command: &Command,
-    outputs: &Outputs<'_>,
-    result: &FioResult,
-    document: &Results,
-) -> Result<(), Failure> {
+/// The report in all formats asked for.
+fn formatted(command: &Command, result: &FioResult) -> String {
     let one = |format: &Format| match format {
         Format::Normal => printable_lines(&text(result)),
         Format::Terse => printable_lines(&terse(result, command.terse_version)),
         Format::Json => json(result, false),
         Format::JsonPlus => json(result, true),
     };
-    let mut report = shown_parsed(command, &result.plan);
+    command.formats.iter().map(one).collect()
+}
+
+/// Writes the report, the logs and halfpower's own result; tries all of them even if one fails.
+fn report(
+    command: &Command,
+    outputs: &Outputs<'_>,
+    early: &str,
+    result: &FioResult,
+    document: &Results,
+) -> Result<(), Failure> {
+    let mut report = early.to_string() + &shown_parsed(command, &result.plan);
     if shows(command, "random") {
         report += &printable_lines(&seed_lines(result));
     }
-    report.extend(command.formats.iter().map(one));
+    report += &formatted(command, result);
     warn(command, &result.warnings);
     let reported = match &outputs.report {
         Some(file) => output::save(file, &report),

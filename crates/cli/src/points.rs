@@ -423,11 +423,15 @@ fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
 }
 
 fn base(arguments: &PointArguments) -> Workload {
+    let load = arguments.load.as_ref().map_or_else(Vec::new, |load| load.0.clone());
+    let of_load = load.iter().map(|step| step.duration_ns).reduce(u64::saturating_add);
     Workload {
         stop: match (arguments.bytes, arguments.runtime) {
             (Some(bytes), _) => Stop::AfterBytes(bytes),
-            (None, ns) => Stop::AfterNs(ns.unwrap_or(RUN_NS)),
+            (None, ns) => Stop::AfterNs(of_load.unwrap_or(ns.unwrap_or(RUN_NS))),
         },
+        load,
+        latency_window_ns: arguments.latency_every,
         region_start_bytes: arguments.region_start,
         region_bytes: arguments.region,
         limit_bytes: arguments.limit,
@@ -438,6 +442,7 @@ fn base(arguments: &PointArguments) -> Workload {
             compressible_percent: arguments.compressible,
             duplicate_percent: arguments.duplicate,
             verify: arguments.verify,
+            ..Data::default()
         },
         seed: arguments.target.seed,
         ..Workload::default()

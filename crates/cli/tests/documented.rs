@@ -117,7 +117,7 @@ fn shortened(text: &str) -> String {
         if let Some(at) = words.iter().position(|word| word == option) {
             words[at + 1] = value;
             text = words.join(" ");
-        } else if *add {
+        } else if *add && !(*option == "--runtime" && text.contains(" --load ")) {
             // Before a redirection, which is outside quotes.
             let redirection =
                 text.match_indices(" >").find(|(at, _)| text[..*at].matches('\'').count() % 2 == 0);

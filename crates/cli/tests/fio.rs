@@ -50,6 +50,46 @@ fn usage_errors_exit_with_2_and_write_nothing() {
 }
 
 #[test]
+fn a_running_job_reports_at_each_interval() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = [
+        "--name=a",
+        "--size=256k",
+        "--rw=randread",
+        "--rate_iops=50",
+        "--time_based",
+        "--runtime=3",
+        "--output-format=json",
+    ];
+    let counts = |text: &str| -> Vec<u64> {
+        let documents = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+        documents
+            .map(|one| one.unwrap()["jobs"][0]["read"]["total_ios"].as_u64().unwrap())
+            .collect()
+    };
+    let output = fio(directory.path(), &[&job[..], &["--status-interval=1"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = counts(&String::from_utf8(output.stdout).unwrap());
+    assert!(found.len() >= 3 && found.is_sorted() && found[0] < 150, "{found:?}");
+    assert_eq!(found.last(), Some(&150));
+    // A file holds them all, and readers take the last report of a run.
+    let named = ["--status-interval=1", "--output=report.json"];
+    assert!(fio(directory.path(), &[&job[..], &named].concat()).status.success());
+    let text = fs::read_to_string(directory.path().join("report.json")).unwrap();
+    assert_eq!((counts(&text).len() >= 2, counts(&text).last()), (true, Some(&150)));
+    for (arguments, why) in [
+        (&["--status-interval=0"][..], "--status-interval=0: it is not a time above 0"),
+        (&["--status-interval=often"], "--status-interval=often"),
+        (&["--status-interval=1", "--filename=twin:gateway-1997"], "virtual time"),
+    ] {
+        let output = fio(directory.path(), &[&job[..], arguments].concat());
+        let reported = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {reported}");
+        assert!(reported.contains(why), "{arguments:?}: {reported}");
+    }
+}
+
+#[test]
 fn reports_go_to_the_named_files() {
     let directory = tempfile::tempdir().unwrap();
     let job = [

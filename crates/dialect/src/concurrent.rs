@@ -35,9 +35,9 @@ pub(crate) struct RequestShape {
     pub(crate) step_bytes: Option<u64>,
     /// Percentage of requests that follow the previous one instead of the workload's pattern.
     pub(crate) follows_percent: Option<u8>,
-    /// Pairs of percentages: of the requests, and of the region that they go to, range after range;
-    /// both sum to 100. If empty, the workload decides.
-    pub(crate) ranges: Vec<(u8, u8)>,
+    /// The region's ranges in order, with their shares of the requests, which sum to 100. If empty,
+    /// the workload decides.
+    pub(crate) ranges: Vec<RequestRange>,
     /// Number of requests in a burst, and the pause that follows.
     pub(crate) burst: Option<(u32, Nanos)>,
     pub(crate) pattern: Option<u64>,
@@ -47,6 +47,15 @@ pub(crate) struct RequestShape {
     pub(crate) copy_block: Option<usize>,
     pub(crate) log: bool,
     pub(crate) interval_ns: Option<Nanos>,
+}
+
+/// A part of the region and its share of the requests.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RequestRange {
+    /// Percentage of the requests.
+    pub(crate) percent: u8,
+    /// End of the range, as a part of the region.
+    pub(crate) end: f64,
 }
 
 pub(crate) struct ToolJob<'t, T> {

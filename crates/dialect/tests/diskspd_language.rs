@@ -2,8 +2,8 @@
 //! no text does harm.
 
 use dialect::diskspd::{
-    Caching, Format, Options, Profile, Source, Target, ThreadPool, TimeSpan, parse, profile_xml,
-    read_profile,
+    Caching, Format, Options, Profile, RangeLength, Source, Target, ThreadPool, TimeSpan, parse,
+    profile_xml, read_profile,
 };
 use machine::{Buffering, Engine, Hint};
 use proptest::prelude::*;
@@ -106,14 +106,24 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-r -T1M x", "-r and -T"),
         ("-r0 x", "-r and -s"),
         ("-Sbu x", "-Sbu"),
-        ("-Smw x", "-Smw"),
+        ("-Nv x", "-Nv: it flushes mapped memory; add -Sm"),
+        ("-Sm -Nn x", "-Nn: it flushes persistent memory"),
+        ("-Sm -N x", "-N: it has the letter v, n or i; write -Nv"),
         ("-O4 x", "-O4"),
         ("-e x", "-e"),
         ("/nope x", "/nope: unknown option"),
         ("-g10x x", "-g10x: it is not a number"),
-        ("-p x", "-p: requests of one thread"),
+        ("-p x", "-p: requests of one thread to the same place"),
+        (
+            "-A1 x",
+            "-A1: the original has no such option; name processors with a small letter: -a0,1",
+        ),
+        ("-a#0 x", "-a#0: the # only stands for a number"),
         ("-rs101 x", "-rs101: it is not a number from 0 to 100"),
-        ("-rdabs10/1G x", "-rdabs10/1G: ranges in bytes"),
+        ("-rdabs10/1b x", "-rdabs10/1b: a range is in bytes"),
+        ("-rdabs10/1K x", "-rdabs: 10 % of the requests"),
+        ("-rdabs60/1M:50/1M x", "-rdabs: 110 % of the requests"),
+        ("-rdx10/1G x", "-rdx10/1G: ranges are in percent or in bytes"),
         ("-rdpct90/10:10/91 x", "-rdpct"),
         ("-rdpct90/101 x", "-rdpct90/101: it is not a number from 1 to 100"),
         ("-rx x", "-rx: it is not a size"),
@@ -406,6 +416,11 @@ fn word() -> impl Strategy<Value = String> {
         "-O",
         "-h",
         "-p",
+        "-Smw",
+        "-Sm",
+        "-Nv",
+        "-rdabs90/1M:5/",
+        "-rdpct90/10:5/",
         "--json=",
         "--destroy-data=",
         "--destroy-signature",
@@ -435,7 +450,11 @@ fn some_target() -> impl Strategy<Value = Target> {
             base_bytes: base,
             random_bytes: places.filter(|_| kind % 2 == 0),
             random_percent: Some(30).filter(|_| kind == 2),
-            ranges: if kind == 4 { vec![(90, 10), (5, 20)] } else { Vec::new() },
+            ranges: match kind {
+                4 => percent(&[(90, 10), (5, 20)]),
+                6 => vec![(90, RangeLength::Bytes(1 << 30)), (5, RangeLength::Bytes(1 << 31))],
+                _ => Vec::new(),
+            },
             burst: Some(8).filter(|_| kind > 9),
             pause_ms: Some(20).filter(|_| kind > 9),
             stride_bytes: places.filter(|_| kind % 2 == 1),
@@ -447,7 +466,7 @@ fn some_target() -> impl Strategy<Value = Target> {
             throughput_bytes_per_ms: rate.filter(|_| kind < 6),
             throughput_iops: rate.filter(|_| kind >= 6),
             caching: [Caching::Cached, Caching::Uncached, Caching::Mapped][usize::from(kind % 3)],
-            write_through: kind % 3 != 2 && kind > 6,
+            write_through: kind > 6,
             hint: [Hint::None, Hint::Random, Hint::Sequential][usize::from(kind / 4)],
             source: if kind > 8 { Source::Zero } else { Source::Random },
             // Blanks around a name are not kept by XML's readers of text.
@@ -456,12 +475,40 @@ fn some_target() -> impl Strategy<Value = Target> {
     )
 }
 
+fn percent(ranges: &[(u8, u8)]) -> Vec<(u8, RangeLength)> {
+    ranges.iter().map(|(requests, of)| (*requests, RangeLength::Percent(*of))).collect()
+}
+
+#[test]
+fn ranges_may_be_in_bytes() {
+    let one = target("-b4K -rdabs90/1M:5/2G x");
+    let ranges = [(90, RangeLength::Bytes(1 << 20)), (5, RangeLength::Bytes(2 << 30))];
+    assert_eq!((one.random_bytes, &one.ranges[..]), (Some(4096), &ranges[..]));
+    let text = "<Profile><TimeSpans><TimeSpan><Targets><Target><Path>x</Path><BlockSize>4096</BlockSize>\
+                <Random>4096</Random><Distribution><Absolute><Range IO=\"90\">1048576</Range>\
+                <Range IO=\"5\">2147483648</Range></Absolute></Distribution>\
+                </Target></Targets></TimeSpan></TimeSpans></Profile>";
+    let read = read_profile(text).unwrap().spans.remove(0).targets.remove(0);
+    assert_eq!(read.ranges, one.ranges);
+}
+
+#[test]
+fn writes_to_mapped_memory_can_wait_for_stable_storage() {
+    let of = |line: &str| {
+        let one = target(line);
+        (one.caching, one.write_through)
+    };
+    assert_eq!(of("-Smw x"), (Caching::Mapped, true));
+    assert_eq!(of("-Sm -Nv x"), (Caching::Mapped, true));
+    assert_eq!(of("-Sm x"), (Caching::Mapped, false));
+}
+
 #[test]
 fn part_of_the_requests_is_random_and_ranges_have_shares() {
     let one = target("-b8K -rs70 -rdpct90/10:5/20 -i32 -j5 x");
     assert_eq!(
         (one.random_bytes, one.random_percent, one.ranges),
-        (Some(8192), Some(70), vec![(90, 10), (5, 20)])
+        (Some(8192), Some(70), percent(&[(90, 10), (5, 20)]))
     );
     assert_eq!((one.burst, one.pause_ms), (Some(32), Some(5)));
     assert_eq!((target("-rs100 -r4K x"), target("-rs0 x")), (target("-r4K x"), target("x")));
@@ -473,7 +520,7 @@ fn part_of_the_requests_is_random_and_ranges_have_shares() {
     let read = read_profile(text).unwrap().spans.remove(0).targets.remove(0);
     assert_eq!(
         (read.random_bytes, read.random_percent, read.ranges),
-        (Some(8192), Some(80), vec![(95, 5), (4, 10)])
+        (Some(8192), Some(80), percent(&[(95, 5), (4, 10)]))
     );
     assert_eq!((read.burst, read.pause_ms), (Some(4), Some(2)));
 }

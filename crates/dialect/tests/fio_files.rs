@@ -1,8 +1,9 @@
 //! Files that fio jobs use, and what runs on this computer leave of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, SystemStats, Trace,
-    World, aggregate_logs, json, load_states, logs, look, run, saved_states, text,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Found, GroupResult, JobFile, Plan,
+    RunSettings, Status, SystemStats, Trace, World, aggregate_logs, json, load_states, logs, look,
+    run, saved_states, text,
 };
 use host::Host;
 use machine::NewFile;
@@ -10,9 +11,13 @@ use mounted::Mounted;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 mod mounted;
+
+const CLEANUP: RunSettings<'static> =
+    RunSettings { destroy_signed: false, cleanup: true, status: None };
 
 static CALM: AtomicBool = AtomicBool::new(false);
 
@@ -155,7 +160,7 @@ fn user_files_are_not_overwritten() {
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
-    run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, &mut |_| {})
+    run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_| {})
 }
 
 #[test]
@@ -587,7 +592,7 @@ fn a_recorded_trace_replays_the_same_requests() {
     let run_it = |text: &str| {
         let plan = plan(text);
         let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
-        run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, &mut |_| {}).unwrap()
+        run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_| {}).unwrap()
     };
     let first = run_it(&job("size=256k\nrw=randrw\nbssplit=4k/50:8k/50\nfsync=5\n"));
     let asked = traced(&first, &path);
@@ -633,7 +638,7 @@ fn only_written_data_is_verified() {
         let mut arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
         load_states(&mut arrangement, &plan, directory.path(), &|path| fs::read(path)).unwrap();
         let result =
-            run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, true, &mut |_| {}).unwrap();
+            run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_| {}).unwrap();
         assert!(result.failures().is_empty(), "{:?}", result.failures());
         assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(blocks * 4096), "{more}");
     }
@@ -1002,4 +1007,62 @@ fn histogram_logs_hold_closed_intervals() {
     }
     // 256 requests, each followed by a pause of 0.1 ms, take longer than one interval.
     assert!((1..=256).contains(&counted), "{counted}");
+}
+
+#[test]
+fn reports_while_jobs_run_have_what_they_did_so_far() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x");
+    let text = format!(
+        "[global]\nfilename={}\nsize=1m\nbs=4k\nrw=randread\ninvalidate=0\n[first]\nio_size=64k\n\
+         [second]\nstonewall\nnumjobs=2\nrate_iops=100\ntime_based\nruntime=2\n",
+        path.display()
+    );
+    let plan = plan(&text);
+    let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
+    let reports = Mutex::new(Vec::new());
+    let requests = |group: &GroupResult| -> Vec<u64> {
+        let clones = group.jobs.iter().flat_map(|job| &job.clones);
+        clones.map(|clone| clone.recorded.requests[0]).collect()
+    };
+    let report = |result: &FioResult| {
+        let mut points =
+            result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone());
+        reports.lock().unwrap().push((
+            result.groups.iter().map(requests).collect::<Vec<_>>(),
+            points.next_back().unwrap(),
+            dialect::fio::text(result),
+        ));
+    };
+    let status = Status { interval_ns: 400_000_000, report: &report };
+    let run = |status| {
+        run(
+            &Host::new(&CALM),
+            &Bare,
+            &plan,
+            &arrangement,
+            RunSettings { status, ..CLEANUP },
+            &mut |_| {},
+        )
+    };
+    let result = run(Some(&status)).unwrap();
+    assert_eq!(requests(&result.groups[0]), [16]);
+    let whole = requests(&result.groups[1]);
+    assert_eq!(whole, [200, 200]);
+    let reports = reports.into_inner().unwrap();
+    assert!(reports.len() >= 2, "{} reports", reports.len());
+    let mut last = vec![0, 0];
+    for (groups, point, text) in &reports {
+        // The first set has ended; each clone of the second did more than at the report before.
+        assert_eq!(groups[0], [16]);
+        assert!(groups[1].iter().zip(&last).all(|(now, before)| now > before), "{reports:?}");
+        assert!(groups[1].iter().zip(&whole).all(|(now, all)| now <= all), "{reports:?}");
+        last.clone_from(&groups[1]);
+        assert_eq!(
+            point.error.as_deref(),
+            Some("it is still running"),
+            "its figures are no result"
+        );
+        assert!(text.contains("second: (groupid=1"), "{text}");
+    }
 }

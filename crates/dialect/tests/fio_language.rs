@@ -113,6 +113,18 @@ fn wait_for_orders_jobs_by_name() {
 }
 
 #[test]
+fn duplicates_may_repeat_a_working_set() {
+    let plan = plan(
+        "[global]\nsize=100m\nrw=write\ndedupe_percentage=50\n[few]\n[set]\ndedupe_mode=working_set\n\
+         [larger]\ndedupe_mode=working_set\ndedupe_working_set_percentage=20\n",
+    )
+    .unwrap();
+    let found: Vec<_> =
+        plan.jobs().map(|job| (job.options.working_set, job.options.working_set_percent)).collect();
+    assert_eq!(found, [(false, 5), (true, 5), (true, 20)]);
+}
+
+#[test]
 fn sizes_distributions_and_rates_parse() {
     let plan = plan(
         "[split]\nsize=1m\nbssplit=4k/60:64k/40,8k/100\nrw=randrw\nrate_iops=300,100\nrwmixread=75\nrandom_distribution=normal:10:0.25\nstartdelay=1-3\n\

@@ -79,11 +79,13 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("-P -1", "-P -1: it is not a number"),
         ("-L 0", "-L 0: it is not a number"),
         ("-S 100g", "-S 100g: it is not between"),
-        ("-D", "-D: mapped memory"),
+        ("-D", "-D: it flushes mapped memory; add -B"),
+        ("-G", "-G: it flushes mapped memory; add -B"),
+        ("-Z", "run once with -B and once without"),
         ("-v", "-v: it prints the version"),
         ("-l 0", "-l 0: it is not a number"),
         ("-f", "-f: its value is missing"),
-        ("-aK", "-K (of -aK): jitter in the order of reads"),
+        ("-aK", "-K (of -aK): reads at the start of the file"),
         ("file", "options begin with -"),
         ("-", "options begin with -"),
         ("--nope", "--nope"),
@@ -104,6 +106,20 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
     assert!(nul.to_string().contains("NUL"), "{nul}");
     let long = parse(&["-s".into(), "9".repeat(1 << 20)]).unwrap_err().to_string();
     assert!(long.len() < 300, "{} characters", long.len());
+}
+
+#[test]
+fn mapped_memory_can_be_flushed_and_locks_are_held_anyway() {
+    let of = |line: &str| {
+        let options = options(line);
+        let cell = Cell { file_bytes: 64 << 10, record_bytes: 4 << 10 };
+        let workload = options.workload(cell, Test::Rewrite, false);
+        (workload.engine, workload.buffering)
+    };
+    assert_eq!(of("-B -G"), (Engine::Mmap, Buffering::BufferedDsync));
+    // MS_ASYNC starts nothing on Linux.
+    assert_eq!(of("-B -D"), (Engine::Mmap, Buffering::Buffered));
+    assert_eq!(of("-W"), (Engine::Sync, Buffering::Buffered));
 }
 
 #[test]
@@ -199,6 +215,9 @@ fn word() -> impl Strategy<Value = String> {
         "-H",
         "-k",
         "-B",
+        "-BG",
+        "-D",
+        "-W",
         "-O",
         "-N",
         "-R",

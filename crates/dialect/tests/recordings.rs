@@ -6,7 +6,7 @@ use results::compare::{Measure, Measurement, Side};
 const MIB: f64 = 1_048_576.0;
 
 fn side(text: &str) -> Side {
-    assert!(is_report(text));
+    assert!(is_report("x", text));
     read_report("x", text).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -5,6 +5,8 @@ mod ceiling;
 mod concurrent;
 mod course;
 pub mod histogram;
+mod over_time;
+mod pace;
 mod repeat;
 mod runner;
 mod sample;
@@ -17,6 +19,7 @@ mod verified;
 
 pub use ceiling::{Ceiling, Ceilings};
 pub use course::{Course, RatePhase, course, course_of_runs};
+pub use over_time::IntervalSample;
 pub use repeat::{
     Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted,
     ends_with_flush, first_run, next_run, of_whole_bursts, ramp, rate_estimate,

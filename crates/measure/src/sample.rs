@@ -1,4 +1,5 @@
 use crate::histogram::Histogram;
+use crate::over_time::{IntervalSample, IntervalStream, interval_samples};
 use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
@@ -66,6 +67,9 @@ pub struct Sample {
     pub requests_with_ramp: u64,
     /// Bytes of those requests.
     pub bytes_with_ramp: u64,
+    /// The intervals whose latencies are kept apart ([`Workload::intervals`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<IntervalSample>,
 }
 
 impl Sample {
@@ -124,7 +128,21 @@ pub fn sample<M: Machine>(
     workload: &Workload,
     options: Options,
 ) -> Result<Sample> {
-    sample_as(machine, target, workload, options, |stream| stream)
+    let intervals = workload.intervals();
+    if intervals.is_empty() {
+        return sample_as(machine, target, workload, options, |stream| stream).map(|all| all.0);
+    }
+    let options = if workload.load.is_empty() { options } else { at_once(options) };
+    let (mut sample, streams) = sample_as(machine, target, workload, options, |stream| {
+        IntervalStream::new(stream, &intervals)
+    })?;
+    sample.intervals = interval_samples(&streams, &intervals);
+    Ok(sample)
+}
+
+/// A load is measured from its first step on.
+fn at_once(options: Options) -> Options {
+    Options { ramp_ns: 0, until_deadline: false, ..options }
 }
 
 pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
@@ -133,7 +151,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     workload: &Workload,
     options: Options,
     source: impl Fn(Stream) -> A,
-) -> Result<Sample> {
+) -> Result<(Sample, Vec<A>)> {
     let facts = machine.target_facts(target);
     let ramp_ns =
         options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
@@ -157,7 +175,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
             sample.warm_up_ns = 0;
         }
     }
-    Ok(sample)
+    Ok((sample, streams))
 }
 
 /// A workload on its target, as one part of a run.
@@ -338,6 +356,10 @@ pub fn gather<S: Borrow<Stream>>(
     let timed = matches!(workload.stop, Stop::AfterNs(_))
         && workload.cache != CacheState::Cold
         && usage.sync_ns.is_none();
+    if !workload.load.is_empty() {
+        // The rate changes on request: slices say nothing about spread, warm-up or drift.
+        slice_rates.clear();
+    }
     // After the deadline no new requests are issued, and those in flight have less and less
     // competition. They count for the rate, but a slow run must not weigh more than a fast one
     // because it takes longer to drain.
@@ -368,6 +390,7 @@ pub fn gather<S: Borrow<Stream>>(
         mean_service_ns: service / requests as f64,
         requests_with_ramp: streams.iter().map(|stream| stream.completed_with_ramp()).sum(),
         bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
+        intervals: Vec::new(),
         usage,
     })
 }

@@ -103,6 +103,7 @@ pub fn traced_times<M: Machine>(
     let counted_out = workload.limit_bytes.is_some() || !matches!(workload.stop, Stop::AfterNs(_));
     let again = workload.allocation == Allocation::Written
         && workload.cache != CacheState::Cold
+        && workload.load.is_empty()
         && !counted_out;
     if !workload.buffering.is_direct()
         || !again
@@ -118,7 +119,8 @@ pub fn traced_times<M: Machine>(
     let made = sample_as(machine, target, &short, options, |stream| TimedStream {
         stream,
         sums: sums.clone(),
-    });
+    })
+    .map(|(sample, _)| sample);
     match made {
         Ok(sample) => Ok(sample.usage.block_times.iter().find_map(|&seen| stages_of(seen, &sums))),
         Err(Error::Interrupted) => Err(Error::Interrupted),
@@ -255,6 +257,7 @@ mod tests {
             usage: Usage { elapsed_ns: 1_000_000_000, device: Some(device), ..Usage::default() },
             requests_with_ramp: 1000,
             bytes_with_ramp: 65_536_000,
+            intervals: Vec::new(),
         }
     }
 

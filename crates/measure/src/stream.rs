@@ -2,6 +2,7 @@
 //! share it, and all of it is the hot path: no allocation, no lock, no formatting.
 
 use crate::histogram::Histogram;
+use crate::pace::Pace;
 use crate::slices::Slices;
 use machine::{Allocation, CacheState, Completion, Nanos, Next, Op, Request, RequestSource};
 use workload::{Cursor, Filler, Pattern, Sequence, Stop, Workload};
@@ -23,26 +24,6 @@ const NO_SLOT: u32 = u32::MAX;
 fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
     at(k + 1) - at(k)
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Pace {
-    /// Time between two requests in 2^-16 ns, because rates of millions per second need fractions.
-    interval: u64,
-    /// Scheduled time of the next request, relative to the beginning, in 2^-16 ns.
-    next: u64,
-    /// For Poisson arrivals: the seed, and the number of times drawn.
-    drawn: Option<(u64, u64)>,
-}
-
-impl Pace {
-    fn step(&mut self) -> u64 {
-        let Some((seed, count)) = &mut self.drawn else { return self.interval };
-        *count += 1;
-        let chance = workload::rng::unit(workload::rng::hash(*seed, *count));
-        // Exponential with this mean.
-        (self.interval as f64 * -(1.0 - chance).ln()) as u64
-    }
 }
 
 /// A stream of a workload with its measurements.
@@ -142,11 +123,7 @@ impl Stream {
             };
             budget = budget.min(part.saturating_mul(unit));
         }
-        let pace = workload.rate_iops.map(|rate| {
-            let interval = (sources as f64 / rate * 1e9 * 65536.0) as u64;
-            // Streams take turns, so their requests are spread over the interval.
-            Pace { interval, next: interval / sources * u64::from(index), drawn: None }
-        });
+        let pace = Pace::new(workload, (source, sources));
         Ok(Stream {
             filler,
             slots: (1..=depth)
@@ -323,11 +300,11 @@ impl Stream {
         }
         let mut since = now;
         if let Some(pace) = &mut self.pace {
-            let intended = self.began + (pace.next >> 16);
+            let intended = self.began + pace.due();
             if intended > now {
                 return Next::WaitUntil(intended.min(self.deadline));
             }
-            pace.next += pace.step();
+            pace.advance();
             since = intended;
         }
         let request = self.issue(self.free, now, since);
@@ -348,8 +325,7 @@ impl Stream {
     /// Switches from evenly spaced requests to a Poisson process.
     pub fn arrive_at_random(&mut self, seed: u64) {
         if let Some(pace) = &mut self.pace {
-            pace.drawn = Some((seed, 0));
-            pace.next = pace.step();
+            pace.arrive_at_random(seed);
         }
     }
 
@@ -382,6 +358,21 @@ impl Stream {
         self.not_served += now - since;
     }
 
+    /// When the request in this slot was due, or issued if there is no schedule.
+    pub(crate) fn since(&self, slot: u32) -> Nanos {
+        self.slots[slot as usize].since
+    }
+
+    /// Start of the measured part on the machine's clock.
+    pub(crate) fn measured_from(&self) -> Nanos {
+        if self.measuring { self.measured_from } else { self.began.saturating_add(self.ramp) }
+    }
+
+    /// Requests of each step of the load that were due and not issued.
+    pub(crate) fn not_issued(&self) -> Vec<u64> {
+        self.pace.as_ref().map_or_else(Vec::new, Pace::left)
+    }
+
     /// When the time of the run is over.
     pub fn deadline(&self) -> Nanos {
         self.deadline
@@ -390,7 +381,7 @@ impl Stream {
     /// Moves the schedule of an open loop by a pause that it does not catch up with.
     pub fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         if let Some(pace) = &mut self.pace {
-            pace.next += (moved(pace.interval as f64 / 65536.0) * 65536.0) as u64;
+            pace.skip(moved);
         }
     }
 

@@ -325,6 +325,7 @@ pub fn measure_verified<M: Machine>(
         sample_as(machine, target, workload, options, |stream| {
             Verifying::new(stream, stats.clone())
         })
+        .map(|(sample, _)| sample)
     };
     let mut measured = Vec::new();
     let work = [(workload, facts.clone())];

@@ -35,6 +35,7 @@ fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> S
         usage: Usage { since_start_ns: began_ns, elapsed_ns, ..Usage::default() },
         requests_with_ramp: requests,
         bytes_with_ramp: requests * 4096,
+        intervals: Vec::new(),
     }
 }
 

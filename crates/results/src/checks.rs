@@ -99,6 +99,7 @@ pub(crate) fn warnings(
             workload.rate_iops.unwrap_or_default()
         ));
     }
+    warnings.extend(crate::over_time::behind(&numbers.over_time));
     let fewest = samples.iter().map(|sample| sample.requests).min().unwrap_or(0);
     if matches!(workload.stop, Stop::AfterNs(_)) && fewest < FEW_REQUESTS {
         warnings

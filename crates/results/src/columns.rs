@@ -107,6 +107,13 @@ macro_rules! achieved {
     };
 }
 
+/// The steps of a load that changes over time: `1000:30s,5000:60s`.
+fn load(point: &Point) -> Option<Cell> {
+    let steps = &point.workload.load;
+    let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
+    (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
+}
+
 /// Request sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
@@ -151,6 +158,7 @@ pub const POINT: &[Column<Point>] = &[
     }),
     ask("limit_bytes", Unit::Bytes, |p| count(p.workload.limit_bytes?)),
     ask("rate_iops", Unit::PerS, |p| number(p.workload.rate_iops)),
+    ask("load", Unit::Plain, load),
     ask("reap", Unit::Plain, |p| text(p.workload.reap.to_string())),
     ask("think_ns", Unit::Ns, |p| count(p.workload.think_ns)),
     ask("sync_at_end", Unit::Plain, |p| text(p.workload.sync_at_end.to_string())),

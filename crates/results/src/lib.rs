@@ -21,6 +21,7 @@ mod limit;
 mod metadata;
 mod operation;
 mod output;
+mod over_time;
 mod overview;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -58,6 +59,7 @@ pub use limit::{
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};
+pub use over_time::IntervalNumbers;
 pub use overview::{ClassicRate, ClassicRow, Overview, SmallRequests, Speed, Tail};
 #[cfg(feature = "parquet")]
 pub use parquet::HistoryTable;

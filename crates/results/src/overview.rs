@@ -226,6 +226,7 @@ fn is_undisturbed(workload: &Workload) -> bool {
     workload.allocation == Allocation::Written
         && workload.cache == CacheState::AsIs
         && workload.rate_iops.is_none()
+        && workload.load.is_empty()
         && workload.think_ns == 0
         && workload.offset_bytes == 0
         && workload.region_start_bytes == 0

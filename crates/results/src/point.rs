@@ -1,6 +1,7 @@
 use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
 use crate::doubt::{Doubt, merged};
+use crate::over_time::{IntervalNumbers, over_time};
 use crate::rate_change::RateChange;
 use machine::units::MIB;
 use machine::{Allocation, CacheState, Machine, TargetFacts, TargetKind};
@@ -71,7 +72,8 @@ impl Point {
                 && workload.allocation == Allocation::Written
                 && workload.engine.does_io()
                 && workload.think_ns == 0
-                && workload.rate_iops.is_none();
+                && workload.rate_iops.is_none()
+                && workload.load.is_empty();
         if facts.in_memory || !whole {
             return whole && !workload.sync_at_end;
         }
@@ -142,6 +144,9 @@ pub struct Numbers {
     pub read_latency_ns: Option<LatencySummary>,
     /// Latency of the writes of a mix.
     pub write_latency_ns: Option<LatencySummary>,
+    /// Rate and latency in each step of a load that changes over time, or in each window of a run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<IntervalNumbers>,
     /// How the rate changed during the measurement; absent if one rate describes the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_change: Option<RateChange>,
@@ -454,6 +459,7 @@ impl Numbers {
             latency_ns: LatencySummary::from(&both),
             read_latency_ns: mix.then(|| LatencySummary::from(&latency[0])),
             write_latency_ns: mix.then(|| LatencySummary::from(&latency[1])),
+            over_time: over_time(samples),
             rate_change: checks::rate_change(workload, facts, all, request),
             cpu_ns_per_request: CpuPerRequest::from_samples(samples),
             achieved,
@@ -549,6 +555,7 @@ mod tests {
             usage: machine::Usage::default(),
             requests_with_ramp: rate as u64,
             bytes_with_ramp: rate as u64 * 65536,
+            intervals: Vec::new(),
         }
     }
 

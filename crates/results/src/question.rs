@@ -35,10 +35,12 @@ impl Question {
             stop: _,
             limit_bytes: _,
             rate_iops,
+            load,
+            latency_window_ns: _,
             reap,
             think_ns,
             sync_at_end,
-            data: Data { compressible_percent, duplicate_percent, verify },
+            data: Data { compressible_percent, duplicate_percent, repeated_blocks, verify },
             seed: _,
         } = workload;
         let mut text = format!("{} {pattern} {request_bytes}", workload.op());
@@ -69,11 +71,15 @@ impl Question {
         if let Some(rate) = rate_iops {
             add(false, &format_args!("rate={rate}"));
         }
+        for step in load {
+            add(false, &format_args!("load={step}"));
+        }
         add(*reap == Reap::default(), &format_args!("reap={reap}"));
         add(*think_ns == 0, &format_args!("think={think_ns}ns"));
         add(!sync_at_end, &"sync_at_end");
         add(*compressible_percent == 0, &format_args!("compressible={compressible_percent}%"));
         add(*duplicate_percent == 0, &format_args!("duplicate={duplicate_percent}%"));
+        add(*repeated_blocks == 0, &format_args!("repeated={repeated_blocks}"));
         add(!verify, &"verify");
         Question(text)
     }

@@ -10,7 +10,11 @@ pub const MAX_THREADS: u32 = 4096;
 /// One request per nanosecond, the resolution of the clock.
 pub const MAX_RATE_IOPS: f64 = 1e9;
 
-fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> Result<T, Error> {
+pub(crate) fn refuse<T>(
+    what: String,
+    why: impl Into<String>,
+    hint: impl Into<String>,
+) -> Result<T, Error> {
     Err(Error::refused(what, why, hint))
 }
 
@@ -31,6 +35,7 @@ impl Workload {
         self.check_pattern()?;
         self.check_concurrency()?;
         self.check_timing()?;
+        self.check_load()?;
         self.check_data()?;
         self.check_access(align_bytes)?;
         self.check_region(size_bytes)

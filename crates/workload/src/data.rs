@@ -162,9 +162,15 @@ impl Filler {
 
     /// Pool position and stamp of a repeated block; the same for every filler of the run.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
-        let number = below(hash(self.seed, random), TEMPLATES);
+        let templates = match self.data.repeated_blocks {
+            0 => TEMPLATES,
+            blocks => blocks,
+        };
+        let number = below(hash(self.seed, random), templates);
         let mut generator = SplitMix64::new(derive(self.seed, number, len as u64));
-        (number as usize * BLOCK_BYTES, stamp_bytes(generator.next_u64(), generator.next_u64()))
+        // Their stamps differ, so their bodies may be equal.
+        let from = number as usize % (POOL_BYTES / BLOCK_BYTES) * BLOCK_BYTES;
+        (from, stamp_bytes(generator.next_u64(), generator.next_u64()))
     }
 }
 
@@ -275,6 +281,16 @@ mod tests {
     }
 
     #[test]
+    fn repeats_come_from_as_many_blocks_as_requested() {
+        for (repeated_blocks, expected) in [(0, 16), (1, 1), (500, 500)] {
+            let data = Data { duplicate_percent: 100, repeated_blocks, ..Data::default() };
+            let device = written(&workload(4096, data, Buffering::Direct, 0), 2, 8192);
+            let distinct: HashSet<&[u8]> = device.chunks(BLOCK_BYTES).collect();
+            assert_eq!(distinct.len(), expected);
+        }
+    }
+
+    #[test]
     fn repeats_as_requested_across_fillers() {
         for percent in [0u8, 5, 30, 50, 80, 100] {
             for request in [4096, 32_768] {
@@ -295,7 +311,7 @@ mod tests {
 
     #[test]
     fn repeating_and_compressible_together() {
-        let data = Data { compressible_percent: 40, duplicate_percent: 30, verify: false };
+        let data = Data { compressible_percent: 40, duplicate_percent: 30, ..Data::default() };
         let device = written(&workload(4096, data, Buffering::Direct, 0), 1, 8192);
         assert!((repeated_percent(&device, BLOCK_BYTES) - 30.0).abs() <= 1.5);
         assert!((saved_percent(&device, BLOCK_BYTES) - 40.0).abs() <= 3.0);

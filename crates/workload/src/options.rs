@@ -1,3 +1,4 @@
+use crate::load::{LoadStep, time_option};
 use crate::{Pattern, Stop, Workload};
 use machine::units::{parse_size, show_size};
 use machine::{Allocation, CacheState, Hint, Memory, Reap};
@@ -130,6 +131,13 @@ impl Workload {
             format!("--limit {}", size_option(self.limit_bytes.unwrap_or_default())),
         );
         add(self.rate_iops.is_some(), format!("--rate {}", self.rate_iops.unwrap_or_default()));
+        if !self.load.is_empty() {
+            let steps: Vec<String> = self.load.iter().map(LoadStep::to_string).collect();
+            add(true, format!("--load {}", steps.join(",")));
+        }
+        if let Some(ns) = self.latency_window_ns {
+            add(true, format!("--latency-every {}", time_option(ns)));
+        }
         add(self.reap != Reap::default(), format!("--reap {}", self.reap));
         add(self.think_ns > 0, format!("--think {}ns", self.think_ns));
         add(self.sync_at_end, "--end-fdatasync".into());

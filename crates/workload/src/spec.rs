@@ -1,5 +1,6 @@
 //! A workload as data: its requests, and how they reach the target.
 
+use crate::load::LoadStep;
 use machine::{
     Access, Allocation, Buffering, Buffers, CacheState, Engine, Hint, Memory, Nanos, Reap,
 };
@@ -131,6 +132,9 @@ pub struct Data {
     pub compressible_percent: u8,
     /// Percentage of the blocks that repeat an earlier block.
     pub duplicate_percent: u8,
+    /// Distinct blocks that these repeat, equally often; 0: 16.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeated_blocks: u64,
     /// Blocks hold their offset, generation, seed and checksum, and reads check them.
     pub verify: bool,
 }
@@ -183,6 +187,12 @@ pub struct Workload {
     /// Requests per second over all streams, issued on schedule and not by completions (an open
     /// loop).
     pub rate_iops: Option<f64>,
+    /// The steps of an open loop whose rate changes over time; empty if it does not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load: Vec<LoadStep>,
+    /// Width of the windows whose latencies are kept apart, if any are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_window_ns: Option<Nanos>,
     /// Completions that each stream awaits before it issues the next requests.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reap: Reap,
@@ -194,6 +204,10 @@ pub struct Workload {
     pub data: Data,
     /// Random seed: the same seed gives the same sequence of requests on every machine.
     pub seed: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn is_default(reap: &Reap) -> bool {
@@ -254,6 +268,8 @@ impl Default for Workload {
             stop: Stop::AfterNs(1_000_000_000),
             limit_bytes: None,
             rate_iops: None,
+            load: Vec::new(),
+            latency_window_ns: None,
             reap: Reap::default(),
             think_ns: 0,
             sync_at_end: false,
@@ -269,6 +285,14 @@ impl Workload {
             100 => OpKind::Read,
             0 => OpKind::Write,
             _ => OpKind::Mix,
+        }
+    }
+
+    /// The length of a run, if a time ends it.
+    pub fn run_ns(&self) -> Option<Nanos> {
+        match self.stop {
+            Stop::AfterNs(ns) => Some(ns),
+            Stop::AfterBytes(_) => None,
         }
     }
 

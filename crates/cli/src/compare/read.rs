@@ -31,7 +31,7 @@ impl Imported {
 
     /// Whether it is a report, and not a document of halfpower.
     pub(crate) fn is_report(&self) -> bool {
-        dialect::reading::is_report(&self.text)
+        dialect::reading::is_report(&self.name, &self.text)
             && serde_json::from_str::<Document>(&self.text).is_err()
     }
 

@@ -1,6 +1,6 @@
 //! A request stream that a tool shapes and traces.
 
-use super::{Interval, RequestShape, StreamResult, ThreadOrder, Trace};
+use super::{Interval, RequestRange, RequestShape, StreamResult, ThreadOrder, Trace};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 use measure::Stream;
 use std::borrow::Borrow;
@@ -173,16 +173,13 @@ impl ToolStream {
     fn in_a_range(&self, drawn: u64, count: u64) -> u64 {
         let chance = rng::below(drawn, 100);
         let (mut requests, mut from) = (0, 0);
-        for &(share, of) in &self.shape.ranges {
-            requests += u64::from(share);
-            let to = from + u64::from(of);
+        for &RequestRange { percent, end } in &self.shape.ranges {
+            requests += u64::from(percent);
+            // A sum of parts is off by less than a millionth of an offset.
+            let to = ((count as f64 * end + 1e-6) as u64).min(count);
             if chance < requests {
-                let first = (count * from / 100).min(count - 1);
-                return first
-                    + rng::below(
-                        rng::hash(drawn, 1),
-                        (count * to / 100).saturating_sub(first).max(1),
-                    );
+                let first = from.min(count - 1);
+                return first + rng::below(rng::hash(drawn, 1), to.saturating_sub(first).max(1));
             }
             from = to;
         }

@@ -84,7 +84,8 @@ fn some_requests_follow_the_one_before_and_ranges_have_their_shares() {
     let count =
         follows.windows(2).filter(|pair| pair[1] == pair[0] + 1.0 || pair[1] == 10.0).count();
     assert!(count.abs_diff(2800) < 150, "{count} of 4000");
-    let ranges = vec![(90, 10), (5, 20), (5, 70)];
+    let range = |(percent, end)| RequestRange { percent, end };
+    let ranges = [(90, 0.1), (5, 0.3), (5, 1.0)].map(range).to_vec();
     let places = many_offsets(RequestShape { ranges, ..RequestShape::default() }, 4000);
     let within = |from: f64, to: f64| {
         let (from, to) = (10.0 + 4000.0 * from, 10.0 + 4000.0 * to);

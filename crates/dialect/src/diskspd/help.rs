@@ -13,7 +13,8 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values follow their options wi
                which are drawn by <Weight>
   -r[SIZE]     random offsets, multiples of SIZE [default: the block size]
   -rs<PERCENT> percentage of random requests; the others follow the previous one
-  -rdpct<IO>/<PART>:...  IO percent of the requests go to PART percent of the target, range after range
+  -rdpct<IO>/<PART>:...  IO percent of the requests go to PART percent of the target, range after range;
+               -rdabs<IO>/<SIZE>:... to ranges of SIZE bytes
   -i<N> -j<MS> bursts of N requests, one every MS milliseconds
   -s[i][SIZE]  sequential with this stride; i: the threads share one sequence
   -T<SIZE>     distance between the first requests of neighbouring threads
@@ -22,6 +23,7 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values follow their options wi
   -w<PERCENT>  percentage of writes [default: 0]
   -l           buffers in large pages
   -S[bhmruw]   b page cache [default], u or r no software cache, w writes reach stable storage, h u and w, m mapped memory
+  -Nv          flush mapped memory after each write, as -Smw does
   -Z           write zeros; -Zr random data [default]; -Z<SIZE>[,FILE] cycle through SIZE bytes of random data, or of FILE
   -g<N>[i]     bytes per millisecond of each thread, or with i requests per second
   -L           report latencies; -D[MS] the deviation of the rate over intervals [default: 1000]

@@ -19,7 +19,7 @@ pub use crate::concurrent::Interval;
 pub use help::HELP;
 pub use options::{Options, Overrides, parse};
 pub use pool::ThreadPool;
-pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
+pub use profile::{Caching, Format, Profile, RangeLength, Source, Target, TimeSpan};
 pub use report::{profile_text, text};
 pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult, Topology};
 pub use run::{profile, run};

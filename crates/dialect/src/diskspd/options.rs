@@ -1,4 +1,4 @@
-use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
+use super::profile::{Caching, Format, Profile, RangeLength, Source, Target, TimeSpan};
 use crate::parse::{NotServed, no_nul, number_of, refuse, refuse_option, shortened};
 use crate::rows::OptionKind::{Flag, Value};
 use crate::rows::{Own, Row, put, set_own};
@@ -117,6 +117,8 @@ struct Reading {
     all_outstanding: Option<u32>,
     /// `-rs`: percentage of requests at random offsets.
     random_percent: Option<u8>,
+    /// `-Nv`: flush mapped memory after each write.
+    flush_mapped: bool,
     /// The first option that conflicts with `-X`.
     run_option: Option<String>,
 }
@@ -136,6 +138,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
         all_threads: None,
         all_outstanding: None,
         random_percent: None,
+        flush_mapped: false,
         run_option: None,
     };
     let mut words = arguments.iter();
@@ -176,24 +179,21 @@ const ETW: [&str; 11] = [
     "c",
 ];
 
-const NOT_SERVED: [NotServed; 7] = [
+const NOT_SERVED: [NotServed; 8] = [
     (
-        "rdabs",
-        "ranges in bytes are not served",
-        "give the shares in percent of the target: -rdpct<IO>/<PART>:...",
+        "rd",
+        "ranges are in percent or in bytes",
+        "write -rdpct<IO>/<PERCENT>:... or -rdabs<IO>/<SIZE>:...",
     ),
     ("I", "priorities of requests are not served", "start halfpower under ionice"),
     (
-        "N",
-        "writes to mapped memory are only flushed at the end",
-        "leave it out, or use -Sbw and not -Sm",
-    ),
-    (
         "p",
-        "requests of one thread that overlap are not served",
-        "leave it out, or use -T0 with more threads",
+        "requests of one thread to the same place are not supported",
+        "use one thread for each of them: -t with the number of -o, and -o1 -T0",
     ),
     ("ag", "processors are in one group here", "give only their numbers: -a0,1"),
+    ("a#", "the # only stands for a number in the original's help", "give the processors: -a0,1"),
+    ("A", "the original has no such option", "name processors with a small letter: -a0,1"),
     (
         "y",
         "events of Windows that programs wait for are not served",
@@ -296,10 +296,26 @@ impl Reading {
                 if listed.contains('g') {
                     return not_taken(spelling, "ag");
                 }
+                if listed.starts_with('#') {
+                    return not_taken(spelling, word);
+                }
                 for text in listed.split(',') {
                     self.span.processors.push(number_of(spelling, text, 0, 1023)? as u32);
                 }
             }
+            'N' => match value {
+                "v" => self.flush_mapped = true,
+                "n" | "i" => {
+                    return refuse(
+                        shortened(spelling),
+                        "it flushes persistent memory past the system, which is not supported",
+                        "use -Nv, which flushes the mapped view after each write",
+                    );
+                }
+                _ => {
+                    return refuse(shortened(spelling), "it has the letter v, n or i", "write -Nv");
+                }
+            },
             'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
             'O' => self.all_outstanding = Some(whole(1, u64::from(workload::MAX_DEPTH))?),
             'i' => self.target.burst = Some(whole(1, u64::from(u32::MAX))?),
@@ -310,16 +326,25 @@ impl Reading {
                 self.sizes.random.get_or_insert(None);
             }
             'r' if value.starts_with('d') => {
-                let Some(ranges) = value.strip_prefix("dpct") else {
-                    return not_taken(spelling, word);
+                let length: fn(&str, &str) -> Result<RangeLength> = match value.get(1..4) {
+                    Some("pct") => |spelling, text| {
+                        Ok(RangeLength::Percent(number_of(spelling, text, 1, 100)? as u8))
+                    },
+                    Some("abs") => |spelling, text| match Size::parse(spelling, text)? {
+                        Size::Bytes(bytes) => Ok(RangeLength::Bytes(bytes)),
+                        Size::Blocks(_) => refuse(
+                            shortened(spelling),
+                            "a range is in bytes",
+                            "write it with K, M, G or T",
+                        ),
+                    },
+                    _ => return not_taken(spelling, word),
                 };
-                self.target.ranges = (ranges.split(':'))
+                self.target.ranges = (value[4..].split(':'))
                     .map(|range| {
                         let (requests, target) = range.split_once('/').unwrap_or((range, ""));
-                        Ok((
-                            number_of(spelling, requests, 0, 100)? as u8,
-                            number_of(spelling, target, 1, 100)? as u8,
-                        ))
+                        let requests = number_of(spelling, requests, 0, 100)? as u8;
+                        Ok((requests, length(spelling, target)?))
                     })
                     .collect::<Result<_>>()?;
                 self.sizes.random.get_or_insert(None);
@@ -439,6 +464,10 @@ impl Reading {
             }
             _ => {}
         }
+        if self.flush_mapped && self.target.caching != Caching::Mapped {
+            return refuse("-Nv", "it flushes mapped memory", "add -Sm, or use -Sw without -N");
+        }
+        self.target.write_through |= self.flush_mapped;
         if self.sizes.sequential && self.sizes.random.is_some() {
             if self.target.interlocked {
                 return refuse(

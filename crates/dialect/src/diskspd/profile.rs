@@ -1,6 +1,7 @@
 //! A run's settings, from a command line or an XML profile.
 
 use super::ThreadPool;
+use crate::concurrent::RequestRange;
 use crate::parse::refuse;
 use machine::units::show_size;
 use machine::{Buffering, Engine, Hint, Memory, Result};
@@ -17,6 +18,24 @@ pub enum Caching {
     Uncached,
     /// Mapped memory.
     Mapped,
+}
+
+/// The length of a range that gets a share of the requests (`-rd`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeLength {
+    /// Percentage of the target.
+    Percent(u8),
+    Bytes(u64),
+}
+
+impl RangeLength {
+    /// The number in its own unit.
+    pub fn number(self) -> u64 {
+        match self {
+            RangeLength::Percent(percent) => percent.into(),
+            RangeLength::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 /// The data of the writes (`-Z`).
@@ -49,9 +68,9 @@ pub struct Target {
     /// `-rs`: percentage of requests at random offsets; the others follow the previous one. `None`:
     /// all are random.
     pub random_percent: Option<u8>,
-    /// `-rdpct`: pairs of percentages, of the requests and of the target that they go to. The
+    /// `-rdpct`, `-rdabs`: the percentage of the requests that go to each range of the target. The
     /// remaining requests go to the remaining part.
-    pub ranges: Vec<(u8, u8)>,
+    pub ranges: Vec<(u8, RangeLength)>,
     /// `-i`: requests in a burst; requires a pause.
     pub burst: Option<u32>,
     /// `-j`: milliseconds between bursts.
@@ -149,10 +168,14 @@ impl Target {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
 
+    /// Bytes in use, on a file of `size_bytes`.
+    pub(crate) fn used_bytes(&self, size_bytes: u64) -> u64 {
+        self.max_bytes.unwrap_or(u64::MAX).min(size_bytes).saturating_sub(self.base_bytes)
+    }
+
     /// Length of the range in which requests start, on a file of `size_bytes`.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
-        let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
-        end.saturating_sub(self.base_bytes).saturating_sub(u64::from(self.block_bytes))
+        self.used_bytes(size_bytes).saturating_sub(u64::from(self.block_bytes))
     }
 
     /// Checks the settings that do not depend on the file.
@@ -216,13 +239,6 @@ impl Target {
                 "choose values between them",
             );
         }
-        if self.caching == Caching::Mapped && self.write_through {
-            return refuse(
-                "-Smw",
-                "writes to mapped memory cannot be made to wait for stable storage",
-                "use -Sm or -Sw",
-            );
-        }
         if self.max_bytes.is_some_and(|max| max < self.base_bytes.saturating_add(block)) {
             return refuse(
                 "-B and -f",
@@ -250,11 +266,12 @@ impl Target {
                 "leave out -si",
             );
         }
-        let sum = |of: fn(&(u8, u8)) -> u8| {
-            self.ranges.iter().map(|range| u32::from(of(range))).sum::<u32>()
-        };
-        let (requests, target) = (sum(|range| range.0), sum(|range| range.1));
-        let empty = self.ranges.iter().any(|range| range.1 == 0);
+        let requests: u32 = self.ranges.iter().map(|range| u32::from(range.0)).sum();
+        if self.ranges.iter().any(|range| matches!(range.1, RangeLength::Bytes(_))) {
+            return self.check_ranges_in_bytes(requests);
+        }
+        let target: u64 = self.ranges.iter().map(|range| range.1.number()).sum();
+        let empty = self.ranges.iter().any(|range| range.1.number() == 0);
         if requests > 100 || target > 100 || empty || (target == 100 && requests < 100) {
             let why = format!("{requests} % of the requests go to {target} % of the target");
             return refuse(
@@ -266,14 +283,54 @@ impl Target {
         Ok(())
     }
 
-    /// The ranges, with the remainder as the last one.
-    pub(crate) fn whole_ranges(&self) -> Vec<(u8, u8)> {
-        let mut ranges = self.ranges.clone();
-        let target: u8 = ranges.iter().map(|range| range.1).sum();
-        if !ranges.is_empty() && target < 100 {
-            ranges.push((100 - ranges.iter().map(|range| range.0).sum::<u8>(), 100 - target));
+    fn check_ranges_in_bytes(&self, requests: u32) -> Result<()> {
+        let block = u64::from(self.block_bytes);
+        let bytes = |range: &(u8, RangeLength)| match range.1 {
+            RangeLength::Bytes(bytes) => Some(bytes),
+            RangeLength::Percent(_) => None,
+        };
+        let lengths: Option<Vec<u64>> = self.ranges.iter().map(bytes).collect();
+        if requests > 100
+            || lengths.is_none_or(|all| all.iter().any(|bytes| !(block..1 << 60).contains(bytes)))
+        {
+            return refuse(
+                "-rdabs",
+                format!(
+                    "{requests} % of the requests go to ranges, each of which needs a whole block"
+                ),
+                "give each range at least the bytes of -b, and all of them at most 100 %",
+            );
         }
-        ranges
+        Ok(())
+    }
+
+    /// The ranges, with the remainder as the last one, on a part of the target of `bytes`.
+    ///
+    /// # Errors
+    /// Ranges in bytes exceed it.
+    pub(crate) fn whole_ranges(&self, bytes: u64) -> Result<Vec<RequestRange>> {
+        let (mut end, mut requests) = (0.0_f64, 0);
+        let mut ranges = Vec::new();
+        for &(percent, length) in &self.ranges {
+            requests += percent;
+            end = match length {
+                RangeLength::Percent(part) => end + f64::from(part) / 100.0,
+                RangeLength::Bytes(part) => end + part as f64 / bytes.max(1) as f64,
+            };
+            ranges.push(RequestRange { percent, end });
+        }
+        // Sums of percentages are not exact.
+        if end > 1.0 + 1e-9 {
+            return refuse(
+                "-rdabs",
+                format!("the ranges are longer than the {} in use", show_size(bytes)),
+                "make them shorter, or the target larger",
+            );
+        }
+        if !ranges.is_empty() && end < 1.0 - 1e-9 {
+            ranges.push(RequestRange { percent: 100 - requests, end: 1.0 });
+        }
+        Ok(ranges)
     }
 
     fn thread_iops(&self) -> Option<f64> {

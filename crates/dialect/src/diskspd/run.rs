@@ -261,7 +261,7 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
         },
         step_bytes: Some(target.step_bytes()).filter(|&step| step != u64::from(target.block_bytes)),
         follows_percent: target.random_percent.map(|percent| 100 - percent),
-        ranges: target.whole_ranges(),
+        ranges: target.whole_ranges(target.used_bytes(size_bytes))?,
         burst: target
             .burst
             .zip(target.pause_ms)

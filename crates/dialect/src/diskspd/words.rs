@@ -1,6 +1,6 @@
 //! Formats options as a command line.
 
-use super::profile::{Caching, Format, Source, TimeSpan};
+use super::profile::{Caching, Format, RangeLength, Source, TimeSpan};
 use super::{Options, Overrides};
 use crate::parse::joined;
 use machine::Hint;
@@ -59,9 +59,14 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
     ];
     words.extend(target.random_percent.map(|percent| format!("-rs{percent}")));
     if !target.ranges.is_empty() {
-        let ranges: Vec<String> =
-            target.ranges.iter().map(|(requests, of)| format!("{requests}/{of}")).collect();
-        words.push(format!("-rdpct{}", ranges.join(":")));
+        let ranges: Vec<String> = target
+            .ranges
+            .iter()
+            .map(|(requests, of)| format!("{requests}/{}", of.number()))
+            .collect();
+        let absolute = matches!(target.ranges[0].1, RangeLength::Bytes(_));
+        let unit = if absolute { "abs" } else { "pct" };
+        words.push(format!("-rd{unit}{}", ranges.join(":")));
     }
     words.extend(target.burst.map(|count| format!("-i{count}")));
     words.extend(target.pause_ms.map(|ms| format!("-j{ms}")));
@@ -104,7 +109,8 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
         (Caching::Cached, true) => "-Sbw".into(),
         (Caching::Uncached, false) => "-Su".into(),
         (Caching::Uncached, true) => "-Sh".into(),
-        (Caching::Mapped, _) => "-Sm".into(),
+        (Caching::Mapped, false) => "-Sm".into(),
+        (Caching::Mapped, true) => "-Smw".into(),
     });
     words
 }

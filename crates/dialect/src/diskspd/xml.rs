@@ -1,6 +1,6 @@
 //! XML profiles: the time spans, targets and settings of a run, as `-X` reads them.
 
-use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
+use super::profile::{Caching, Format, Profile, RangeLength, Source, Target, TimeSpan};
 use crate::parse::{refuse, shortened};
 use machine::{Hint, Result};
 use quick_xml::Reader;
@@ -335,12 +335,14 @@ fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     element.children.iter().map(one).collect()
 }
 
-fn ranges(distribution: &Element) -> Result<Vec<(u8, u8)>> {
+fn ranges(distribution: &Element) -> Result<Vec<(u8, RangeLength)>> {
     let mut ranges = Vec::new();
     for kind in &distribution.children {
-        if kind.name != "Percent" {
-            return kind.unsupported();
-        }
+        let absolute = match kind.name.as_str() {
+            "Percent" => false,
+            "Absolute" => true,
+            _ => return kind.unsupported(),
+        };
         for range in &kind.children {
             let requests = match (range.name.as_str(), &range.requests) {
                 ("Range", Some(text)) => {
@@ -348,7 +350,12 @@ fn ranges(distribution: &Element) -> Result<Vec<(u8, u8)>> {
                 }
                 _ => return range.unsupported(),
             };
-            ranges.push((requests.number(100)? as u8, range.number(100)? as u8));
+            let length = if absolute {
+                RangeLength::Bytes(range.number(1 << 60)?)
+            } else {
+                RangeLength::Percent(range.number(100)? as u8)
+            };
+            ranges.push((requests.number(100)? as u8, length));
         }
     }
     Ok(ranges)
@@ -440,17 +447,13 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
                 line(5, format!("<Throughput unit=\"IOPS\">{rate}</Throughput>"));
             }
             if !target.ranges.is_empty() {
-                let ranges = target
-                    .ranges
-                    .iter()
-                    .map(|(requests, of)| format!("<Range IO=\"{requests}\">{of}</Range>"));
-                line(
-                    5,
-                    format!(
-                        "<Distribution><Percent>{}</Percent></Distribution>",
-                        ranges.collect::<String>()
-                    ),
-                );
+                let ranges = target.ranges.iter().map(|(requests, of)| {
+                    format!("<Range IO=\"{requests}\">{}</Range>", of.number())
+                });
+                let absolute = matches!(target.ranges[0].1, RangeLength::Bytes(_));
+                let kind = if absolute { "Absolute" } else { "Percent" };
+                let ranges: String = ranges.collect();
+                line(5, format!("<Distribution><{kind}>{ranges}</{kind}></Distribution>"));
             }
             line(4, "</Target>".into());
         }

@@ -23,7 +23,7 @@ Usage: halfpower iozone [OPTIONS]
   -e           include the flush in the time
   -c           include closing in the time (not timed separately)
   -H -k N      asynchronous requests at depth N
-  -B           mapped memory
+  -B           mapped memory; -G each write is on stable storage before it completes (msync); -D accepted
   -O  -N       report operations per second; microseconds per operation
   -R           tables for a spreadsheet; -b NAME writes them as a spreadsheet file
   -w           keep the test files

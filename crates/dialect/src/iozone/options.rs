@@ -66,6 +66,13 @@ pub struct Options {
     pub asynchronous: Option<(bool, u32)>,
     /// `-B`: mapped memory.
     pub mmap: bool,
+    /// `-G`: each write to mapped memory is on stable storage before it completes.
+    pub mmap_sync: bool,
+    /// `-D`: ask the kernel to write mapped memory soon after each write. On Linux the call has had
+    /// no effect since 2.6.19.
+    pub mmap_async: bool,
+    /// `-W`: lock the file while it is used. Test files always are.
+    pub lock: bool,
     /// `-O`: report operations per second.
     pub operations: bool,
     /// `-N`: report microseconds per operation.
@@ -213,11 +220,12 @@ impl<'a> Words<'a> {
 
 const HELP_HINT: &str = "see halfpower iozone --help";
 
-const NOT_SERVED: [NotServed; 25] = [
-    ("D", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),
-    ("G", "mapped memory is only flushed at the end", "leave it out; -e includes that in the time"),
-    ("K", "jitter in the order of reads is not served", "leave it out"),
-    ("W", "locks on the file while it is used are not served", "leave it out"),
+const NOT_SERVED: [NotServed; 22] = [
+    (
+        "K",
+        "reads at the start of the file between the others are not supported",
+        "leave it out; -i 2 has random reads, and halfpower run --beside a second load at once",
+    ),
     (
         "X",
         "the order of requests comes from the test",
@@ -228,7 +236,11 @@ const NOT_SERVED: [NotServed; 25] = [
         "the order of requests comes from the test",
         "leave it out, or give a trace to halfpower fio with read_iolog",
     ),
-    ("Z", "a file is reached through calls or through mapped memory", "use -B, or leave it out"),
+    (
+        "Z",
+        "a file is accessed through calls or through mapped memory, not both in one test",
+        "run once with -B and once without; halfpower run --beside '--engine mmap' runs both at once",
+    ),
     ("d", "the processes begin together", "leave it out"),
     ("h", "it prints the help", "write it as a word of its own: halfpower iozone -h"),
     ("m", "each process has a buffer for each request that is outstanding", "leave it out"),
@@ -341,6 +353,9 @@ impl Options {
                     Some((letter == 'k', words.number(&option, 1, u64::from(MAX_DEPTH))? as u32))
             }
             'B' => self.mmap = true,
+            'G' => self.mmap_sync = true,
+            'D' => self.mmap_async = true,
+            'W' => self.lock = true,
             'O' => self.operations = true,
             'N' => self.microseconds = true,
             'R' => self.excel = true,
@@ -503,6 +518,10 @@ impl Options {
                 format!("it is larger than the file of {}", show_size(*file)),
                 "use a smaller record or a larger file",
             );
+        }
+        if (self.mmap_sync || self.mmap_async) && !self.mmap {
+            let option = if self.mmap_sync { "-G" } else { "-D" };
+            return refuse(option, "it flushes mapped memory", "add -B, or use -o without -B");
         }
         if let Some(pattern) = self.verify
             && self.mmap

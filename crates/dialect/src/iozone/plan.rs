@@ -282,7 +282,7 @@ impl Options {
     }
 
     fn buffering(&self) -> Buffering {
-        match (self.direct, self.sync || self.read_sync || self.dsync) {
+        match (self.direct, self.sync || self.read_sync || self.dsync || self.mmap_sync) {
             (true, true) => Buffering::DirectDsync,
             (true, false) => Buffering::Direct,
             (false, true) => Buffering::BufferedDsync,

@@ -9,7 +9,12 @@ pub(super) fn case(kind: &str, settings: &[(&str, String)], readings: Vec<Readin
         .collect();
     let question: Vec<String> =
         keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let label: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
+    // A bare number does not say what it counts.
+    let shown = |(name, value): &(String, String)| match value.parse::<f64>() {
+        Ok(_) => format!("{name} {value}"),
+        Err(_) => value.clone(),
+    };
+    let label: Vec<String> = keys.iter().map(shown).collect();
     Measurement {
         question: question.join(" "),
         label: label.join(", "),

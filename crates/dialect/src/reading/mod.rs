@@ -6,6 +6,7 @@ mod diskspd;
 mod diskspd_text;
 mod elbencho;
 mod fio;
+mod fio_log;
 mod fio_terse;
 mod fio_text;
 mod ior;
@@ -15,8 +16,10 @@ mod iozone_throughput;
 mod lines;
 mod mdtest;
 mod postmark;
+mod postmark_terse;
 mod sqlio;
 mod sysbench;
+mod sysbench_old;
 
 use results::compare::{Measurement, Side};
 
@@ -24,7 +27,7 @@ use results::compare::{Measurement, Side};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     #[error(
-        "{0}: not a report that can be compared; name a results.json of halfpower; a report of fio (JSON, terse or normal), diskspd (XML or text), IOzone, PostMark, SQLIO, sysbench fileio \
+        "{0}: not a report that can be compared; name a results.json of halfpower; a report of fio (JSON, terse or normal) or one of its logs under its own name (NAME_bw.log); a report of diskspd (XML or text), IOzone, PostMark, SQLIO, sysbench fileio \
          or mdtest; IOR's JSON or elbencho's CSV; or a CSV with named columns"
     )]
     Unknown(String),
@@ -40,7 +43,7 @@ type Reader = (&'static str, fn(&str) -> bool, Read);
 
 /// The first one that knows a text reads it. A file may hold several forms of the same run, so
 /// those with more figures come first.
-const READERS: [Reader; 15] = [
+const READERS: [Reader; 17] = [
     ("fio", |text| text.contains("\"fio version\""), fio::read),
     ("IOR", ior::is_report, ior::read),
     (
@@ -59,16 +62,18 @@ const READERS: [Reader; 15] = [
         iozone::read,
     ),
     ("PostMark", |text| text.contains("seconds of transactions"), postmark::read),
+    ("PostMark", |text| text.lines().any(postmark_terse::is_terse), postmark_terse::read),
     ("SQLIO", |text| text.contains("IOs/sec:"), sqlio::read),
     ("sysbench", sysbench::is_report, sysbench::read),
+    ("sysbench", sysbench_old::is_report, sysbench_old::read),
     ("mdtest", |text| text.contains(mdtest::MARK), mdtest::read),
     ("fio", |text| text.lines().any(|line| fio_terse::is_terse(line.trim())), fio_terse::read),
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
 ];
 
-/// Whether a text is a report of a known tool.
-pub fn is_report(text: &str) -> bool {
-    reader(text).is_some()
+/// Whether a file of this name with this text is a report of a known tool.
+pub fn is_report(name: &str, text: &str) -> bool {
+    fio_log::is_log(name, text) || reader(text).is_some()
 }
 
 fn reader(text: &str) -> Option<&'static Reader> {
@@ -80,11 +85,17 @@ fn reader(text: &str) -> Option<&'static Reader> {
 /// # Errors
 /// A text that is not a report of a known tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
-    let Some(&(tool, _, read)) = reader(text) else {
-        return Err(ReadingError::Unknown(name.into()));
+    // Only the name of a log says what it holds.
+    let (tool, read) = if fio_log::is_log(name, text) {
+        ("fio", fio_log::read(name, text))
+    } else {
+        let Some(&(tool, _, read)) = reader(text) else {
+            return Err(ReadingError::Unknown(name.into()));
+        };
+        (tool, read(text))
     };
     let damaged = |why: String| ReadingError::Damaged { name: name.into(), tool, why };
-    let asked = read(text).map_err(damaged)?;
+    let asked = read.map_err(damaged)?;
     if asked.iter().all(|one| one.readings.is_empty()) {
         return Err(damaged("it holds no figures; was the run completed?".into()));
     }

@@ -222,6 +222,8 @@ pub struct ProcessCounts {
     pub major_faults: u64,
     /// Page faults that needed no I/O.
     pub minor_faults: u64,
+    /// Processor time of all threads: user, system.
+    pub cpu_ns: [u64; 2],
 }
 
 impl ProcessCounts {
@@ -236,6 +238,8 @@ impl ProcessCounts {
             context_switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
             major_faults: usage.ru_majflt as u64,
             minor_faults: usage.ru_minflt as u64,
+            cpu_ns: [usage.ru_utime, usage.ru_stime]
+                .map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000),
         }
     }
 }

@@ -5,6 +5,7 @@ mod interference;
 mod ladder;
 mod metadata;
 mod one_point;
+mod over_time;
 mod points;
 mod screen;
 mod tables;

@@ -1,6 +1,7 @@
 //! The points of a run, a sweep or a study as a table.
 
 use super::one_point::block;
+use super::over_time::{intervals, intervals_of_all};
 use super::{Tone, paint, table, wrap};
 use crate::format::{cell, heading, plural, rate_unit};
 use machine::text::printable;
@@ -28,9 +29,17 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
         ([], _) if rates.is_empty() => "no measured points\n".into(),
         ([], _) => rates,
         ([point], Kind::Run | Kind::Sweep) => {
-            block(results, point, width, colour) + &doubts(results, width, colour) + &rates
+            block(results, point, width, colour)
+                + &intervals(point, width, colour)
+                + &doubts(results, width, colour)
+                + &rates
         }
-        (points, _) => many(points, width, colour) + &doubts(results, width, colour) + &rates,
+        (points, _) => {
+            many(points, width, colour)
+                + &intervals_of_all(points, width, colour)
+                + &doubts(results, width, colour)
+                + &rates
+        }
     };
     let beside = match &results.interference {
         Some(found) => super::interference::interference(results, found, width, colour),

@@ -105,6 +105,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
             },
             read_latency_ns: None,
             write_latency_ns: None,
+            over_time: Vec::new(),
             rate_change: None,
             cpu_ns_per_request: CpuPerRequest {
                 user: process * 0.22,

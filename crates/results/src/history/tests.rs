@@ -22,6 +22,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         latency_ns: LatencySummary::from(&Histogram::new()),
         read_latency_ns: None,
         write_latency_ns: None,
+        over_time: Vec::new(),
         rate_change: None,
         cpu_ns_per_request: CpuPerRequest {
             user: 1.0,

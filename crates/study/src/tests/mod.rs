@@ -96,6 +96,7 @@ pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
         },
         requests_with_ramp: requests,
         bytes_with_ramp: requests * request,
+        intervals: Vec::new(),
     }
 }
 

@@ -23,6 +23,15 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     }
 }
 
+/// `dedupe_mode`: whether duplicates repeat a working set.
+pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
+    match text {
+        "repeat" => Ok(false),
+        "working_set" => Ok(true),
+        other => Err(format!("'{}' is none of repeat and working_set", cut(other))),
+    }
+}
+
 /// A range of sizes: the multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     // As in fio, a colon works like a dash.

@@ -1,6 +1,7 @@
 use super::error::FioError;
 use super::jobfile::{At, JobFile, Section, Setting, World, cut};
 use super::table::{is_flag, names};
+use super::value::time_ns;
 use crate::parse::joined;
 use std::path::PathBuf;
 
@@ -61,6 +62,8 @@ pub struct Command {
     pub help: bool,
     /// `--idle-prof`.
     pub idle: IdleProfile,
+    /// `--status-interval`: report this often while jobs run.
+    pub status_ns: Option<u64>,
     /// `--showcmd`: print the jobs as a command line.
     pub show: bool,
     /// `--enghelp` and `--cmdhelp`: an engine or an option to describe; empty: all.
@@ -68,18 +71,18 @@ pub struct Command {
     pub option_help: Option<String>,
 }
 
-const REFUSED: [(&str, &str); 6] = [
+const REFUSED: [(&str, &str); 5] = [
     ("server", EACH_MACHINE),
     ("client", EACH_MACHINE),
     ("remote-config", EACH_MACHINE),
     ("daemonize", "use nohup or a service manager"),
-    ("status-interval", "use --write_bw_log and --log_avg_msec"),
     ("trigger-file", "leave it out"),
 ];
 
 const EACH_MACHINE: &str = "run halfpower on each machine at the same time (ssh, or pdsh for many) and put the reports together";
 
-const PROGRAM: [&str; 22] = [
+const PROGRAM: [&str; 23] = [
+    "status-interval",
     "idle-prof",
     "output",
     "json",
@@ -127,6 +130,7 @@ impl Default for Command {
             help: false,
             idle: IdleProfile::None,
             show: false,
+            status_ns: None,
             engine_help: None,
             option_help: None,
         }
@@ -251,6 +255,16 @@ impl Command {
                     }
                 };
             }
+            "status-interval" => {
+                let ns = time_ns(&text, 1_000_000_000).ok().filter(|ns| *ns > 0);
+                let ns = ns.ok_or_else(|| {
+                    FioError::Usage(format!(
+                        "command line: --status-interval={}: it is not a time above 0; write seconds, as in --status-interval=5",
+                        cut(&text)
+                    ))
+                })?;
+                self.status_ns = Some(ns);
+            }
             "output-format" => self.formats = formats(&text)?,
             "terse-version" => self.terse_version = terse_version(&text)?,
             // halfpower has no progress display, no pool of memory or jobs, and no program trace.
@@ -300,6 +314,7 @@ impl Command {
         let formats: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
         words.push(format!("--output-format={}", formats.join(",")));
         words.push(format!("--terse-version={}", self.terse_version));
+        words.extend(self.status_ns.map(|ns| format!("--status-interval={}us", ns / 1000)));
         words.extend(self.output.iter().map(|path| format!("--output={}", path.display())));
         words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
         words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));

@@ -197,6 +197,10 @@ pub struct Options {
     pub compressible_percent: u8,
     /// `dedupe_percentage`.
     pub duplicate_percent: u8,
+    /// `dedupe_mode=working_set`: duplicates repeat a set of blocks, not a few.
+    pub working_set: bool,
+    /// `dedupe_working_set_percentage`: size of that set, in percent of the job's size.
+    pub working_set_percent: u8,
     /// `verify`: stamp blocks and check them.
     pub verify: Option<Method>,
     /// `verify_pattern`.
@@ -348,6 +352,8 @@ impl Default for Options {
             hint: true,
             compressible_percent: 0,
             duplicate_percent: 0,
+            working_set: false,
+            working_set_percent: 5,
             verify: None,
             pattern: Fill::default(),
             pattern_interval: 0,

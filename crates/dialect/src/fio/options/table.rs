@@ -8,8 +8,8 @@ mod help;
 pub use help::{help, option_help};
 
 use super::choices::{
-    MAX_FILES, distribution, file_service, interval, nice, paths, percentiles, power_of_two,
-    processors, range, request, skipped, small, split, trace,
+    MAX_FILES, dedupe_mode, distribution, file_service, interval, nice, paths, percentiles,
+    power_of_two, processors, range, request, skipped, small, split, trace,
 };
 use super::tolerated::Tolerated;
 
@@ -259,8 +259,9 @@ static ROWS: &[Row] = &[
     row("buffer_compress_percentage", Data, Value(|o, text| put(&mut o.compressible_percent, number(text, 0, 100).map(|n| n as u8)))),
     row("buffer_compress_chunk", Data, Ignored(Form::Number)),
     row("dedupe_percentage", Data, Value(|o, text| put(&mut o.duplicate_percent, number(text, 0, 100).map(|n| n as u8)))),
-    row("dedupe_mode", Data, OnlyValues(&["repeat"], "duplicates repeat earlier blocks: leave it out")),
-    row("dedupe_working_set_percentage dedupe_global", Data, OnlyValues(&["0"], LEAVE)),
+    row("dedupe_mode", Data, Value(|o, text| put(&mut o.working_set, dedupe_mode(text)))),
+    row("dedupe_working_set_percentage", Data, Value(|o, text| put(&mut o.working_set_percent, number(text, 1, 100).map(|n| n as u8)))),
+    row("dedupe_global", Data, OnlyValues(&["0"], "each job has its own working set: leave it out")),
     row("verify", Data, Value(|o, text| put(&mut o.verify, Method::named(text)))),
     row("verify_pattern", Data, Value(|o, text| put(&mut o.pattern, pattern(text)))),
     row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),

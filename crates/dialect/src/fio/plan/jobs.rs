@@ -127,28 +127,31 @@ impl Job {
     }
 
     /// Whether each of several files has random places of its own, and requests choose the file
-    /// first. What is verified keeps one order over all files, which reading back repeats.
+    /// first.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
             && options.random
             && options.service != FileService::Sequential
-            && options.distribution == Distribution::Uniform
+            && !matches!(
+                options.distribution,
+                Distribution::Zones { .. } | Distribution::ManyZones(_)
+            )
             && options.random_percent == [100; 2]
-            && options.verify.is_none()
     }
 
-    /// Whether such offsets are distributed evenly over its files.
+    /// Whether such offsets are drawn in each file by itself.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
-        self.may_overlap()
-            && options.distribution == Distribution::Uniform
-            && options.random_percent == [100; 2]
+        let even = options.distribution == Distribution::Uniform;
+        self.may_overlap() && options.random_percent == [100; 2] && (even || self.takes_turns())
     }
 
     /// Whether such requests use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
-        self.spreads() && !self.options.no_random_map
+        // As in fio, other distributions have no map.
+        let even = self.options.distribution == Distribution::Uniform;
+        self.spreads() && even && !self.options.no_random_map
     }
 
     pub(crate) fn overlaps(&self) -> bool {

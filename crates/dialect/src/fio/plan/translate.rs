@@ -5,7 +5,7 @@ use super::jobs::Job;
 use super::turns::FileTurns;
 use crate::fio::options::kinds::{Distribution, SyncMode};
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile, Reap};
-use workload::{Data, Pattern, Stop, Workload, rng};
+use workload::{BLOCK_BYTES, Data, Pattern, Stop, Workload, rng};
 
 /// Practically endless.
 const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
@@ -105,11 +105,23 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         data: Data {
             compressible_percent: options.compressible_percent,
             duplicate_percent: options.duplicate_percent,
+            repeated_blocks: repeated_blocks(job, clone),
             verify: false,
         },
         seed: rng::derive(seed, PURPOSE_CLONE, u64::from(clone.number)),
         ..Workload::default()
     }
+}
+
+/// Blocks of the working set that duplicates repeat; 0: a few.
+fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
+    let options = &job.options;
+    if !options.working_set || options.duplicate_percent == 0 {
+        return 0;
+    }
+    let bytes = clone.part.1.saturating_mul(clone.files.len() as u64);
+    let set = bytes / 100 * u64::from(options.working_set_percent);
+    (set / BLOCK_BYTES as u64).max(1)
 }
 
 /// The workload of all clones of a job, for the report.

@@ -2,7 +2,8 @@
 
 use super::failures::JobError;
 use super::group::{Group, NotRun};
-use super::result::FioResult;
+use super::result::{FioResult, GroupResult};
+use super::status::Status;
 use super::system_stats::SystemStats;
 use crate::fio::options::command::IdleProfile;
 use crate::fio::options::error::FioError;
@@ -12,7 +13,7 @@ use crate::fio::plan::jobs::{Job, Plan};
 use crate::fio::plan::translate;
 use crate::parse::is_twin;
 use crate::sqlio::shares;
-use machine::{Buffers, Machine, TargetFacts, TargetKind, TargetSpec};
+use machine::{Buffers, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -68,8 +69,19 @@ fn check_memory<M: Machine>(
     Ok(())
 }
 
+/// How a plan runs.
+#[derive(Clone, Copy, Default)]
+pub struct RunSettings<'a> {
+    /// Existing files that hold a file system may be overwritten.
+    pub destroy_signed: bool,
+    /// Remove the files that were laid out.
+    pub cleanup: bool,
+    /// Reports while jobs run.
+    pub status: Option<&'a Status<'a>>,
+}
+
 /// Runs sets of jobs one after the other. The files are created first and stay, unless `cleanup` is
-/// set; `on_group` is called before each set. A failed job has its error in its result, and the
+/// set; `on_group` is called before each set, and `status` while jobs run. A failed job has its error in its result, and the
 /// others continue.
 ///
 /// # Errors
@@ -80,10 +92,10 @@ pub fn run<M: Machine>(
     system_stats: &dyn SystemStats,
     plan: &Plan,
     arrangement: &Arrangement,
-    destroy_signed: bool,
-    cleanup: bool,
+    settings: RunSettings<'_>,
     on_group: &mut dyn FnMut(&[Job]),
 ) -> Result<FioResult, FioError> {
+    let RunSettings { destroy_signed, cleanup, status } = settings;
     let began = machine.now();
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
@@ -105,10 +117,15 @@ pub fn run<M: Machine>(
     let processors = machine.processors();
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
-        groups.push(
-            all.group(number, (arrangement, &not_run), system_stats.unix_ms())
-                .run(&mut warnings)?,
-        );
+        let so_far = status.map(|status| {
+            let elapsed_ns = machine.now().saturating_sub(began);
+            (status, so_far(machine, plan, &groups, elapsed_ns))
+        });
+        let group = Group {
+            status: so_far,
+            ..all.group(number, (arrangement, &not_run), system_stats.unix_ms())
+        };
+        groups.push(group.run(&mut warnings)?);
         if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
             break;
         }
@@ -146,6 +163,25 @@ pub fn run<M: Machine>(
     })
 }
 
+/// The result of the sets that have ended.
+fn so_far<M: Machine>(
+    machine: &M,
+    plan: &Plan,
+    groups: &[GroupResult],
+    elapsed_ns: Nanos,
+) -> FioResult {
+    FioResult {
+        plan: plan.clone(),
+        groups: groups.to_vec(),
+        warnings: Vec::new(),
+        machine: machine.facts(),
+        ended_unix_ms: 0,
+        elapsed_ns,
+        idle: IdleProfile::None,
+        processors_idle: Vec::new(),
+    }
+}
+
 struct All<'a, M: Machine> {
     machine: &'a M,
     plan: &'a Plan,
@@ -175,6 +211,7 @@ impl<M: Machine> All<'_, M> {
             facts: self.facts,
             system_stats: self.system_stats,
             chance,
+            status: None,
         }
     }
 }

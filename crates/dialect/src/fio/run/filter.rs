@@ -1,4 +1,4 @@
-//! Features that hold, watch or end a stream, only those asked for, in this order: steady rate,
+//! Features that hold, watch or end a stream, only those asked for, in this order: status, steady rate,
 //! verification, common end, pauses, flow, limits, syncs, batches, priorities, trace.
 
 use super::core::{Core, Issue};

@@ -13,6 +13,7 @@ use super::limits::Limits;
 use super::pacing::{Batching, Exit, Pauses, Watched};
 use super::priorities::Priorities;
 use super::rates::Rates;
+use super::status::Answers;
 use super::steady::Watch;
 use super::stream_stats::StreamStats;
 use super::syncs::{Passes, Syncs};
@@ -48,6 +49,7 @@ pub(crate) struct StreamState {
     pub(crate) flow: Option<Flow>,
     pub(crate) passes: Passes,
     pub(crate) guide: Option<Guide>,
+    pub(crate) answers: Option<Answers>,
 }
 
 impl FioStream {
@@ -106,7 +108,8 @@ impl FioStream {
         }
         let syncs = Syncs::of(job, depth, state.passes);
         let between_passes = syncs.as_ref().is_some_and(Syncs::is_between_passes);
-        let filters: [Option<Box<dyn Filter>>; 10] = [
+        let filters: [Option<Box<dyn Filter>>; 11] = [
+            state.answers.map(|answers| Box::new(answers) as _),
             state.watch.map(|watch| Box::new(Watched::new(watch, options.steady.ramp_ns)) as _),
             verifying.map(|one| Box::new(one) as _),
             state.exit.map(|exit| Box::new(exit) as _),

@@ -9,7 +9,8 @@ use super::flow::Flow;
 use super::guide::{Guide, TracePlayer, Writes};
 use super::pending_verify::Piece;
 use super::read_back::{Reader, Walk, Written};
-use super::result::{CloneStats, GroupResult, JobResult};
+use super::result::{CloneStats, FioResult, GroupResult, JobResult};
+use super::status::{Answers, Board, Running, Status};
 use super::syncs::Passes;
 use super::system_stats::{Counts, DiskUse, SystemStats};
 use super::verify::{Check, CloneVerify, VerifyStats};
@@ -62,6 +63,8 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) system_stats: &'a dyn SystemStats,
     /// Seed of jobs that must not repeat (`randrepeat=0`).
     pub(crate) chance: u64,
+    /// Reports while the jobs run, and the result before them.
+    pub(crate) status: Option<(&'a Status<'a>, FioResult)>,
 }
 
 impl<'a, M: Machine> Group<'a, M> {
@@ -139,14 +142,39 @@ impl<'a, M: Machine> Group<'a, M> {
         for numbers in jobs.iter().filter_map(|job| job.point.numbers.as_ref()) {
             add_new(warnings, &numbers.warnings);
         }
-        let disks = after
-            .1
-            .iter()
-            .filter_map(|disk| {
-                before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))
-            })
-            .collect();
+        let disks = DiskUse::all_since(&after.1, &before.1);
         Ok(GroupResult { jobs, usage, process_ns, counts: after.0.since(before.0), disks, facts })
+    }
+
+    /// The group before its jobs have figures, if reports are wanted while they run.
+    fn running(
+        &self,
+        board: &Option<Arc<Board>>,
+        facts: &TargetFacts,
+        before: &(Counts, Vec<DiskUse>),
+        unix_ms: u64,
+    ) -> Option<Running<'_>> {
+        let ((status, so_far), board) = (self.status.as_ref()?, board.clone()?);
+        let jobs: Vec<JobResult> =
+            (0..self.jobs.len()).map(|index| self.still_running(index, unix_ms)).collect();
+        let mut streams = Vec::new();
+        for clone in &self.clones {
+            let all = &jobs[clone.job.1].clones;
+            let place = all.iter().position(|one| one.number == clone.number)?;
+            let count = streams_of(self.job_of(clone)) as usize;
+            streams.extend(std::iter::repeat_n((clone.job.1, place), count));
+        }
+        let group = GroupResult {
+            jobs,
+            usage: Usage::default(),
+            process_ns: None,
+            counts: Counts::default(),
+            disks: Vec::new(),
+            facts: facts.clone(),
+        };
+        let (before, so_far) = (before.clone(), so_far.clone());
+        let system_stats = self.system_stats;
+        Some(Running { status, board, group, streams, before, system_stats, so_far })
     }
 
     fn without_runs(&self) -> GroupResult {
@@ -191,11 +219,18 @@ impl<'a, M: Machine> Group<'a, M> {
             .iter()
             .map(|job| Check::of(&job.options).map(|check| Arc::new(VerifyStats::new(check))))
             .collect();
-        let (mut recorders, watches) = self.recorders(&verified)?;
+        let streams = self.clones.iter().map(|clone| streams_of(self.job_of(clone)) as usize);
+        let board = self.status.is_some().then(|| Arc::new(Board::new(streams.sum())));
+        let (mut recorders, watches) = self.recorders(&verified, board.as_ref())?;
         let before = (self.system_stats.counts(), self.system_stats.disks(&facts.devices));
         let unix_ms = self.system_stats.unix_ms();
         let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
-        let (usage, paused) = self.run_parts(self.parts(&mut recorders), &mut errors)?;
+        let running = self.running(&board, facts, &before, unix_ms);
+        let mut run = || self.run_parts(self.parts(&mut recorders), &mut errors);
+        let (usage, paused) = match &running {
+            Some(running) => running.during(run)?,
+            None => run()?,
+        };
         Ok(RunOutcome { recorders, watches, verified, before, unix_ms, errors, usage, paused })
     }
 
@@ -323,7 +358,11 @@ impl<'a, M: Machine> Group<'a, M> {
         self.clones.iter().map(contest).collect()
     }
 
-    fn recorders(&self, verified: &Verified) -> Result<(Vec<FioStream>, Watches), FioError> {
+    fn recorders(
+        &self,
+        verified: &Verified,
+        board: Option<&Arc<Board>>,
+    ) -> Result<(Vec<FioStream>, Watches), FioError> {
         let watches = self.watches();
         let exits = self.exits();
         let flows = self.flows();
@@ -371,6 +410,7 @@ impl<'a, M: Machine> Group<'a, M> {
                         Flow::new(group.clone(), *member, options.flow_sleep_ns)
                     }),
                     passes,
+                    answers: board.map(|board| Answers::new(board.clone(), recorders.len())),
                     guide: self.guide(clone, seed)?,
                 };
                 recorders.push(FioStream::new(

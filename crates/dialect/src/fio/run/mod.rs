@@ -23,6 +23,7 @@ pub(super) mod priorities;
 pub(super) mod rates;
 mod read_back;
 pub(super) mod result;
+pub(super) mod status;
 pub(super) mod steady;
 pub(super) mod stream_stats;
 pub(super) mod syncs;

@@ -172,6 +172,15 @@ impl JobTimes {
 }
 
 impl<M: Machine> Group<'_, M> {
+    /// A job of which only the statistics so far will be known.
+    pub(crate) fn still_running(&self, index: usize, unix_ms: u64) -> JobResult {
+        let mut job = self.without_a_run(index, unix_ms);
+        if job.error.is_none() {
+            job.point = Point::failed(job.point.workload.workload.clone(), "it is still running");
+        }
+        job
+    }
+
     /// Result of a job that did not run: its files could not be laid out, or it only had to lay
     /// them out.
     pub(crate) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
@@ -254,31 +263,7 @@ fn clone_result(
     record: StreamStats,
     paths: Vec<PathBuf>,
 ) -> CloneResult {
-    let latency = record.from_issue.unwrap_or_else(|| {
-        let [read, write] = stream.latency().clone();
-        [read, write, Histogram::new()]
-    });
-    let [submission, completion] = record.phases.unwrap_or_else(|| [by_side(), latency.clone()]);
-    let recorded = CloneStats {
-        latency,
-        submission,
-        completion,
-        requests: record.requests,
-        bytes: record.bytes,
-        runtime_ns: record.span.1.saturating_sub(record.span.0),
-        spread_ns: SPREAD_NS,
-        spread: record.spread.whole(),
-        syncs: record.syncs,
-        full_syncs: record.full_syncs,
-        depths: record.depths,
-        submitted: record.submitted,
-        completed: record.completed,
-        read_back: record.read_back.map(Box::new),
-        failures: record.failures,
-        priorities: record.priorities.map(|by| by.all).unwrap_or_default(),
-        depth_found: record.depth_found,
-        gave_up: record.gave_up,
-    };
+    let recorded = recorded(stream, &record);
     CloneResult {
         number,
         recorded,
@@ -287,6 +272,36 @@ fn clone_result(
         histograms: record.histograms.map(HistogramLog::closed).unwrap_or_default(),
         trace: record.trace.map(|trace| (paths, trace)),
         progress: record.progress,
+    }
+}
+
+/// The statistics of a stream so far.
+pub(crate) fn recorded(stream: &Stream, record: &StreamStats) -> CloneStats {
+    let latency = record.from_issue.clone().unwrap_or_else(|| {
+        let [read, write] = stream.latency().clone();
+        [read, write, Histogram::new()]
+    });
+    let [submission, completion] =
+        record.phases.clone().unwrap_or_else(|| [by_side(), latency.clone()]);
+    CloneStats {
+        latency,
+        submission,
+        completion,
+        requests: record.requests,
+        bytes: record.bytes,
+        runtime_ns: record.span.1.saturating_sub(record.span.0),
+        spread_ns: SPREAD_NS,
+        spread: record.spread.whole(),
+        syncs: record.syncs.clone(),
+        full_syncs: record.full_syncs,
+        depths: record.depths,
+        submitted: record.submitted,
+        completed: record.completed,
+        read_back: record.read_back.clone().map(Box::new),
+        failures: record.failures,
+        priorities: record.priorities.as_ref().map(|by| by.all.clone()).unwrap_or_default(),
+        depth_found: record.depth_found,
+        gave_up: record.gave_up,
     }
 }
 

@@ -5,6 +5,8 @@ pub struct Counts {
     pub major_faults: u64,
     /// Page faults without I/O.
     pub minor_faults: u64,
+    /// Processor time of this process: user, system.
+    pub cpu_ns: [u64; 2],
 }
 
 /// Activity of one device, by reads and writes.
@@ -24,7 +26,7 @@ pub struct DiskUse {
 }
 
 /// Source of statistics beyond a machine's [`Usage`].
-pub trait SystemStats {
+pub trait SystemStats: Sync {
     /// Counters of this process so far.
     fn counts(&self) -> Counts;
     /// Activity of these devices so far; devices without counters are omitted.
@@ -38,11 +40,20 @@ impl Counts {
             context_switches: self.context_switches.saturating_sub(before.context_switches),
             major_faults: self.major_faults.saturating_sub(before.major_faults),
             minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            cpu_ns: [0, 1].map(|part| self.cpu_ns[part].saturating_sub(before.cpu_ns[part])),
         }
     }
 }
 
 impl DiskUse {
+    /// The activity of each device since then.
+    pub(crate) fn all_since(now: &[DiskUse], before: &[DiskUse]) -> Vec<DiskUse> {
+        let since = |disk: &DiskUse| {
+            before.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))
+        };
+        now.iter().filter_map(since).collect()
+    }
+
     pub(crate) fn since(&self, before: &DiskUse) -> DiskUse {
         let less = |now: [u64; 2], then: [u64; 2]| {
             [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])]

@@ -3,7 +3,8 @@
 use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;
 use machine::{Hint, Op, Request, Stability};
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::fs::OFlags;
+use rustix::mm::{self, Advice, MapFlags, MsyncFlags, ProtFlags};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -18,6 +19,8 @@ pub(crate) struct Mapped<'a> {
 struct Mapping {
     base: *mut u8,
     len: usize,
+    /// A write completes when it is on stable storage: stores do not know O_DSYNC.
+    durable: bool,
 }
 
 impl<'f> Open<'f> for Mapped<'f> {
@@ -39,11 +42,13 @@ impl Mapping {
             Hint::Sequential => Advice::Sequential,
             Hint::Random => Advice::Random,
         };
+        // SAFETY: a stream's files stay open as long as its session.
+        let file = unsafe { BorrowedFd::borrow_raw(fd) };
+        let durable = rustix::fs::fcntl_getfl(file)?.contains(OFlags::DSYNC);
         // SAFETY: a new shared mapping of a file that stays open as long as the session, at an
         // address that the kernel chooses. The advice applies to our own mapping; if it fails, only
         // speed changes.
         let base = unsafe {
-            let file = BorrowedFd::borrow_raw(fd);
             let base = mm::mmap(
                 std::ptr::null_mut(),
                 len,
@@ -55,7 +60,19 @@ impl Mapping {
             let _ = mm::madvise(base, len, advice);
             base
         };
-        Ok(Mapping { base: base.cast(), len })
+        Ok(Mapping { base: base.cast(), len, durable })
+    }
+
+    /// Brings a written range to stable storage.
+    ///
+    /// # Safety
+    /// The range is inside the mapping.
+    unsafe fn flush(&self, offset: usize, len: usize) -> rustix::io::Result<()> {
+        // The mapping begins at a page, and msync takes whole pages.
+        let page = rustix::param::page_size();
+        let from = offset / page * page;
+        // SAFETY: as the caller promises, except for the start of the page, which is mapped too.
+        unsafe { mm::msync(self.base.add(from).cast(), offset + len - from, MsyncFlags::SYNC) }
     }
 }
 
@@ -75,7 +92,16 @@ impl BlockingSession for Mapped<'_> {
                 Op::Write => copy_or_fail(at, mapped, mapped, len),
             }
         };
-        if failed { -libc::EIO } else { request.len as i32 }
+        if failed {
+            return -libc::EIO;
+        }
+        if file.durable && request.op == Op::Write {
+            // SAFETY: the range was checked to be inside the mapping.
+            if let Err(error) = unsafe { file.flush(offset, len) } {
+                return -error.raw_os_error();
+            }
+        }
+        request.len as i32
     }
 
     fn discard(&mut self, request: &Request) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! Random offsets of requests that differ in size, or that are longer than their alignment.
 
 use super::{FileTurns, State};
-use crate::fio::options::kinds::FileService;
+use crate::fio::options::kinds::{Distribution, FileService};
 use crate::fio::plan::jobs::Job;
 use machine::{Op, Request};
-use workload::{FreeMap, SizeDraw, rng};
+use workload::{FreeMap, Normal, SelfSimilar, SizeDraw, Zipf, rng};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Spread {
@@ -12,11 +12,48 @@ pub(crate) struct Spread {
     min_bytes: u64,
     places: u64,
     sizes: [SizeDraw; 2],
+    draw: PlaceDraw,
     /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
     /// free space.
     covers: bool,
     /// Passes over all files after which the stream ends.
     passes: u64,
+}
+
+/// How a place in a file is drawn.
+#[derive(Debug, Clone)]
+enum PlaceDraw {
+    Even,
+    Zipf(Zipf),
+    Pareto(SelfSimilar),
+    Normal(Normal),
+}
+
+impl PlaceDraw {
+    fn new(distribution: &Distribution, places: u64) -> PlaceDraw {
+        match *distribution {
+            Distribution::Zipf(theta) => PlaceDraw::Zipf(Zipf::new(places, theta)),
+            Distribution::Pareto(h) => PlaceDraw::Pareto(SelfSimilar::new(places, h)),
+            Distribution::Normal { deviation, center } => {
+                PlaceDraw::Normal(Normal::new(places, center, deviation))
+            }
+            Distribution::Uniform | Distribution::Zones { .. } | Distribution::ManyZones(_) => {
+                PlaceDraw::Even
+            }
+        }
+    }
+
+    /// The place of request `number` in a file. As in fio, ranks are hashed: places hit by several
+    /// ranks are more popular, others are never used.
+    fn place(&self, seed: u64, (file, number): (u64, u64), places: u64) -> u64 {
+        let rank = match self {
+            PlaceDraw::Even => return rng::below(rng::hash(seed, number), places),
+            PlaceDraw::Zipf(zipf) => zipf.draw(seed, number) - 1,
+            PlaceDraw::Pareto(pareto) => pareto.draw(seed, number),
+            PlaceDraw::Normal(normal) => normal.draw(seed, number),
+        };
+        rng::below(rng::hash(rng::hash(seed, !file), rank), places)
+    }
 }
 
 /// Attempts to draw a size that fits at the end of a file, before the request takes all that is
@@ -35,6 +72,7 @@ impl Spread {
         Some(Spread {
             align,
             min_bytes: min,
+            draw: PlaceDraw::new(&job.options.distribution, places.max(1)),
             places: places.max(1),
             sizes: job.options.blocks.each_ref().map(SizeDraw::new),
             covers: job.covers(),
@@ -82,7 +120,7 @@ impl FileTurns {
         let number = state.drawn;
         state.drawn += 1;
         let (file, chance) = (self.file_of_spread(state, number), rng::hash(self.seed, number));
-        let drawn = rng::below(chance, spread.places);
+        let drawn = spread.draw.place(self.seed, (file, number), spread.places);
         let map = state.maps.get_mut(file as usize);
         let place = map.as_ref().map_or(Some(drawn), |map| map.next_free(drawn)).unwrap_or(drawn);
         let rest = self.part.1 - place * spread.align;

@@ -256,3 +256,36 @@ fn mixed_random_sizes_cover_each_file_once_or_repeat() {
         aligned.iter().map(|(_, offset, _)| offset >> 12).collect();
     assert_eq!(places, (1..=13).collect());
 }
+
+/// Requests of a job to each place of each file.
+fn hits(options: &str, files: u64, places: u64, count: u64) -> Vec<Vec<u64>> {
+    let turns = FileTurns::of_passes(&job(options), files, (0, places * 4096), 7, None);
+    let mut hits = vec![vec![0; places as usize]; files as usize];
+    for _ in 0..count {
+        let mut request = Request { op: Op::Read, target: 0, offset: 0, len: 4096, slot: 0 };
+        assert!(turns.place(&mut request));
+        hits[request.target as usize][(request.offset / 4096) as usize] += 1;
+    }
+    hits
+}
+
+#[test]
+fn skewed_places_are_drawn_in_each_file() {
+    for distribution in ["zipf:1.2", "pareto:0.1", "normal:10"] {
+        let options =
+            format!("rw=randread nrfiles=4 bs=4k size=1m random_distribution={distribution}");
+        let all = hits(&options, 4, 64, 4000);
+        let popular: Vec<usize> = all
+            .iter()
+            .map(|file| {
+                assert_eq!(file.iter().sum::<u64>(), 1000, "files take turns");
+                let max = *file.iter().max().unwrap();
+                assert!(max > 60, "{distribution}: an even draw gives 16 each, not {max}");
+                file.iter().position(|hits| *hits == max).unwrap()
+            })
+            .collect();
+        assert!(popular.iter().any(|place| *place != popular[0]), "{distribution}: {popular:?}");
+    }
+    let even = hits("rw=randread nrfiles=4 bs=4k size=1m", 4, 64, 256);
+    assert!(even.iter().flatten().all(|hits| *hits == 1), "each block once in a pass");
+}

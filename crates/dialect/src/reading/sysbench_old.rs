@@ -1,0 +1,109 @@
+//! Parses reports of file I/O of sysbench before 1.0, which count requests and bytes of the whole
+//! run.
+
+use super::case::{case, in_ms};
+use super::lines::{at, between, number};
+use results::compare::{Measure, Measurement, Reading};
+
+pub(super) fn is_report(text: &str) -> bool {
+    let line = |mark: &str| text.lines().any(|line| line.trim_start().starts_with(mark));
+    line("Operations performed: ") && text.contains("Total transferred")
+}
+
+#[derive(Default)]
+struct Run {
+    threads: String,
+    block: String,
+    mode: String,
+    order: String,
+    files: String,
+    /// Requests, then bytes, of reads and writes.
+    counts: [f64; 2],
+    bytes: [f64; 2],
+    seconds: f64,
+    latency: Vec<Reading>,
+}
+
+impl Run {
+    /// A run without a time has no rates, and is left out.
+    fn cases(self) -> Vec<Measurement> {
+        let settings = |does: &str| {
+            [
+                ("does", does.to_string()),
+                ("test", self.order.clone()),
+                ("block", self.block.clone()),
+                ("threads", self.threads.clone()),
+                ("mode", self.mode.clone()),
+                ("files", self.files.clone()),
+            ]
+        };
+        let mut cases = Vec::new();
+        for (side, does) in ["read", "write"].into_iter().enumerate() {
+            let readings = vec![
+                Reading::value(Measure::Iops, self.counts[side] / self.seconds),
+                Reading::value(Measure::Throughput, self.bytes[side] / self.seconds),
+            ];
+            cases.push(case(&format!("{} {does}s", self.order), &settings(does), readings));
+        }
+        cases.push(case("operations", &settings("all operations"), self.latency));
+        cases.retain(|one| !one.readings.is_empty());
+        cases
+    }
+}
+
+/// Bytes in `93.75Mb`, whose units are binary.
+fn bytes(text: &str, place: usize) -> Result<f64, String> {
+    let text = text.trim();
+    let units = [
+        ("Kb", 1024.0),
+        ("Mb", 1_048_576.0),
+        ("Gb", 1_073_741_824.0),
+        ("Tb", 1_099_511_627_776.0),
+        ("b", 1.0),
+    ];
+    let known = units.into_iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, bytes)));
+    let (count, unit) = known.ok_or_else(|| at(place, format_args!("'{text}' is not a size")))?;
+    Ok(number(count, place)? * unit)
+}
+
+/// Parses the cases of all runs in a text.
+pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
+    let mut all = Vec::new();
+    let mut run = Run::default();
+    for (place, line) in text.lines().map(str::trim).enumerate() {
+        if line.starts_with("sysbench 0") {
+            all.extend(std::mem::take(&mut run).cases());
+        } else if let Some(count) = line.strip_prefix("Number of threads: ") {
+            run.threads = count.into();
+        } else if let Some(size) = line.strip_prefix("Block size ") {
+            run.block = size.into();
+        } else if let Some(mode) = between(line, "Using ", " I/O mode") {
+            run.mode = mode.into();
+        } else if let Some(test) = line.strip_prefix("Doing ") {
+            run.order = test.trim_end_matches(" test").into();
+        } else if line.contains(" files, ") && line.ends_with("each") {
+            run.files = line.trim_end_matches(" each").into();
+        } else if let Some(counts) = line.strip_prefix("Operations performed:") {
+            run.counts = [before(counts, "reads", place)?, before(counts, "writes", place)?];
+        } else if line.starts_with("Read ") && line.contains("Total transferred") {
+            let parts = line.split("Total").next().unwrap_or_default();
+            let of = |name| between(parts, name, "  ").map(|word| bytes(word, place));
+            run.bytes = [of("Read ").unwrap_or(Ok(0.0))?, of("Written ").unwrap_or(Ok(0.0))?];
+        } else if let Some(seconds) = line.strip_prefix("total time:") {
+            run.seconds = number(seconds.trim().trim_end_matches('s'), place)?;
+        } else if let Some(ms) = line.strip_prefix("avg:").and_then(|ms| ms.strip_suffix("ms")) {
+            run.latency.push(in_ms(Measure::LatencyMean, number(ms, place)?));
+        }
+    }
+    all.extend(run.cases());
+    Ok(all)
+}
+
+/// The number before a word, in `6000 reads, 4000 writes`.
+fn before(text: &str, name: &str, place: usize) -> Result<f64, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let index = words.iter().position(|word| word.trim_end_matches(',') == name);
+    let count = index.and_then(|index| words.get(index.checked_sub(1)?));
+    let count = count.ok_or_else(|| at(place, format_args!("it has no count of {name}")))?;
+    number(count, place)
+}

@@ -1,0 +1,98 @@
+//! Rate and latency in each interval of a run.
+
+use crate::point::LatencySummary;
+use machine::Nanos;
+use machine::units::show_time;
+use measure::Sample;
+use measure::histogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A step of a load that changes over time, or a window of a run; several runs are merged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalNumbers {
+    /// Start, from the beginning of the measured part of a run.
+    pub from_ns: Nanos,
+    /// End, from the beginning of the measured part of a run.
+    pub until_ns: Nanos,
+    /// Requests per second of the load, if it changes over time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<f64>,
+    /// Requests per second that completed in the interval.
+    pub iops: f64,
+    /// Requests of the interval's step of the load that were due and not issued before the run
+    /// ended, over all runs. They have no latency.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_issued: u64,
+    /// Latency of the requests that were due in the interval (without a load: issued in it); absent
+    /// if there was none.
+    pub latency_ns: Option<LatencySummary>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A step with less than this share of its rate did not keep up.
+const KEPT_UP: f64 = 0.98;
+
+impl IntervalNumbers {
+    /// As in `30 s to 90 s`.
+    pub fn span(&self) -> String {
+        let [from, until] = [self.from_ns, self.until_ns].map(|ns| show_time(ns as f64));
+        format!("{from} to {until}")
+    }
+
+    /// Whether the requests of a load came later than its schedule.
+    fn is_behind(&self) -> bool {
+        self.offered_iops.is_some_and(|rate| self.iops < rate * KEPT_UP) || self.is_censored()
+    }
+
+    /// Whether too many requests were never issued: their latency is unknown.
+    fn is_censored(&self) -> bool {
+        let issued = self.latency_ns.as_ref().map_or(0, |latency| latency.count) as f64;
+        self.not_issued as f64 > (issued + self.not_issued as f64) * (1.0 - KEPT_UP)
+    }
+}
+
+/// The intervals of some runs of a workload.
+pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
+    let Some(first) = samples.first() else { return Vec::new() };
+    let merged = |place: usize| {
+        let runs = || samples.iter().filter_map(move |sample| sample.intervals.get(place));
+        let mut latency = Histogram::new();
+        runs().for_each(|run| latency.merge(&run.latency));
+        let one = &first.intervals[place];
+        let seconds = (one.until_ns - one.from_ns) as f64 / 1e9 * runs().count() as f64;
+        IntervalNumbers {
+            from_ns: one.from_ns,
+            until_ns: one.until_ns,
+            offered_iops: one.offered_iops,
+            iops: runs().map(|run| run.completed).sum::<u64>() as f64 / seconds,
+            not_issued: runs().map(|run| run.not_issued).sum(),
+            latency_ns: (!latency.is_empty()).then(|| LatencySummary::from(&latency)),
+        }
+    };
+    (0..first.intervals.len()).map(merged).collect()
+}
+
+/// A load that was not served as scheduled.
+pub(crate) fn behind(intervals: &[IntervalNumbers]) -> Option<String> {
+    let late: Vec<&IntervalNumbers> = intervals.iter().filter(|one| one.is_behind()).collect();
+    let first = late.first()?;
+    let more = match late.len() - 1 {
+        0 => String::new(),
+        more => format!(", and so in {more} more"),
+    };
+    let censored = if late.iter().any(|one| one.is_censored()) {
+        "; requests that were still due at the end have no latency, so it is understated"
+    } else {
+        ""
+    };
+    Some(format!(
+        "from {} only {:.0} of the {:.0} requests per second of the load completed{more}{censored}",
+        first.span(),
+        first.iops,
+        first.offered_iops.unwrap_or_default()
+    ))
+}
