@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 pub use crate::bus::Adapter;
 pub use crate::device::cloud::CloudVolume;
 pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
+pub use crate::device::cached_flash::{CachedFlashDrive, Heat};
 pub use crate::device::flash::FlashDrive;
 pub use crate::device::network::NetworkVolume;
 pub use crate::device::virtio::VirtioDisk;
@@ -193,6 +194,7 @@ macro_rules! drives {
 drives! {
     Disk(DiskDrive),
     Flash(FlashDrive),
+    CachedFlash(CachedFlashDrive),
     Cloud(CloudVolume),
     Virtio(VirtioDisk),
     Network(NetworkVolume),

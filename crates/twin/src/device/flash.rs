@@ -276,6 +276,10 @@ impl Device for Flash {
         now + us(self.drive.command_us)
     }
 
+    fn discard(&mut self) {
+        (self.cached, self.scattered) = (0.0, 0.0);
+    }
+
     fn busy(&self, _ran: Nanos) -> Vec<(&'static str, Nanos)> {
         let (dies, controller) =
             (("flash dies", self.die_busy), ("drive controller", self.controller_busy));

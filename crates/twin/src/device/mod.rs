@@ -2,6 +2,7 @@
 //! ([`Host::wake`], [`Device::event`]), and hold a bus from [`Device::granted`] on. A model is one
 //! file, and a line in [`crate::description::Drive`].
 
+pub mod cached_flash;
 pub mod cloud;
 pub mod disk;
 pub mod flash;
@@ -107,6 +108,14 @@ pub(crate) trait Device: Send {
     /// Completion time, once [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
+    }
+
+    /// Forgets all data, as after a discard of the whole device.
+    fn discard(&mut self) {}
+
+    /// Temperature, if the model has one.
+    fn celsius(&self) -> Option<f64> {
+        None
     }
 
     fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)>;

@@ -268,6 +268,16 @@ impl World {
         }
     }
 
+    /// Discards all data of all drives.
+    pub fn discard(&mut self) {
+        self.members.iter_mut().for_each(|member| member.device.discard());
+    }
+
+    /// The temperature of the hottest drive.
+    pub fn celsius(&self) -> Option<f64> {
+        self.members.iter().filter_map(|member| member.device.celsius()).reduce(f64::max)
+    }
+
     /// Resets the computer for a run at time zero, `idle` after the previous run of `ran`. Nothing
     /// is in flight; drive caches are as after a pause.
     pub fn rest(&mut self, idle: Nanos, ran: Nanos) {
