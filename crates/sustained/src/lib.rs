@@ -15,7 +15,7 @@ mod sustain;
 mod writer;
 
 pub use document::{
-    ReadsDuring, Recovery, StopReason, SustainSettings, SustainedResult, SUSTAINED_SCHEMA, Unseen,
+    ReadsDuring, Recovery, SUSTAINED_SCHEMA, StopReason, SustainSettings, SustainedResult, Unseen,
     sustained_schema,
 };
 pub use level::{Level, levels};

@@ -90,9 +90,9 @@ pub fn steady_state(rounds: &[f64], within: &[f64]) -> Option<SteadyCheck> {
         return None;
     }
     let mean = window.iter().sum::<f64>() / WINDOW as f64;
-    let (low, high) = window.iter().fold((f64::MAX, 0.0f64), |(low, high), &value| {
-        (low.min(value), high.max(value))
-    });
+    let (low, high) = window
+        .iter()
+        .fold((f64::MAX, 0.0f64), |(low, high), &value| (low.min(value), high.max(value)));
     let slope = slope(window);
     let half = slope * (WINDOW - 1) as f64 / 2.0;
     let range_percent = 100.0 * (high - low) / mean;

@@ -395,9 +395,7 @@ fn unseen(
         all.push(Unseen {
             what: "whether the rate falls again".into(),
             needs_s: Some(needs_s.max(last.from_s * (1.0 + LAST_SHARE)) / FIRST_SHARE),
-            needs_bytes: Some(
-                last.from_bytes as f64 + last.from_s * LAST_SHARE * last.bytes_per_s,
-            ),
+            needs_bytes: Some(last.from_bytes as f64 + last.from_s * LAST_SHARE * last.bytes_per_s),
         });
     }
     if recoveries.iter().all(|one| one.cut_short || one.fast_bytes < fast.to_bytes as f64 * 0.01) {

@@ -83,14 +83,16 @@ fn credits_are_found() {
     for number in 0..14usize {
         let in_requests = number % 2 == 1;
         let unit = if in_requests { 16384.0 } else { 1.0 };
-        let earn = if in_requests { [100.0, 300.0, 1000.0][number % 3] } else { [20e6, 60e6][number / 2 % 2] };
+        let earn = if in_requests {
+            [100.0, 300.0, 1000.0][number % 3]
+        } else {
+            [20e6, 60e6][number / 2 % 2]
+        };
         let burst = earn * [3.0, 1.6, 10.0, 5.0][number % 4];
         let empties_s = [90.0, 300.0, 1200.0, 45.0][(number / 3) % 4];
         let credit = (burst - earn) * empties_s;
-        let plan = SustainPlan {
-            request_bytes: if in_requests { 16384 } else { 1 << 20 },
-            ..long()
-        };
+        let plan =
+            SustainPlan { request_bytes: if in_requests { 16384 } else { 1 << 20 }, ..long() };
         let result = run(
             "cloud-hdd",
             |drive| {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use crate::bus::Adapter;
+pub use crate::device::cached_flash::{CachedFlashDrive, Heat};
 pub use crate::device::cloud::CloudVolume;
 pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
-pub use crate::device::cached_flash::{CachedFlashDrive, Heat};
 pub use crate::device::flash::FlashDrive;
 pub use crate::device::network::NetworkVolume;
 pub use crate::device::virtio::VirtioDisk;

@@ -214,9 +214,9 @@ impl Device for CachedFlash {
         self.drive.queue
     }
 
-    fn rest(&mut self, idle: Nanos) {
-        self.drain(idle);
-        self.warm(idle as f64 * 1e-9, 0.0);
+    fn rest(&mut self, now: Nanos) {
+        self.drain(now.saturating_sub(self.flash));
+        self.warm(now.saturating_sub(self.heat_at) as f64 * 1e-9, 0.0);
         (self.controller, self.link, self.flash, self.heat_at) = (0, 0, 0, 0);
         self.busy = [0; 2];
     }

@@ -76,8 +76,9 @@ pub(crate) trait Device: Send {
 
     fn queue(&self) -> u32;
 
-    /// Resets the device for a new clock, `idle` after its last work.
-    fn rest(&mut self, idle: Nanos);
+    /// Restarts the device's clock at zero. It is `now` on the clock that ends, after the last run and
+    /// the rest that followed.
+    fn rest(&mut self, now: Nanos);
 
     /// Completion time, for a device that can compute it on arrival and needs no other method.
     fn serve(&mut self, now: Nanos, _command: &Command) -> Nanos {

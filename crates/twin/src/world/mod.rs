@@ -112,10 +112,9 @@ impl Member {
         }
     }
 
-    /// Resets it for a run. A device unused in the previous run has also rested for its length.
+    /// Resets it for a run.
     fn rest(&mut self, idle: Nanos, ran: Nanos) {
-        let used = self.usage.reads + self.usage.writes > 0;
-        self.device.rest(if used { idle } else { idle + ran });
+        self.device.rest(ran + idle);
         self.waiting.clear();
         (self.inside, self.flying, self.busy_since) = (0, 0, 0);
         self.usage = DeviceUse::default();
