@@ -22,6 +22,7 @@ mod progress;
 mod shell;
 mod stack;
 mod studies;
+mod sustained;
 mod target;
 mod tools;
 mod tune;

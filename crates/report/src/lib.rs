@@ -6,6 +6,7 @@
 mod advice;
 mod classic;
 pub mod compare;
+mod course;
 mod doubts;
 pub mod foreign;
 mod format;
@@ -18,6 +19,7 @@ mod plot;
 mod sentences;
 mod speeds;
 pub mod surfaces;
+pub mod sustained;
 pub mod terminal;
 pub mod tune;
 pub mod validation;

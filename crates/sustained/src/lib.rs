@@ -20,7 +20,7 @@ pub use document::{
 };
 pub use level::{Level, levels};
 pub use reserve::{Reserve, ReserveKind, fast_bytes, reserve};
-pub use sentences::sentences;
+pub use sentences::{sentences, span};
 pub use series::{Series, SeriesPoint};
 pub use steady::{MAX_RANGE_PERCENT, MAX_SLOPE_PERCENT, SteadyCheck, WINDOW, steady_state};
 pub use sustain::{Progress, SustainPlan, sustain};

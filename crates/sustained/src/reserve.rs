@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 
 /// A fall to less than this share of the rate is a cliff.
 const FELL: f64 = 0.85;
-/// A credit explains a recovery if its prediction is this close.
-const CREDIT_FITS: f64 = 0.1;
+/// A credit explains a recovery if its prediction is this close; the second holds if the slow rate
+/// is at least [`CLEAR_SHARE`] of the fast one, because a cache emptied at the slow rate would then
+/// bring back clearly less.
+const CREDIT_FITS: [f64; 2] = [0.03, 0.1];
+const CLEAR_SHARE: f64 = 0.2;
 /// A recovery is complete from this share on, and there is none below [`NOTHING`].
 const COMPLETE: f64 = 0.95;
 const NOTHING: f64 = 0.01;
@@ -77,7 +80,8 @@ pub fn reserve(levels: &[Level], recoveries: &[Recovery]) -> Option<Reserve> {
     let complete = recoveries.iter().any(|one| one.fast_bytes >= spent * COMPLETE);
     let credit = |one: &Recovery| {
         let expected = slow * one.rest_s / own_share;
-        (one.fast_bytes / expected - 1.0).abs() <= CREDIT_FITS
+        let fits = CREDIT_FITS[usize::from(slow / rate >= CLEAR_SHARE)];
+        (one.fast_bytes / expected - 1.0).abs() <= fits
     };
     let kind = match &partial[..] {
         [] => ReserveKind::Unknown,

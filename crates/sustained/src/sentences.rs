@@ -3,7 +3,7 @@
 use crate::document::{Recovery, StopReason, SustainedResult};
 use crate::level::Level;
 use crate::reserve::{Reserve, ReserveKind, cliff};
-use machine::units::{grouped, show_rate, show_size_rounded, show_time};
+use machine::units::{grouped, show_rate, show_size_rounded, show_time, significant};
 
 /// Requests up to this size are counted; larger ones are measured in bytes.
 const COUNTED_BYTES: u32 = 64 << 10;
@@ -41,10 +41,10 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
     all
 }
 
-/// `1.5 h`, `12 min`, `38 s`.
-fn span(seconds: f64) -> String {
+/// A long time: `1.5 h`, `12 min`, `38 s`.
+pub fn span(seconds: f64) -> String {
     match seconds {
-        s if s >= 5400.0 => format!("{:.1} h", s / 3600.0),
+        s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),
         s if s >= 120.0 => format!("{:.0} min", s / 60.0),
         s if s >= 10.0 => format!("{s:.0} s"),
         s => show_time(s * 1e9),

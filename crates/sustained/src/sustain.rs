@@ -91,8 +91,8 @@ pub struct Progress<'a> {
     pub bytes_per_s: f64,
 }
 
-/// Writes to a target past its caches and its credit. `on_step` is called after each step; `keep`
-/// gets the result so far every 30 s.
+/// Writes to a target past its caches and its credit. `on_step` is called after each step, and
+/// each second of a rest; `false` ends the run. `keep` gets the result so far every 30 s.
 ///
 /// # Errors
 /// The target may not be written, a request failed. An interrupt ends the run with what was
@@ -102,7 +102,7 @@ pub fn sustain<M: Machine>(
     target: &M::Target,
     plan: &SustainPlan,
     program: Program,
-    on_step: &mut dyn FnMut(Progress<'_>),
+    on_step: &mut dyn FnMut(Progress<'_>) -> bool,
     keep: &mut dyn FnMut(&SustainedResult),
 ) -> Result<SustainedResult> {
     let writer = Writer::new(machine, target, plan.max_written);
@@ -132,7 +132,7 @@ struct Run<'a, 'm, M: Machine> {
     workload: Workload,
     writer: Writer<'m, M>,
     program: Program,
-    on_step: &'a mut dyn FnMut(Progress<'_>),
+    on_step: &'a mut dyn FnMut(Progress<'_>) -> bool,
     series: Series,
 }
 
@@ -146,14 +146,19 @@ impl<M: Machine> Run<'_, '_, M> {
     fn step(&mut self, doing: &str, ns: Nanos, max_bytes: u64) -> Result<Option<SeriesPoint>> {
         let point = self.writer.step(&self.workload, ns, max_bytes)?;
         if let Some(point) = &point {
-            (self.on_step)(Progress {
-                doing,
-                passed_s: self.writer.passed_s(),
-                written_bytes: self.writer.written(),
-                bytes_per_s: point.bytes_per_s(),
-            });
+            self.report(doing, point.bytes_per_s())?;
         }
         Ok(point)
+    }
+
+    fn report(&mut self, doing: &str, bytes_per_s: f64) -> Result<()> {
+        let goes_on = (self.on_step)(Progress {
+            doing,
+            passed_s: self.writer.passed_s(),
+            written_bytes: self.writer.written(),
+            bytes_per_s,
+        });
+        if goes_on { Ok(()) } else { Err(Error::Interrupted) }
     }
 
     /// Writes until the rate has fallen and stays, or to the limits.
@@ -220,14 +225,15 @@ impl<M: Machine> Run<'_, '_, M> {
     }
 
     fn rest(&mut self, seconds: f64) -> Result<()> {
-        (self.on_step)(Progress {
-            doing: "resting",
-            passed_s: self.writer.passed_s(),
-            written_bytes: self.writer.written(),
-            bytes_per_s: 0.0,
-        });
-        self.writer.machine.pause((seconds * 1e9) as Nanos);
-        Ok(())
+        let end_s = self.writer.passed_s() + seconds;
+        loop {
+            self.report("resting", 0.0)?;
+            let left_s = end_s - self.writer.passed_s();
+            if left_s <= 0.0 {
+                return Ok(());
+            }
+            self.writer.machine.pause((left_s.min(1.0) * 1e9) as Nanos + 1);
+        }
     }
 
     /// Writes after a rest until the rate has fallen again.

@@ -21,7 +21,7 @@ fn run(preset: &str, change: impl FnOnce(&mut Drive), plan: &SustainPlan) -> Sus
     let twin = Twin::new(Setup::of(description));
     let spec = TargetSpec { places: vec![format!("twin:{preset}").into()], ..Default::default() };
     let target = twin.open(&spec).unwrap();
-    let result = sustain(&twin, &target, plan, program(), &mut |_| {}, &mut |_| {}).unwrap();
+    let result = sustain(&twin, &target, plan, program(), &mut |_| true, &mut |_| {}).unwrap();
     assert!(result.written_bytes <= plan.max_written, "{} bytes", result.written_bytes);
     result
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod colour;
+pub(crate) mod course;
 mod figure;
 mod frame;
 mod halves;
