@@ -6,7 +6,7 @@
 
 mod document;
 mod level;
-// pub mod pts;
+pub mod pts;
 mod reserve;
 mod sentences;
 mod series;
