@@ -19,6 +19,7 @@ mod output;
 mod points;
 mod postmark;
 mod progress;
+mod pts;
 mod shell;
 mod stack;
 mod studies;

@@ -16,6 +16,7 @@ pub mod openmetrics;
 mod pipeline;
 mod plain;
 mod plot;
+pub mod pts;
 mod sentences;
 mod speeds;
 pub mod surfaces;

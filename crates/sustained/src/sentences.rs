@@ -160,6 +160,9 @@ fn recovered(result: &SustainedResult, fast: &Level, recovery: &Recovery) -> Str
 }
 
 fn kind(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
+    if result.slowed_by_heat_at_c.is_some() {
+        return None;
+    }
     let refills = reserve.refills_in_s?;
     let refill = rate(result, reserve.refill_bytes_per_s?);
     match reserve.kind {

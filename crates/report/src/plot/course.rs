@@ -5,7 +5,7 @@ use machine::text::printable;
 use results::Axis;
 use std::fmt::Write;
 
-const WIDTH: f64 = 860.0;
+const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 280.0;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 842.0;

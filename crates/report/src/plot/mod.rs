@@ -7,6 +7,7 @@ pub(crate) mod course;
 mod figure;
 mod frame;
 mod halves;
+pub(crate) mod heat;
 mod labels;
 mod memory;
 mod scale;
