@@ -8,13 +8,13 @@ use crate::plot::heat::heat_map;
 use crate::terminal::{table, wrap};
 use machine::text::printable;
 use machine::units::{
-    grouped, rate_number, show_rate, show_size, show_size_rounded, show_time, shown_in,
+    grouped, rate_number, show_rate, show_size, show_size_rounded, show_time, shown_in, significant,
 };
 use results::Axis;
 use std::fmt::Write;
 use sustained::pts::{
     Cell, Estimate, MatrixCell, Measured, PhaseKind, PhaseResult, PtsPlan, PtsResult, PtsStep,
-    PtsTest, Purge,
+    PtsTest, Purge, Until,
 };
 use sustained::span;
 
@@ -115,10 +115,36 @@ fn matrix_table(
     Table { caption, head, rows: rows.collect() }
 }
 
-/// The phases whose matrix has more than one cell, or that is the only one.
+/// The phases whose matrix has more than one cell.
 fn with_matrix(result: &PtsResult) -> impl Iterator<Item = &PhaseResult> {
-    let many = result.phases.iter().any(|phase| phase.matrix.len() > 1);
-    result.phases.iter().filter(move |phase| !many || phase.matrix.len() > 1)
+    result.phases.iter().filter(|phase| phase.matrix.len() > 1)
+}
+
+/// The phases with one cell, a row for each; absent if there are none.
+fn single_cells(result: &PtsResult) -> Option<Table> {
+    let rows: Vec<Vec<String>> = result
+        .phases
+        .iter()
+        .filter(|phase| phase.matrix.len() == 1)
+        .map(|phase| {
+            let one = &phase.matrix[0];
+            vec![
+                phase.title.clone(),
+                phase.rounds.to_string(),
+                grouped(one.iops.round()),
+                show_rate(one.bytes_per_s),
+                show_time(one.mean_latency_ns),
+                show_time(one.p99999_ns as f64),
+                show_time(one.max_latency_ns as f64),
+            ]
+        })
+        .collect();
+    let head = ["phase", "rounds", "IOPS", "rate", "mean latency", "p99.999", "max"];
+    (!rows.is_empty()).then(|| Table {
+        caption: "Last five rounds of each phase".into(),
+        head: head.map(str::to_owned).to_vec(),
+        rows,
+    })
 }
 
 fn tables(result: &PtsResult, phase: &PhaseResult) -> Vec<Table> {
@@ -197,7 +223,7 @@ pub fn terminal(result: &PtsResult, width: usize, colour: bool) -> String {
                 write!(out, "\n{}\n{}", one.caption, table(&one.head, &one.rows, 1, width, colour));
         }
     }
-    if let Some(one) = histograms(result) {
+    for one in single_cells(result).into_iter().chain(histograms(result)) {
         let _ = write!(out, "\n{}\n{}", one.caption, table(&one.head, &one.rows, 1, width, colour));
     }
     for warning in result.warnings.iter().chain(&result.plan.left_out) {
@@ -249,7 +275,7 @@ fn convergence(result: &PtsResult, phase: &PhaseResult) -> String {
         Line { dots: phase.rounds <= 30, ..Line::new(name, points) }
     };
     svg(&Chart {
-        title: &format!("Convergence, {}: {}", unit(*measured), phase.title),
+        title: &format!("Convergence, {}", unit(*measured)),
         x: Axis::Depth,
         x_title: "round",
         y: axis(*measured),
@@ -278,7 +304,7 @@ fn window(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
         flat("90 %", 0.9),
     ];
     Some(svg(&Chart {
-        title: &format!("Steady-state window, {}: {}", unit(own), phase.title),
+        title: &format!("Steady-state window, {}", unit(own)),
         x: Axis::Depth,
         x_title: "round",
         y: axis(own),
@@ -355,9 +381,9 @@ fn conditions(result: &PtsResult) -> Table {
         (
             "active range",
             format!(
-                "{} ({:.0} %)",
+                "{} ({} %)",
                 show_size_rounded(plan.active_bytes as f64),
-                100.0 * plan.active_bytes as f64 / facts.size_bytes.max(1) as f64
+                significant(100.0 * plan.active_bytes as f64 / facts.size_bytes.max(1) as f64, 2)
             ),
         ),
         (
@@ -434,7 +460,17 @@ pub fn html(result: &PtsResult) -> Result<String, Error> {
         let title = "Course".to_owned();
         parts.push(PagePart { title, text: String::new(), charts: courses, tables: Vec::new() });
     }
-    let mut last: Vec<Table> = histograms(result).into_iter().collect();
+    for phase in result.phases.iter().filter(|phase| phase.matrix.len() == 1) {
+        if let (
+            PhaseKind::Rounds { until: Until::Steady { .. } | Until::Written { .. }, .. },
+            Some(chart),
+        ) = (&result.plan.phases[phase.phase].kind, window(result, phase))
+        {
+            let (title, text) = (phase.title.clone(), String::new());
+            parts.push(PagePart { title, text, charts: vec![chart], tables: Vec::new() });
+        }
+    }
+    let mut last: Vec<Table> = single_cells(result).into_iter().chain(histograms(result)).collect();
     last.extend(steady_table(result));
     parts.push(PagePart {
         title: "Steady state".into(),

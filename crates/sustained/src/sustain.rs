@@ -22,8 +22,10 @@ const LAST_SHARE: f64 = 0.5;
 const FIRST_SHARE: f64 = 0.7;
 /// Levels are looked for after this many steps.
 const LOOK_EVERY: usize = 8;
-/// Length of the first rest; each next is longer by the factor.
+/// Length of the first rest, and its largest share of the time left; each next is longer by the
+/// factor.
 const FIRST_REST_S: f64 = 10.0;
+const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
 /// Steps after a rest are shorter by this, for a finer end.
@@ -203,7 +205,7 @@ impl<M: Machine> Run<'_, '_, M> {
         let levels = levels(self.series.points());
         let Some((fast, slow)) = cliff(&levels) else { return Ok(()) };
         let full = fast.to_bytes as f64;
-        let mut rest_s = FIRST_REST_S;
+        let mut rest_s = FIRST_REST_S.min(self.left_s() * REST_SHARE);
         while recoveries.len() < MAX_RESTS {
             // The writes after a rest take as long as the fast level at most, and the steps that
             // show its end.
@@ -385,6 +387,15 @@ fn unseen(
                 what: "the end of the burst credit that the volume reports".into(),
                 needs_s: Some(needs_s),
                 needs_bytes: Some(needs_s * FIRST_SHARE * last.bytes_per_s),
+            });
+        } else if stopped == StopReason::MaxWritten && written >= facts.size_bytes as f64 {
+            all.push(Unseen {
+                what: format!(
+                    "a cache larger than {}: give a larger --max-written",
+                    machine::units::show_size_rounded(written)
+                ),
+                needs_s: None,
+                needs_bytes: None,
             });
         } else if written < facts.size_bytes as f64 {
             let whole = facts.size_bytes as f64;

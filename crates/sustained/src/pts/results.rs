@@ -292,6 +292,9 @@ fn cross_stimulus(result: &PtsResult) -> Option<String> {
             None => "; sequential writes then do not reach 90 % again".to_owned(),
         };
     }
+    if let Some(end) = last(2) {
+        text += &format!(", and end at {}", show_rate(end));
+    }
     Some(text + ".")
 }
 
