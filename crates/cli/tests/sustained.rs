@@ -58,6 +58,32 @@ fn a_write_cache_is_found_and_reported() {
 }
 
 #[test]
+fn a_machine_is_fitted_to_a_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    let run = halfpower(&format!(
+        "study --sustained twin:nvme-qlc --for 2h --max-written 1TiB --output {at}"
+    ));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let fit = halfpower(&format!("twin fit {at}/sustained.json --output {at}/drive.toml --json"));
+    let fit = fit.good_json();
+    assert_eq!(fit["kind"], "fit_sustained");
+    for one in fit["reproduced"].as_array().unwrap() {
+        let [measured, simulated] = ["measured", "simulated"].map(|key| one[key].as_f64().unwrap());
+        assert!((simulated / measured - 1.0).abs() < 0.05, "{one}");
+    }
+    let shown = halfpower(&format!("twin fit {at}/sustained.json"));
+    assert!(shown.stdout.contains("drives.qlc.cache_bytes"), "{}", shown.stdout);
+    let show = halfpower(&format!("twin show {at}/drive.toml"));
+    assert!(show.stdout.contains("fitted to a sustained run"), "{}", show.stdout);
+    // A rate that did not fall has nothing to fit.
+    let run =
+        halfpower(&format!("study --sustained twin:nvme-qlc --max-written 3g --output {at}/short"));
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    halfpower(&format!("twin fit {at}/short/sustained.json")).refused(&["did not fall", "--for"]);
+}
+
+#[test]
 fn it_refuses_what_it_may_not_write() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("precious");
