@@ -313,7 +313,7 @@ fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<Pt
     if state.plan != *plan {
         return other("another plan");
     }
-    // What the step that was cut off has written is not known: at most as much as the largest.
+    // The bytes of the step that was cut off are unknown; assume those of the largest.
     let lost = state.steps.iter().map(|step| step.written_bytes).max().unwrap_or(0);
     let cut_off = if state.complete { 0 } else { lost };
     Ok(PtsResult {
@@ -335,9 +335,9 @@ fn announce(arguments: &Arguments, spec: &TargetSpec, estimate: &Estimate) {
         None => format!("{low} to {high}"),
     };
     let destroyed = if spec.destroy.is_empty() { "" } else { ", whose data are destroyed" };
-    let [least, most] = estimate.seconds.map(sustained::span);
+    let [shortest, longest] = estimate.seconds.map(sustained::span);
     output::tell(&format!(
-        "{amount} will be written to {}{destroyed}, in {least} to {most} (at {}; --dry-run shows the plan)",
+        "{amount} will be written to {}{destroyed}, in {shortest} to {longest} (at {}; --dry-run shows the plan)",
         names.join(", "),
         machine::units::show_rate(estimate.bytes_per_s)
     ));

@@ -91,8 +91,9 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
         output::print(&shown)?;
     }
     saved.and(page).and(table)?;
-    match result.stopped {
-        StopReason::Interrupted => Err(Failure::Interrupted),
+    match (result.stopped, result.failure) {
+        (StopReason::Interrupted, _) => Err(Failure::Interrupted),
+        (_, Some(why)) => Err(Failure::Run(why)),
         _ => Ok(()),
     }
 }
@@ -106,8 +107,7 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
         .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// A target that nothing is written to before the measurement: the fill would use up the cache that
-/// is to be found.
+/// A target without an initial fill, which would use up the cache before the measurement.
 fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());

@@ -177,3 +177,54 @@ fn a_loop_device_with_burst_credit_shows_rate_burst_and_size() {
     near("slow_bytes_per_s", earn, 0.1);
     near("empties_in_s", full / (burst - earn), 0.15);
 }
+
+/// A compressed memory device with less memory than its size.
+struct Zram(u32);
+
+impl Zram {
+    fn make(size: u64, memory: u64) -> Result<Zram, String> {
+        let control = "/sys/class/zram-control/hot_add";
+        let number = fs::read_to_string(control).map_err(|error| format!("{control}: {error}"))?;
+        let zram = Zram(number.trim().parse().map_err(|_| "zram without a number".to_owned())?);
+        for (name, bytes) in [("disksize", size), ("mem_limit", memory)] {
+            let file = format!("/sys/block/zram{}/{name}", zram.0);
+            fs::write(&file, bytes.to_string()).map_err(|error| format!("{file}: {error}"))?;
+        }
+        Ok(zram)
+    }
+
+    fn device(&self) -> String {
+        format!("/dev/zram{}", self.0)
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        // The system may look at a device that was just written.
+        for _ in 0..50 {
+            if fs::write("/sys/class/zram-control/hot_remove", self.0.to_string()).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+#[test]
+fn a_device_that_fills_up_keeps_the_rates_until_then() {
+    let _alone = alone();
+    let zram = or_skip!(Zram::make(128 * MIB, 48 * MIB));
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!(
+        "study --sustained {0} --destroy-data {0} --for 4s --max-written 120m --output {1} --json",
+        zram.device(),
+        directory.path().display()
+    );
+    let ended = halfpower(&line);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let document = ended.json();
+    assert_conforms(&document);
+    assert_eq!(document["stopped"], "failed");
+    assert!(document["failure"].as_str().unwrap().contains("write"), "{}", document["failure"]);
+    assert!(directory.path().join("sustained.json").exists());
+}

@@ -32,7 +32,7 @@ fn safe<S: serde::Serializer>(charts: &[String], to: S) -> Result<S::Ok, S::Erro
     values.serialize(to)
 }
 
-/// What a page says.
+/// The content of a page.
 pub(crate) struct Page<'a> {
     pub(crate) kind: &'a str,
     pub(crate) target: &'a str,

@@ -120,7 +120,7 @@ fn with_matrix(result: &PtsResult) -> impl Iterator<Item = &PhaseResult> {
     result.phases.iter().filter(|phase| phase.matrix.len() > 1)
 }
 
-/// The phases with one cell, a row for each; absent if there are none.
+/// The phases with one cell, a row for each; absent without such phases.
 fn single_cells(result: &PtsResult) -> Option<Table> {
     let rows: Vec<Vec<String>> = result
         .phases

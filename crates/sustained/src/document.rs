@@ -13,7 +13,7 @@ use workload::Pattern;
 /// Name and version of the schema.
 pub const SUSTAINED_SCHEMA: &str = "halfpower.sustained/1";
 
-/// What a target does after its caches and its credit.
+/// The behaviour of a target after its caches and its credit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SustainedResult {
     /// Name and version of this schema: `halfpower.sustained/1`.
@@ -28,18 +28,21 @@ pub struct SustainedResult {
     pub warnings: Vec<String>,
     /// Stretches with a rate of their own, in order.
     pub levels: Vec<Level>,
-    /// What made the fast beginning; absent if the rate did not fall.
+    /// The store behind the fast beginning; absent if the rate did not fall.
     pub reserve: Option<Reserve>,
-    /// What came back after rests.
+    /// Recoveries after rests.
     pub recoveries: Vec<Recovery>,
     /// Whether the last level is a steady state.
     pub steady: Option<SteadyCheck>,
-    /// Latency of reads alone and during writes.
+    /// Latency of reads before and during writes.
     pub reads: Option<ReadsDuring>,
     /// Temperature at the fall, if heat explains it.
     pub slowed_by_heat_at_c: Option<f64>,
     pub stopped: StopReason,
-    /// What the time or the bytes allowed did not suffice for.
+    /// The error that ended the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Questions for which the time or the bytes were not enough.
     pub unseen: Vec<Unseen>,
     /// All bytes written, also after rests.
     pub written_bytes: u64,
@@ -69,7 +72,7 @@ pub struct Recovery {
     pub rest_s: f64,
     /// Bytes that passed at the fast rate after it.
     pub fast_bytes: f64,
-    /// The limits ended it before the rate fell again: it is at least this much.
+    /// The limits ended it before the rate fell again: the recovery is this much or more.
     pub cut_short: bool,
 }
 
@@ -95,6 +98,8 @@ pub enum StopReason {
     MaxWritten,
     /// By the user.
     Interrupted,
+    /// A request failed; [`SustainedResult::failure`] says why.
+    Failed,
 }
 
 /// Something that a longer run would show.

@@ -116,7 +116,7 @@ pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Where the rate changed from one to the other within these points, as a fractional index.
+/// The place within these points at which the rate changed, as a fractional index.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();

@@ -1,4 +1,4 @@
-//! What storage does after its caches and its credit.
+//! Measures storage after its caches and its credit.
 //!
 //! [`sustain`] writes at full speed until the rate that lasts is known, and [`pts`] runs the tests
 //! of SNIA's performance test specification. [`levels`], [`reserve`] and [`steady_state`] are pure

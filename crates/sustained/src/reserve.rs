@@ -1,5 +1,5 @@
-//! What makes a fast beginning: a store that writes fill or requests spend, modelled as two token
-//! buckets. A full bucket passes the fast rate; an empty one passes the slow rate.
+//! The store behind a fast beginning: writes fill it or requests spend it. It is modelled as two
+//! token buckets. A full bucket passes the fast rate; an empty one passes the slow rate.
 
 use crate::document::Recovery;
 use crate::level::{Level, bytes_at};
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 /// A fall to less than this share of the rate is a cliff.
 const FELL: f64 = 0.85;
 /// A credit explains a recovery if its prediction is this close; the second holds if the slow rate
-/// is at least [`CLEAR_SHARE`] of the fast one, because a cache emptied at the slow rate would then
+/// is [`CLEAR_SHARE`] of the fast one or more, because a cache emptied at the slow rate would then
 /// bring back clearly less.
 const CREDIT_FITS: [f64; 2] = [0.03, 0.1];
 const CLEAR_SHARE: f64 = 0.2;
-/// A recovery is complete from this share on, and there is none below [`NOTHING`].
+/// A recovery is complete from this share on. Below [`NOTHING`] it is noise.
 const COMPLETE: f64 = 0.95;
 const NOTHING: f64 = 0.01;
 
@@ -25,7 +25,7 @@ pub enum ReserveKind {
     Credit,
     /// Filled by writes and emptied at rest: a drive's write cache.
     Cache,
-    /// No rest was long enough to tell.
+    /// No rest was long enough to decide.
     Unknown,
 }
 
@@ -89,7 +89,7 @@ pub fn reserve(levels: &[Level], recoveries: &[Recovery]) -> Option<Reserve> {
         _ => ReserveKind::Cache,
     };
     let size_bytes = if kind == ReserveKind::Credit { spent * own_share } else { spent };
-    // The longest rest is the least affected by the delay before emptying starts.
+    // A delay before emptying starts affects the longest rest the smallest amount.
     let longest = partial.iter().max_by(|a, b| a.rest_s.total_cmp(&b.rest_s));
     let refill = longest.map(|one| {
         let own = if kind == ReserveKind::Credit { own_share } else { 1.0 };

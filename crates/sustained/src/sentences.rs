@@ -11,6 +11,12 @@ const COUNTED_BYTES: u32 = 64 << 10;
 /// The conclusions, the answer first.
 pub fn sentences(result: &SustainedResult) -> Vec<String> {
     let mut all = vec![answer(result)];
+    all.extend(
+        result
+            .failure
+            .as_ref()
+            .map(|why| format!("The run ended early: {why}. The numbers are those until then.")),
+    );
     all.extend(result.reserve.as_ref().and_then(|reserve| kind(result, reserve)));
     all.extend(result.slowed_by_heat_at_c.map(|celsius| {
         format!(
@@ -21,7 +27,7 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
     all.extend(latencies(result));
     all.extend(result.reads.map(|reads| {
         format!(
-            "A 4 KiB read takes {} alone and {} during the writes (p99 {} and {}).",
+            "A 4 KiB read takes {} without writes and {} during them (p99 {} and {}).",
             show_time(reads.alone_mean_ns),
             show_time(reads.during_mean_ns),
             show_time(reads.alone_p99_ns as f64),
@@ -64,7 +70,7 @@ fn rate(result: &SustainedResult, bytes_per_s: f64) -> String {
     }
 }
 
-/// How long a level lasted, in the unit that matters: bytes of a cache, time of a credit.
+/// The length of a level in the unit that matters: bytes of a cache, time of a credit.
 fn extent(result: &SustainedResult, level: &Level) -> String {
     let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
     if credit || counts(result) {

@@ -108,7 +108,7 @@ pub fn steady_state(rounds: &[f64], within: &[f64]) -> Option<SteadyCheck> {
     })
 }
 
-/// Change per value of the least-squares line.
+/// Change per value of the best straight line.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

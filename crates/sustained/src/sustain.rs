@@ -38,7 +38,7 @@ const NEAR: f64 = 1.15;
 const HOTTEST_C: f64 = 3.0;
 const HEATED_C: f64 = 10.0;
 
-/// What to run.
+/// Settings of a sustained run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SustainPlan {
     /// Longest time.
@@ -84,7 +84,7 @@ impl SustainPlan {
     }
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     pub doing: &'a str,
@@ -97,8 +97,8 @@ pub struct Progress<'a> {
 /// each second of a rest; `false` ends the run. `keep` gets the result so far every 30 s.
 ///
 /// # Errors
-/// The target may not be written, a request failed. An interrupt ends the run with what was
-/// measured.
+/// The target may not be written, or the first request failed. A later failure or an interrupt ends
+/// the run with the points measured so far.
 pub fn sustain<M: Machine>(
     machine: &M,
     target: &M::Target,
@@ -114,19 +114,23 @@ pub fn sustain<M: Machine>(
     let mut run = Run { plan, workload, writer, program, on_step, series: Series::default() };
     let mut recoveries = Vec::new();
     let mut reads = None;
-    let stopped = match run.first(keep) {
-        Err(Error::Interrupted) => StopReason::Interrupted,
-        Err(error) => return Err(error),
-        Ok(stopped) => match run.after(&mut recoveries, &mut reads) {
-            Err(Error::Interrupted) => StopReason::Interrupted,
-            Err(error) => return Err(error),
-            Ok(()) => stopped,
-        },
-    };
+    let ended = run.first(keep);
+    let ended = ended.and_then(|stopped| {
+        run.after(&mut recoveries, &mut reads)?;
+        Ok(stopped)
+    });
     if run.series.points().is_empty() {
+        ended?;
         return Err(Error::Interrupted);
     }
-    Ok(run.result(stopped, recoveries, reads))
+    // The rates until then are as good as without the failure.
+    let (stopped, failure) = match ended {
+        Ok(stopped) => (stopped, None),
+        Err(Error::Interrupted) => (StopReason::Interrupted, None),
+        Err(error) => (StopReason::Failed, Some(error.to_string())),
+    };
+    let result = SustainedResult { failure, ..run.result(stopped, recoveries, reads) };
+    Ok(SustainedResult { sentences: sentences(&result), ..result })
 }
 
 struct Run<'a, 'm, M: Machine> {
@@ -183,7 +187,8 @@ impl<M: Machine> Run<'_, '_, M> {
             }
             if self.writer.passed_s() - kept_s >= KEEP_EVERY_S {
                 kept_s = self.writer.passed_s();
-                keep(&self.result(StopReason::Interrupted, Vec::new(), None));
+                let result = self.result(StopReason::Interrupted, Vec::new(), None);
+                keep(&SustainedResult { sentences: sentences(&result), ..result });
             }
         }
     }
@@ -266,7 +271,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, cut_short }))
     }
 
-    /// Reads of 4 KiB alone and during writes at the rate that lasts.
+    /// Reads of 4 KiB, then the same during writes at the rate that lasts.
     fn reads(&mut self) -> Result<Option<ReadsDuring>> {
         let facts = &self.writer.facts;
         let request = facts.direct_align_bytes.max(4096);
@@ -308,7 +313,7 @@ impl<M: Machine> Run<'_, '_, M> {
         let facts = self.writer.facts.clone();
         let mut warnings = facts.warnings.clone();
         warnings.extend(self.writer.warnings.iter().cloned());
-        let mut result = SustainedResult {
+        SustainedResult {
             schema: SUSTAINED_SCHEMA.into(),
             program: self.program.clone(),
             settings: SustainSettings {
@@ -330,12 +335,11 @@ impl<M: Machine> Run<'_, '_, M> {
             recoveries,
             reads,
             stopped,
+            failure: None,
             written_bytes: self.writer.written(),
             took_s: self.writer.passed_s(),
             points,
-        };
-        result.sentences = sentences(&result);
-        result
+        }
     }
 }
 

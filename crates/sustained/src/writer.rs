@@ -11,7 +11,7 @@ pub(crate) struct Writer<'m, M: Machine> {
     pub(crate) target: &'m M::Target,
     pub(crate) facts: TargetFacts,
     began: Nanos,
-    /// Where the next sequential step starts.
+    /// Offset of the next sequential step.
     position: u64,
     written: u64,
     max_written: u64,

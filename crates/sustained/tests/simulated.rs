@@ -1,4 +1,4 @@
-//! Sizes, rates and times of simulated drives, found from the run alone.
+//! Sizes, rates and times of simulated drives, found from the run only.
 
 use machine::{Machine, TargetSpec};
 use results::Program;

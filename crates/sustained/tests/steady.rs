@@ -1,5 +1,5 @@
-//! Steady state is declared for steady series and for no others, where the specification's own rule
-//! is deceived.
+//! Steady state is declared for steady series and for no others, also if the specification's own
+//! rule is deceived.
 
 use sustained::{WINDOW, steady_state};
 use workload::rng::{hash, unit};
@@ -82,7 +82,7 @@ fn drifts_teeth_and_two_levels_are_never_steady() {
     }
     assert!(all >= 300 && wrong.is_empty(), "{} of {all}:\n{}", wrong.len(), wrong.join("\n"));
     // The check is worth having: five means hide these patterns.
-    assert!(deceived > 50, "the specification's rule alone accepts {deceived} of {all}");
+    assert!(deceived > 50, "the specification's own rule accepts {deceived} of {all}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_rule_is_the_specifications_own() {
     assert!((check.slope_percent - 10.0).abs() < 1e-9 && check.line == [95.0, 105.0], "{check:?}");
     assert!(check.to_specification);
     assert!(!steady_state(&[94.0, 97.0, 100.0, 103.0, 106.0], &[]).unwrap().to_specification);
-    // Only the last five rounds count, and fewer are none.
+    // Only the last five rounds count; fewer have no verdict.
     assert!(steady_state(&[1.0, 100.0, 100.0, 100.0, 100.0, 100.0], &[]).unwrap().is_steady());
     assert_eq!(steady_state(&[100.0; 4], &[]), None);
     assert_eq!(steady_state(&[100.0, 100.0, 0.0, 100.0, 100.0], &[]), None);

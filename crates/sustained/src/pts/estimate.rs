@@ -4,11 +4,11 @@ use super::plan::{Cell, PhaseKind, PtsPlan, Until};
 use crate::steady::WINDOW;
 use serde::Serialize;
 
-/// What a phase takes.
+/// Time and bytes of a phase.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEstimate {
     pub title: String,
-    /// The fewest and the most rounds.
+    /// Minimum and maximum number of rounds.
     pub rounds: [u32; 2],
     pub cells: usize,
     /// The shortest and the longest time.
@@ -17,7 +17,7 @@ pub struct PhaseEstimate {
     pub written_bytes: [f64; 2],
 }
 
-/// What a plan takes.
+/// Time and bytes of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
     /// Assumed rate of all requests.

@@ -20,7 +20,7 @@ pub struct Cell {
     pub wait_s: f64,
 }
 
-/// What a test tracks for steady state, and reports.
+/// The quantity that a test reports and tracks for steady state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measured {
@@ -109,7 +109,7 @@ pub struct PtsPlan {
     pub purge: Purge,
     pub seed: u64,
     pub phases: Vec<Phase>,
-    /// What the target cannot do.
+    /// Parts of the test that the target does not support.
     pub left_out: Vec<String>,
 }
 

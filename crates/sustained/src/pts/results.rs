@@ -1,4 +1,4 @@
-//! Tables and conclusions, from the plan and the steps alone.
+//! Tables and conclusions, from the plan and the steps only.
 
 use super::document::{MatrixCell, PhaseResult, PtsResult, PtsStep};
 use super::plan::{Cell, Measured, PhaseKind, PtsPlan, Until};

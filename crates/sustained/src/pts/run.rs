@@ -16,7 +16,7 @@ const PARTS: usize = 12;
 /// Percentiles of a histogram step.
 const PERCENTILES: [f64; 8] = [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
-/// How far a test is.
+/// Progress of a test.
 #[derive(Debug, Clone)]
 pub struct PtsProgress<'a> {
     pub phase: &'a str,
@@ -25,7 +25,7 @@ pub struct PtsProgress<'a> {
     pub written_bytes: u64,
 }
 
-/// What comes next.
+/// The next step.
 enum Next {
     Purge { phase: usize },
     Fill { phase: usize, part: usize, block_bytes: u32, region: (u64, u64) },
@@ -328,7 +328,7 @@ impl<M: Machine> Runner<'_, M> {
     }
 }
 
-/// Where a sequential cell goes on: after the bytes of its own earlier steps.
+/// The start of a sequential step: it continues after the cell's earlier steps.
 fn position(steps: &[PtsStep], phase: usize, number: usize, space: u64) -> u64 {
     let own = steps.iter().filter(|step| step.phase == phase && step.cell == number);
     let bytes: u64 = own.map(|step| step.bytes).sum();
