@@ -1,4 +1,5 @@
 use crate::load::LoadArguments;
+use crate::sustained::SustainedArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
 use clap_complete::engine::ArgValueCompleter;
@@ -46,6 +47,8 @@ pub(crate) struct StudyArguments {
     pub(crate) budget: Option<u64>,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
+    #[command(flatten)]
+    pub(crate) sustained: SustainedArguments,
     /// Measure only the corners of each grid
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,

@@ -2,8 +2,8 @@ use crate::arguments::{PointArguments, ReportArguments, StudyArguments, ToolArgu
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{
-    check, compare, fio, history, metadata, points, postmark, shell, stack, studies, tools, tune,
-    twin, verify,
+    check, compare, fio, history, metadata, points, postmark, pts, shell, stack, studies, tools,
+    tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -65,6 +65,12 @@ pub(crate) enum Command {
     /// Try the settings that could matter, interleaved with the current ones, then restore
     /// everything: which is worth changing?
     Tune(Box<tune::Arguments>),
+    /// Run a test of SNIA's Solid State Storage Performance Test Specification: purge,
+    /// preconditioning, rounds to steady state, report
+    #[command(
+        after_help = "Examples:\n  halfpower pts iops --dry-run --capacity 4TB\n  halfpower pts iops /dev/sdX --destroy-data /dev/sdX\n  halfpower pts wsat twin:nvme-qlc --scale 100"
+    )]
+    Pts(Box<pts::Arguments>),
     /// Repeat a few points of the target's last result in the history: is it still as fast?
     Check(check::Arguments),
     /// Show everything measured so far: a list, an entry, trends
@@ -111,6 +117,7 @@ impl Cli {
             Command::Report(arguments) => studies::report(context, &arguments),
             Command::Run(arguments) => points::run(context, &arguments),
             Command::Sweep(arguments) => points::sweep(context, &arguments),
+            Command::Pts(arguments) => pts::pts(context, &arguments),
             Command::Compare(arguments) => compare::compare(context, &arguments),
             Command::Tune(arguments) => tune::tune(context, &arguments),
             Command::Check(arguments) => check::check(context, &arguments),

@@ -19,6 +19,9 @@ const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
     arguments.units.choose();
+    if arguments.sustained.sustained {
+        return crate::sustained::study(context, arguments);
+    }
     let (effort, usual) = match (arguments.quick, arguments.full) {
         (true, _) => (Effort::Quick, 60 * SECOND_NS),
         (_, true) => (Effort::Full, 1200 * SECOND_NS),

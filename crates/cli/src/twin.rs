@@ -3,6 +3,7 @@
 mod cache;
 mod document;
 mod fit;
+mod fit_sustained;
 mod show;
 mod validate;
 mod whatif;

@@ -30,7 +30,8 @@ const PARSED_ONLY: [(&str, &str); 6] = [
 type ShortOption = (&'static str, &'static str, bool);
 
 /// Options that keep a command short.
-const SHORT: [(&str, &[ShortOption]); 11] = [
+const SHORT: [(&str, &[ShortOption]); 12] = [
+    ("study --sustained", &[]),
     ("study", &[("--budget", "5s", true), ("--size", "16m", true), ("--only", "random", true)]),
     ("run", RUN),
     ("sweep", RUN),

@@ -44,7 +44,7 @@ fn bash_completes_commands_options_values_and_targets() {
         ("halfpower twin wh", &["whatif"]),
         ("halfpower run nothing-begins-so", &[]),
         // Bash replaces only what follows the colon.
-        ("halfpower run twin : nv", &["nvme"]),
+        ("halfpower run twin : nv", &["nvme", "nvme-hot", "nvme-qlc"]),
         ("halfpower check twin : gate", &["gateway-1997"]),
     ] {
         let mut found = offered(words);

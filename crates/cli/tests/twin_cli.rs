@@ -46,6 +46,9 @@ fn list_and_show() {
         "hdd-20tb",
         "cloud",
         "cloud-burst",
+        "cloud-hdd",
+        "nvme-hot",
+        "nvme-qlc",
         "virtio",
         "nas",
     ] {

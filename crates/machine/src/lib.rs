@@ -218,6 +218,20 @@ pub trait Machine {
     /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
+    /// Discards all data of a writable target, so that a drive can erase its flash in advance.
+    ///
+    /// # Errors
+    /// The target is only read, or a layer of it does not support discards.
+    fn discard(&self, target: &Self::Target) -> Result<()> {
+        let name = self.target_facts(target).name;
+        Err(Error::Unsupported(format!("{name}: it cannot be discarded")))
+    }
+
+    /// The highest temperature that a device of the target reports, in degrees Celsius.
+    fn celsius(&self, _target: &Self::Target) -> Option<f64> {
+        None
+    }
+
     /// Times of each processor so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()

@@ -9,6 +9,7 @@ pub mod fit;
 pub mod outlook;
 mod run;
 pub mod stack_distance;
+pub mod sustained;
 pub mod trace;
 pub mod validate;
 pub mod whatif;

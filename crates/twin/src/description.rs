@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 pub use crate::bus::Adapter;
+pub use crate::device::cached_flash::{CachedFlashDrive, Heat};
 pub use crate::device::cloud::CloudVolume;
 pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
 pub use crate::device::flash::FlashDrive;
@@ -193,6 +194,7 @@ macro_rules! drives {
 drives! {
     Disk(DiskDrive),
     Flash(FlashDrive),
+    CachedFlash(CachedFlashDrive),
     Cloud(CloudVolume),
     Virtio(VirtioDisk),
     Network(NetworkVolume),

@@ -6,16 +6,19 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const PRESETS: [(&str, &str); 11] = [
+const PRESETS: [(&str, &str); 14] = [
     ("gateway-1997", include_str!("../presets/gateway-1997.toml")),
     ("server-2003", include_str!("../presets/server-2003.toml")),
     ("laptop-xp", include_str!("../presets/laptop-xp.toml")),
     ("server-raid10", include_str!("../presets/server-raid10.toml")),
     ("nvme", include_str!("../presets/nvme.toml")),
+    ("nvme-qlc", include_str!("../presets/nvme-qlc.toml")),
+    ("nvme-hot", include_str!("../presets/nvme-hot.toml")),
     ("sata-ssd", include_str!("../presets/sata-ssd.toml")),
     ("hdd-20tb", include_str!("../presets/hdd-20tb.toml")),
     ("cloud", include_str!("../presets/cloud.toml")),
     ("cloud-burst", include_str!("../presets/cloud-burst.toml")),
+    ("cloud-hdd", include_str!("../presets/cloud-hdd.toml")),
     ("virtio", include_str!("../presets/virtio.toml")),
     ("nas", include_str!("../presets/nas.toml")),
 ];

@@ -391,6 +391,15 @@ impl machine::Machine for Twin {
         Ok(usage(world, began, *ran, &files, outcomes))
     }
 
+    fn discard(&self, target: &Target) -> machine::Result<()> {
+        target.lock().world.discard();
+        Ok(())
+    }
+
+    fn celsius(&self, target: &Target) -> Option<f64> {
+        target.lock().world.celsius()
+    }
+
     fn restripe(&self, target: &mut Target, members: &[u32], chunk: u64) -> machine::Result<()> {
         let disks = self.setup.disks;
         let again = |(at, member): &(usize, &u32)| members[..*at].contains(member);

@@ -27,10 +27,11 @@ const ROTATING_US: f64 = 2500.0;
 /// Options of `twin fit`.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
-    /// A results.json of halfpower study, sweep or run --json
+    /// A results.json of halfpower study, sweep or run --json; or sustained.json of study
+    /// --sustained, for the size and the rates of a write cache or credit
     results: PathBuf,
     /// The machine to calibrate [default: the closest of virtio, cloud, nvme, sata-ssd and
-    /// hdd-20tb]
+    /// hdd-20tb; of a sustained run nvme-qlc, cloud-burst or cloud-hdd]
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// Seed of the random third of the points that is held out
@@ -61,6 +62,10 @@ pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failur
         arguments.output.as_deref(),
         &[&arguments.results],
     )?;
+    if let Some(result) = super::fit_sustained::read(&arguments.results)? {
+        let preset = arguments.preset.as_deref();
+        return super::fit_sustained::fit(&result, preset, output.as_ref(), arguments.json);
+    }
     let results =
         results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
     let chosen = points(&results);

@@ -1,6 +1,7 @@
 mod block_trace;
 mod clock;
 pub mod counters;
+mod discard;
 mod engines;
 pub mod facts;
 pub mod files;
@@ -178,6 +179,17 @@ impl machine::Machine for Host {
 
     fn keep(&self, target: &mut HostTarget) {
         target.keep();
+    }
+
+    fn discard(&self, target: &HostTarget) -> Result<()> {
+        let interrupted = || self.interrupt.load(std::sync::atomic::Ordering::Relaxed);
+        target.members().iter().try_for_each(|member| discard::discard(member, interrupted))
+    }
+
+    fn celsius(&self, target: &HostTarget) -> Option<f64> {
+        let roots = facts::Roots::default();
+        let each = target.facts().devices.iter().filter_map(|name| facts::celsius(&roots, name));
+        each.reduce(f64::max)
     }
 
     fn processors(&self) -> Vec<ProcessorTimes> {

@@ -38,6 +38,7 @@ pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
         Drive::Flash(drive) => vec![Drive::Flash(drive.clone()), flash(drive, read, write)],
         Drive::Disk(disk) => vec![Drive::Disk(disk.clone())],
         Drive::Network(volume) => vec![Drive::Network(volume.clone())],
+        Drive::CachedFlash(drive) => vec![Drive::CachedFlash(drive.clone())],
     };
     let with = |drive: Drive| {
         let mut setup = base.clone();

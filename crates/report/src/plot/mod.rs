@@ -3,9 +3,11 @@
 
 pub(crate) mod changes;
 pub(crate) mod colour;
+pub(crate) mod course;
 mod figure;
 mod frame;
 mod halves;
+pub(crate) mod heat;
 mod labels;
 mod memory;
 mod scale;

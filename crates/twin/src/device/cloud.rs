@@ -128,8 +128,8 @@ impl Bucket {
         pass
     }
 
-    fn rest(&mut self, idle: Nanos) {
-        self.credit = (self.credit + idle as f64 * 1e-9 * self.earn_per_s).min(self.full);
+    fn rest(&mut self, now: Nanos) {
+        self.earn(now);
         (self.at, self.paced) = (0, 0);
     }
 }
@@ -141,9 +141,9 @@ struct Quota {
 }
 
 impl Quota {
-    fn rest(&mut self, idle: Nanos) {
-        self.requests.rest(idle);
-        self.bytes.rest(idle);
+    fn rest(&mut self, now: Nanos) {
+        self.requests.rest(now);
+        self.bytes.rest(now);
         self.used = (0.0, 0.0);
     }
 
@@ -202,10 +202,10 @@ impl Device for Cloud {
         self.volume.queue
     }
 
-    fn rest(&mut self, idle: Nanos) {
-        self.quota.rest(idle);
+    fn rest(&mut self, now: Nanos) {
+        self.quota.rest(now);
         if let Some(writes) = &mut self.writes {
-            writes.rest(idle);
+            writes.rest(now);
         }
         self.limited = 0;
     }

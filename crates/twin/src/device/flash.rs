@@ -245,7 +245,8 @@ impl Device for Flash {
         self.drive.queue
     }
 
-    fn rest(&mut self, idle: Nanos) {
+    fn rest(&mut self, now: Nanos) {
+        self.drain(now);
         self.controller = 0;
         self.link = [0; 2];
         self.dies.fill(0);
@@ -253,8 +254,6 @@ impl Device for Flash {
         self.buffer.clear();
         // A partial page waits for the writes that fill it.
         self.buffered = self.filling_page;
-        self.cached_at = 0;
-        self.drain(idle);
         self.cached_at = 0;
         (self.die_busy, self.controller_busy, self.link_busy) = (0, 0, 0);
     }
@@ -274,6 +273,10 @@ impl Device for Flash {
     /// With power-loss protection a flush has nothing to write; only the command takes time.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now + us(self.drive.command_us)
+    }
+
+    fn discard(&mut self) {
+        (self.cached, self.scattered) = (0.0, 0.0);
     }
 
     fn busy(&self, _ran: Nanos) -> Vec<(&'static str, Nanos)> {

@@ -2,6 +2,7 @@
 //! ([`Host::wake`], [`Device::event`]), and hold a bus from [`Device::granted`] on. A model is one
 //! file, and a line in [`crate::description::Drive`].
 
+pub mod cached_flash;
 pub mod cloud;
 pub mod disk;
 pub mod flash;
@@ -75,8 +76,9 @@ pub(crate) trait Device: Send {
 
     fn queue(&self) -> u32;
 
-    /// Resets the device for a new clock, `idle` after its last work.
-    fn rest(&mut self, idle: Nanos);
+    /// Restarts the device's clock at zero. It is `now` on the clock that ends, after the last run and
+    /// the rest that followed.
+    fn rest(&mut self, now: Nanos);
 
     /// Completion time, for a device that can compute it on arrival and needs no other method.
     fn serve(&mut self, now: Nanos, _command: &Command) -> Nanos {
@@ -107,6 +109,14 @@ pub(crate) trait Device: Send {
     /// Completion time, once [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now
+    }
+
+    /// Forgets all data, as after a discard of the whole device.
+    fn discard(&mut self) {}
+
+    /// Temperature, if the model has one.
+    fn celsius(&self) -> Option<f64> {
+        None
     }
 
     fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)>;

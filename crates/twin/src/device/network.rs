@@ -126,7 +126,7 @@ impl Device for Network {
         self.volume.queue
     }
 
-    fn rest(&mut self, _idle: Nanos) {
+    fn rest(&mut self, _now: Nanos) {
         self.workers.fill(0);
         self.random = u64::from(self.number);
         (self.link, self.link_busy) = ([0; 2], [0; 2]);

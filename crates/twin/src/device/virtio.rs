@@ -132,7 +132,7 @@ impl Device for Virtio {
         if self.disk.batched { u32::MAX } else { self.disk.queue }
     }
 
-    fn rest(&mut self, _idle: Nanos) {
+    fn rest(&mut self, _now: Nanos) {
         self.workers.fill(0);
         self.ring.clear();
         (self.total, self.awake, self.worker_busy, self.total_busy) = (0, false, 0, 0);

@@ -112,10 +112,9 @@ impl Member {
         }
     }
 
-    /// Resets it for a run. A device unused in the previous run has also rested for its length.
+    /// Resets it for a run.
     fn rest(&mut self, idle: Nanos, ran: Nanos) {
-        let used = self.usage.reads + self.usage.writes > 0;
-        self.device.rest(if used { idle } else { idle + ran });
+        self.device.rest(ran + idle);
         self.waiting.clear();
         (self.inside, self.flying, self.busy_since) = (0, 0, 0);
         self.usage = DeviceUse::default();
@@ -266,6 +265,16 @@ impl World {
             shape: Shape::default(),
             writer: Writer::default(),
         }
+    }
+
+    /// Discards all data of all drives.
+    pub fn discard(&mut self) {
+        self.members.iter_mut().for_each(|member| member.device.discard());
+    }
+
+    /// The temperature of the hottest drive.
+    pub fn celsius(&self) -> Option<f64> {
+        self.members.iter().filter_map(|member| member.device.celsius()).reduce(f64::max)
     }
 
     /// Resets the computer for a run at time zero, `idle` after the previous run of `ran`. Nothing

@@ -15,6 +15,7 @@ mod mounts;
 mod recorded;
 mod same_data;
 mod signature;
+mod temperature;
 mod throttle;
 mod topology;
 
@@ -36,6 +37,7 @@ pub use mounts::{Mount, mount_at, mount_of, mount_of_file};
 pub(crate) use same_data::Namespaces;
 pub use same_data::is_same_data;
 pub use signature::signature;
+pub(crate) use temperature::celsius;
 pub use throttle::cgroup_v1_root;
 pub(crate) use throttle::{pressure_files, processor_counts};
 pub use topology::{Topology, topology};

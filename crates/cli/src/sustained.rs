@@ -1,0 +1,166 @@
+//! `halfpower study --sustained`: writes past every cache and credit.
+
+use crate::arguments::StudyArguments;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output::{self, Directory};
+use crate::target::{is_twin, on_machine, resolve};
+use clap::Args;
+use machine::units::{parse_size, parse_time, show_size, show_time};
+use machine::{Machine, NewFile, TargetFacts, TargetSpec, text::printable};
+use measure::Runner;
+use std::path::{Path, PathBuf};
+use sustained::{StopReason, SustainPlan, SustainedResult, sustain};
+use workload::Pattern;
+
+/// Options of `study --sustained`.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Sustained writes")]
+pub(crate) struct SustainedArguments {
+    /// Write at full speed past every cache and burst credit, instead of the experiments: how much
+    /// is fast, what lasts, and what comes back at rest
+    #[arg(long, conflicts_with_all = ["budget", "quick", "full", "only", "details", "openmetrics"])]
+    pub(crate) sustained: bool,
+    /// With --sustained: longest time [default: 10m]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time, requires = "sustained")]
+    for_time: Option<u64>,
+    /// With --sustained: most data to write [default: 100 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "sustained")]
+    max_written: Option<u64>,
+    /// With --sustained: size of a write; up to 64 KiB, rates are shown as writes per second
+    /// [default: 1m]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "sustained", hide_short_help = true)]
+    request: Option<u64>,
+    /// With --sustained: write at random places instead of in sequence
+    #[arg(long, requires = "sustained", hide_short_help = true)]
+    random: bool,
+}
+
+const MIN_FOR_NS: u64 = 2_000_000_000;
+/// A directory's test file takes at most this share of the free space.
+const FREE_SHARE: u64 = 2;
+
+impl SustainedArguments {
+    fn plan(&self, seed: u64) -> Result<SustainPlan, Failure> {
+        let usual = SustainPlan::default();
+        let for_ns = self.for_time.unwrap_or(usual.for_ns);
+        if for_ns < MIN_FOR_NS {
+            let given = show_time(for_ns as f64);
+            return Err(Failure::Usage(format!("--for {given}: too short; give at least 2s")));
+        }
+        let request_bytes = match self.request {
+            None => usual.request_bytes,
+            Some(bytes) => u32::try_from(bytes).map_err(|_| {
+                Failure::Usage(format!("--request {}: at most 1 GiB", show_size(bytes)))
+            })?,
+        };
+        // A short run has short steps, so that it has enough of them to find a change.
+        let step_ns = usual.step_ns.min(for_ns / 100);
+        Ok(SustainPlan {
+            for_ns,
+            max_written: self.max_written.unwrap_or(usual.max_written),
+            request_bytes,
+            pattern: if self.random { Pattern::Random } else { Pattern::Seq },
+            step_ns,
+            seed,
+            ..usual
+        })
+    }
+}
+
+pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
+    let plan = arguments.sustained.plan(arguments.target.seed)?;
+    let (place, spec) = resolve(&arguments.target)?;
+    let spec = unwritten(spec, plan.max_written)?;
+    let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
+    let names = ["sustained.json", "sustained.html", "sustained.csv"];
+    let directory = Directory::new(context, &arguments.output, &targets, &names)?;
+    announce(&spec, &plan);
+    let result = on_machine!(place, |machine| run(&machine, &spec, &plan, &directory))?;
+    let text = json(&result)?;
+    let saved = directory.save(names[0], &text);
+    let page = page(&result).and_then(|page| directory.save(names[1], &page));
+    let table = directory.save(names[2], &report::sustained::csv(&result));
+    if arguments.json {
+        output::print(&text)?;
+    } else {
+        let mut shown = report::sustained::terminal(&result, output::width(), output::colour());
+        if let Ok(page) = &page {
+            shown += &format!("Report: {}\n", printable(&page.to_string_lossy()));
+        }
+        output::print(&shown)?;
+    }
+    saved.and(page).and(table)?;
+    match (result.stopped, result.failure) {
+        (StopReason::Interrupted, _) => Err(Failure::Interrupted),
+        (_, Some(why)) => Err(Failure::Run(why)),
+        _ => Ok(()),
+    }
+}
+
+fn json(result: &SustainedResult) -> Result<String, Failure> {
+    output::json(serde_json::to_string_pretty(result)).map(|text| text + "\n")
+}
+
+fn page(result: &SustainedResult) -> Result<String, Failure> {
+    report::sustained::html(result)
+        .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
+}
+
+/// A target without an initial fill, which would use up the cache before the measurement.
+fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
+    let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
+    let in_directory = spec.places.iter().any(|place| place.is_dir());
+    if in_directory && spec.size.is_none() && !spec.places.iter().any(|place| is_twin(place)) {
+        let free = host::files::directory_facts(&spec.places)?.size_bytes;
+        let size = max_written.min(free / FREE_SHARE) >> 20 << 20;
+        spec.size = Some(size.max(1 << 20));
+    }
+    Ok(spec)
+}
+
+/// The first line of the command: how much will be written, and where.
+fn announce(spec: &TargetSpec, plan: &SustainPlan) {
+    let names: Vec<String> =
+        spec.places.iter().map(|place| printable(&place.to_string_lossy())).collect();
+    let what = if spec.destroy.is_empty() { "" } else { ", whose data are destroyed" };
+    output::tell(&format!(
+        "up to {} will be written to {}{what}, in up to {} (--max-written and --for change this)",
+        show_size(plan.max_written),
+        names.join(", "),
+        sustained::span(plan.for_ns as f64 * 1e-9)
+    ));
+}
+
+fn run<M: Machine>(
+    machine: &M,
+    spec: &TargetSpec,
+    plan: &SustainPlan,
+    directory: &Directory<'_>,
+) -> Result<SustainedResult, Failure> {
+    let engines = machine.capabilities().engines;
+    let workload = plan.workload(&engines);
+    let check = |facts: &[TargetFacts]| {
+        facts.iter().try_for_each(|facts| measure::check(&workload, facts))?;
+        Ok(vec![vec![workload.buffers()]])
+    };
+    let mut runner = Runner::open_checked(machine, std::slice::from_ref(spec), check)?;
+    let bar = crate::progress::time_bar(plan.for_ns);
+    let on_step = &mut |progress: sustained::Progress<'_>| {
+        let rate = machine::units::show_rate(progress.bytes_per_s);
+        let written = machine::units::show_size_rounded(progress.written_bytes as f64);
+        let doing = format!("{}: {rate}, {written} written", progress.doing);
+        crate::progress::at(&bar, (progress.passed_s * 1e9) as u64, &doing);
+        !crate::interrupt::flag().load(std::sync::atomic::Ordering::Relaxed)
+    };
+    // A killed run leaves what it has measured.
+    let keep = &mut |result: &SustainedResult| {
+        if let Ok(text) = json(result) {
+            let _ = directory.save("sustained.json", &text);
+        }
+    };
+    let target = runner.target_mut(0);
+    let result = sustain(machine, target, plan, crate::context::program(), on_step, keep);
+    bar.finish_and_clear();
+    Ok(result?)
+}

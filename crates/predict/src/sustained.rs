@@ -1,0 +1,251 @@
+//! A simulated machine that behaves over hours as a sustained run has shown.
+
+use crate::Result;
+use ::sustained::{Reserve, ReserveKind, SustainPlan, SustainedResult, sustain};
+use machine::{Machine, TargetSpec};
+use results::Program;
+use serde::Serialize;
+use twin::description::{CachedFlashDrive, CloudVolume, Drive};
+use twin::{Setup, Twin};
+
+/// Requests of at most this size are limited in number, larger ones in bytes.
+const COUNTED_BYTES: u32 = 64 << 10;
+/// Limits of the run that checks the fitted machine: it takes no real time.
+const CHECK_NS: u64 = 200_000_000_000_000;
+
+/// A number of the machine, before and after.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FittedNumber {
+    pub path: String,
+    pub before: f64,
+    pub after: f64,
+}
+
+/// A quantity of the run, and of the same run on the fitted machine.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Reproduced {
+    pub name: &'static str,
+    pub measured: f64,
+    pub simulated: f64,
+}
+
+/// A fitted machine.
+#[derive(Debug, Clone)]
+pub struct SustainedFit {
+    pub setup: Setup,
+    pub numbers: Vec<FittedNumber>,
+    pub reproduced: Vec<Reproduced>,
+}
+
+impl SustainedFit {
+    /// The machine as TOML.
+    ///
+    /// # Errors
+    /// A bug: a description that has no TOML.
+    pub fn machine_file(&self) -> Result<String> {
+        Ok(toml::to_string(&self.setup.description)?)
+    }
+}
+
+/// The machine whose drive has such a reserve.
+pub fn base(result: &SustainedResult) -> Option<&'static str> {
+    Some(match result.reserve?.kind {
+        ReserveKind::Credit if result.settings.request_bytes <= COUNTED_BYTES => "cloud-burst",
+        ReserveKind::Credit => "cloud-hdd",
+        ReserveKind::Cache | ReserveKind::Unknown => "nvme-qlc",
+    })
+}
+
+/// Sets the size and the rates of a machine's write cache or credit to those of a run, and repeats
+/// the run on it. `None` if the rate of the run did not fall, or the machine's drive has neither.
+///
+/// # Errors
+/// The run on the fitted machine failed.
+pub fn fit_sustained(base: &Setup, result: &SustainedResult) -> Result<Option<SustainedFit>> {
+    let Some(reserve) = result.reserve else { return Ok(None) };
+    let mut setup = base.clone();
+    let name = setup.drive.clone();
+    let Some(drive) = setup.description.drives.get_mut(&name) else { return Ok(None) };
+    let changed = match drive {
+        Drive::CachedFlash(drive) => flash(drive, result, &reserve),
+        Drive::Cloud(volume) => cloud(volume, result, &reserve),
+        _ => return Ok(None),
+    };
+    let source = format!("fitted to a sustained run of {}", result.target.name);
+    let numbers: Vec<FittedNumber> = changed
+        .into_iter()
+        .map(|(key, before, after)| {
+            let path = format!("drives.{name}.{key}");
+            setup.description.sources.insert(path.clone(), source.clone());
+            FittedNumber { path, before, after }
+        })
+        .collect();
+    let again = repeat(&setup, result)?;
+    Ok(Some(SustainedFit { reproduced: reproduced(&reserve, &again), setup, numbers }))
+}
+
+type Changed = Vec<(&'static str, f64, f64)>;
+
+fn set(changed: &mut Changed, key: &'static str, number: &mut f64, value: f64) {
+    changed.push((key, *number, value));
+    *number = value;
+}
+
+fn set_bytes(changed: &mut Changed, key: &'static str, number: &mut u64, value: f64) {
+    changed.push((key, *number as f64, value.round()));
+    *number = value.round() as u64;
+}
+
+fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reserve) -> Changed {
+    let mut all = Vec::new();
+    let (fast, slow) = (reserve.fast_bytes_per_s, reserve.slow_bytes_per_s);
+    set_bytes(&mut all, "cache_bytes", &mut drive.cache_bytes, reserve.size_bytes);
+    set(&mut all, "cache_bytes_per_s", &mut drive.cache_bytes_per_s, fast);
+    set(&mut all, "full_bytes_per_s", &mut drive.full_bytes_per_s, slow);
+    if let Some(refill) = reserve.refill_bytes_per_s {
+        set(&mut all, "cache_drain_bytes_per_s", &mut drive.cache_drain_bytes_per_s, refill);
+    }
+    if fast > drive.link_bytes_per_s {
+        set(&mut all, "link_bytes_per_s", &mut drive.link_bytes_per_s, fast);
+    }
+    let capacity = result.target.size_bytes.max(2 * drive.cache_bytes);
+    set_bytes(&mut all, "capacity_bytes", &mut drive.capacity_bytes, capacity as f64);
+    all
+}
+
+fn cloud(volume: &mut CloudVolume, result: &SustainedResult, reserve: &Reserve) -> Changed {
+    let mut all = Vec::new();
+    let (fast, slow) = (reserve.fast_bytes_per_s, reserve.slow_bytes_per_s);
+    let request = f64::from(result.settings.request_bytes);
+    if result.settings.request_bytes <= COUNTED_BYTES {
+        set(&mut all, "iops", &mut volume.iops, slow / request);
+        set(&mut all, "burst_iops", &mut volume.burst_iops, fast / request);
+        set(&mut all, "credit_requests", &mut volume.credit_requests, reserve.size_bytes / request);
+        if fast > volume.burst_bytes_per_s {
+            set(&mut all, "bytes_per_s", &mut volume.bytes_per_s, fast);
+            set(&mut all, "burst_bytes_per_s", &mut volume.burst_bytes_per_s, fast);
+        }
+    } else {
+        set(&mut all, "bytes_per_s", &mut volume.bytes_per_s, slow);
+        set(&mut all, "burst_bytes_per_s", &mut volume.burst_bytes_per_s, fast);
+        set(&mut all, "credit_bytes", &mut volume.credit_bytes, reserve.size_bytes);
+        let requests = fast / request * 2.0;
+        if requests > volume.iops {
+            set(&mut all, "iops", &mut volume.iops, requests);
+            set(&mut all, "burst_iops", &mut volume.burst_iops, requests);
+        }
+        // A latency that is too long for the depth would limit the rate.
+        let longest_us = f64::from(result.settings.depth) * request / fast * 1e6 / 4.0;
+        if volume.write_us > longest_us {
+            set(&mut all, "write_us", &mut volume.write_us, longest_us);
+        }
+    }
+    all
+}
+
+fn repeat(setup: &Setup, result: &SustainedResult) -> Result<SustainedResult> {
+    let twin = Twin::new(setup.clone());
+    let target = twin.open(&TargetSpec::default())?;
+    let settings = &result.settings;
+    let plan = SustainPlan {
+        for_ns: CHECK_NS,
+        max_written: u64::MAX,
+        request_bytes: settings.request_bytes,
+        pattern: settings.pattern,
+        depth: settings.depth,
+        step_ns: step_ns(result),
+        seed: 1,
+    };
+    let program = Program { arguments: Vec::new(), ..result.program.clone() };
+    Ok(sustain(&twin, &target, &plan, program, &mut |_| true, &mut |_| {})?)
+}
+
+/// A hundredth of the fast time, so that a short run is repeated as finely as a long one.
+fn step_ns(result: &SustainedResult) -> u64 {
+    let fast_s = result.reserve.map_or(100.0, |reserve| reserve.empties_in_s);
+    ((fast_s / 100.0).clamp(0.02, 1.0) * 1e9) as u64
+}
+
+fn reproduced(measured: &Reserve, again: &SustainedResult) -> Vec<Reproduced> {
+    let found = again.reserve;
+    let one = |name, of: fn(&Reserve) -> Option<f64>| {
+        Some(Reproduced {
+            name,
+            measured: of(measured)?,
+            simulated: found.as_ref().and_then(of).unwrap_or(0.0),
+        })
+    };
+    [
+        one("fast rate, bytes/s", |one| Some(one.fast_bytes_per_s)),
+        one("lasting rate, bytes/s", |one| Some(one.slow_bytes_per_s)),
+        one("size, bytes", |one| Some(one.size_bytes)),
+        one("time to empty, s", |one| Some(one.empties_in_s)),
+        one("time to refill, s", |one| one.refills_in_s),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(setup: &Setup, request_bytes: u32) -> SustainedResult {
+        let twin = Twin::new(setup.clone());
+        let target = twin.open(&TargetSpec::default()).unwrap();
+        let plan = SustainPlan {
+            for_ns: CHECK_NS,
+            max_written: u64::MAX,
+            request_bytes,
+            ..SustainPlan::default()
+        };
+        let program =
+            Program { name: "halfpower".into(), version: String::new(), arguments: Vec::new() };
+        sustain(&twin, &target, &plan, program, &mut |_| true, &mut |_| {}).unwrap()
+    }
+
+    fn fitted(truth: &Setup, request_bytes: u32) -> SustainedFit {
+        let result = run(truth, request_bytes);
+        let base = Setup::parse(base(&result).unwrap()).unwrap();
+        let fit = fit_sustained(&base, &result).unwrap().unwrap();
+        for one in &fit.reproduced {
+            let off = one.simulated / one.measured - 1.0;
+            assert!(off.abs() < 0.05, "{one:?}: {:?}", fit.numbers);
+        }
+        let again = twin::preset::parse("fitted.toml", &fit.machine_file().unwrap()).unwrap();
+        assert_eq!(again, fit.setup.description);
+        fit
+    }
+
+    #[test]
+    fn a_write_cache_is_fitted() {
+        let mut truth = Setup::parse("nvme-qlc").unwrap();
+        if let Some(Drive::CachedFlash(drive)) = truth.description.drives.get_mut("qlc") {
+            drive.cache_bytes = 41 << 30;
+            (drive.cache_bytes_per_s, drive.full_bytes_per_s) = (1.1e9, 0.3e9);
+            drive.cache_drain_bytes_per_s = 0.5e9;
+        }
+        let fit = fitted(&truth, 1 << 20);
+        let Drive::CachedFlash(drive) = fit.setup.drive() else { panic!("a cache") };
+        let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 0.05, "{found}");
+        near(drive.cache_bytes as f64, (41u64 << 30) as f64);
+        near(drive.cache_bytes_per_s, 1.1e9);
+        near(drive.full_bytes_per_s, 0.3e9);
+        near(drive.cache_drain_bytes_per_s, 0.5e9);
+    }
+
+    #[test]
+    fn a_credit_in_requests_is_fitted() {
+        let mut truth = Setup::parse("cloud-burst").unwrap();
+        if let Some(Drive::Cloud(volume)) = truth.description.drives.get_mut("volume") {
+            (volume.iops, volume.burst_iops, volume.credit_requests) = (500.0, 2000.0, 300_000.0);
+        }
+        let fit = fitted(&truth, 16 << 10);
+        let Drive::Cloud(volume) = fit.setup.drive() else { panic!("a credit") };
+        let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 0.05, "{found}");
+        near(volume.iops, 500.0);
+        near(volume.burst_iops, 2000.0);
+        near(volume.credit_requests, 300_000.0);
+    }
+}

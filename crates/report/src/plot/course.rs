@@ -1,0 +1,185 @@
+//! Plain line charts of a quantity over a run: time, bytes or rounds along x, from zero.
+
+use super::ticks::{Tick, from_zero};
+use machine::text::printable;
+use results::Axis;
+use std::fmt::Write;
+
+const WIDTH: f64 = 880.0;
+const HEIGHT: f64 = 280.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 842.0;
+const TOP: f64 = 26.0;
+const BOTTOM: f64 = 240.0;
+/// Points drawn of a line; more would not show.
+const MAX_DRAWN: usize = 1600;
+/// Colours with enough contrast on light and dark pages; the first is the page's accent.
+const COLOURS: [&str; 8] =
+    ["var(--accent)", "#d4572a", "#2f9e6e", "#a34fc4", "#b8860b", "#2596be", "#c2407e", "#7a7f87"];
+
+/// A curve of a [`Chart`].
+pub(crate) struct Line {
+    /// In the key; empty for none.
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+    pub(crate) dashed: bool,
+    /// A dot at each point.
+    pub(crate) dots: bool,
+}
+
+impl Line {
+    pub(crate) fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Line {
+        Line { name: name.into(), points, dashed: false, dots: false }
+    }
+}
+
+/// A chart with its axes from zero.
+pub(crate) struct Chart<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) x: Axis,
+    pub(crate) x_title: &'a str,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Line>,
+    /// Stretch of x that is shaded.
+    pub(crate) shaded: Option<(f64, f64)>,
+}
+
+/// Every n-th point, so that no line is longer than can be seen; a low or high point stays.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let group = points.len().div_ceil(MAX_DRAWN / 2).max(1);
+    if group == 1 {
+        return points.to_vec();
+    }
+    let ends = |part: &[(f64, f64)]| {
+        let by = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let (low, high) = (part.iter().min_by(by), part.iter().max_by(by));
+        let mut both: Vec<(f64, f64)> = low.into_iter().chain(high).copied().collect();
+        both.sort_by(|a, b| a.0.total_cmp(&b.0));
+        both
+    };
+    points.chunks(group).flat_map(ends).collect()
+}
+
+fn end(ticks: &[Tick]) -> f64 {
+    ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
+}
+
+/// The chart as SVG. Writing to a String cannot fail.
+pub(crate) fn svg(chart: &Chart<'_>) -> String {
+    let all = || chart.lines.iter().flat_map(|line| &line.points);
+    let max = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(0.0, f64::max);
+    let xs = from_zero(chart.x, max(|point| point.0), 8);
+    let ys = from_zero(chart.y, max(|point| point.1), 5);
+    let (x_end, y_end) = (end(&xs), end(&ys));
+    let x = |value: f64| LEFT + (RIGHT - LEFT) * value / x_end;
+    let y = |value: f64| BOTTOM - (BOTTOM - TOP) * value / y_end;
+    let escape = |text: &str| {
+        printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    };
+    let title = escape(chart.title);
+    let mut out = format!(
+        "<svg class=\"course\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
+        title.replace('"', "&quot;")
+    );
+    if let Some((from, to)) = chart.shaded {
+        let _ = writeln!(
+            out,
+            "<rect class=\"window\" x=\"{:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\"/>",
+            x(from),
+            x(to) - x(from),
+            BOTTOM - TOP
+        );
+    }
+    for tick in &ys {
+        let at = y(tick.value);
+        let _ = writeln!(
+            out,
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT - 8.0,
+            at + 4.0,
+            escape(&tick.label)
+        );
+    }
+    for tick in &xs {
+        let at = x(tick.value);
+        let _ = writeln!(
+            out,
+            "<path class=\"grid\" d=\"M{at:.1} {BOTTOM}v4\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            BOTTOM + 18.0,
+            escape(&tick.label)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<text class=\"name\" x=\"{LEFT}\" y=\"14\">{title}</text><text class=\"name\" x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        BOTTOM + 35.0,
+        escape(chart.x_title)
+    );
+    let named: Vec<&Line> = chart.lines.iter().filter(|line| !line.name.is_empty()).collect();
+    let mut key = RIGHT;
+    for (index, line) in named.iter().enumerate().rev() {
+        let colour = COLOURS[index % COLOURS.len()];
+        let width = super::text::width(&line.name) + 24.0;
+        key -= width;
+        let _ = writeln!(
+            out,
+            "<path d=\"M{key:.1} 10h14\" stroke=\"{colour}\"{}/><text x=\"{:.1}\" y=\"14\">{}</text>",
+            if line.dashed { " stroke-dasharray=\"4 3\"" } else { "" },
+            key + 18.0,
+            escape(&line.name)
+        );
+    }
+    for (index, line) in chart.lines.iter().enumerate() {
+        let colour = COLOURS[index % COLOURS.len()];
+        let mut path = String::new();
+        let points = thinned(&line.points);
+        for (place, point) in points.iter().enumerate() {
+            let letter = if place == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{letter}{:.1} {:.1}", x(point.0), y(point.1));
+        }
+        let dashed = if line.dashed { " stroke-dasharray=\"4 3\"" } else { "" };
+        let _ = writeln!(out, "<path d=\"{path}\" stroke=\"{colour}\"{dashed}/>");
+        if line.dots {
+            for point in &points {
+                let _ = write!(
+                    out,
+                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"/>",
+                    x(point.0),
+                    y(point.1)
+                );
+            }
+        }
+    }
+    out + "</svg>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_keeps_its_lowest_and_highest_point() {
+        let mut points: Vec<(f64, f64)> = (0..100_000).map(|at| (f64::from(at), 5.0)).collect();
+        (points[777].1, points[60_000].1) = (1.0, 9.0);
+        let kept = thinned(&points);
+        assert!(kept.len() <= MAX_DRAWN, "{}", kept.len());
+        assert!(kept.contains(&(777.0, 1.0)) && kept.contains(&(60_000.0, 9.0)));
+        assert!(kept.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    }
+
+    #[test]
+    fn names_are_escaped_and_points_are_inside() {
+        let line = Line::new("<b>", vec![(0.0, 0.0), (10.0, 3e9)]);
+        let chart = Chart {
+            title: "a & b",
+            x: Axis::Depth,
+            x_title: "round",
+            y: Axis::BytesPerS,
+            lines: vec![line],
+            shaded: Some((5.0, 10.0)),
+        };
+        let svg = svg(&chart);
+        assert!(svg.contains("a &amp; b") && svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
+        assert!(svg.contains("M72.0 240.0L842.0"), "{svg}");
+    }
+}

@@ -1,0 +1,120 @@
+//! The document of a sustained run.
+
+use crate::level::Level;
+use crate::reserve::Reserve;
+use crate::series::SeriesPoint;
+use crate::steady::SteadyCheck;
+use machine::{Engine, TargetFacts};
+use results::Program;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::Pattern;
+
+/// Name and version of the schema.
+pub const SUSTAINED_SCHEMA: &str = "halfpower.sustained/1";
+
+/// The behaviour of a target after its caches and its credit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SustainedResult {
+    /// Name and version of this schema: `halfpower.sustained/1`.
+    pub schema: String,
+    /// The program that wrote it.
+    pub program: Program,
+    pub target: TargetFacts,
+    pub settings: SustainSettings,
+    /// The conclusions, the answer first.
+    pub sentences: Vec<String>,
+    /// Reasons not to trust it.
+    pub warnings: Vec<String>,
+    /// Stretches with a rate of their own, in order.
+    pub levels: Vec<Level>,
+    /// The store behind the fast beginning; absent if the rate did not fall.
+    pub reserve: Option<Reserve>,
+    /// Recoveries after rests.
+    pub recoveries: Vec<Recovery>,
+    /// Whether the last level is a steady state.
+    pub steady: Option<SteadyCheck>,
+    /// Latency of reads before and during writes.
+    pub reads: Option<ReadsDuring>,
+    /// Temperature at the fall, if heat explains it.
+    pub slowed_by_heat_at_c: Option<f64>,
+    pub stopped: StopReason,
+    /// The error that ended the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Questions for which the time or the bytes were not enough.
+    pub unseen: Vec<Unseen>,
+    /// All bytes written, also after rests.
+    pub written_bytes: u64,
+    /// Time of the whole run.
+    pub took_s: f64,
+    /// Rate and latency over time and bytes, up to the first rest.
+    pub points: Vec<SeriesPoint>,
+}
+
+/// The limits and the requests of a sustained run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SustainSettings {
+    /// Longest time of the run.
+    pub for_s: f64,
+    /// Most bytes that it may write.
+    pub max_written_bytes: u64,
+    pub request_bytes: u32,
+    pub pattern: Pattern,
+    pub depth: u32,
+    pub engine: Engine,
+}
+
+/// Writes after a rest.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Recovery {
+    /// Time without requests, from the rate that lasts.
+    pub rest_s: f64,
+    /// Bytes that passed at the fast rate after it.
+    pub fast_bytes: f64,
+    /// The limits ended it before the rate fell again: the recovery is this much or more.
+    pub cut_short: bool,
+}
+
+/// Reads of 4 KiB, one at a time, at random places.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReadsDuring {
+    pub alone_mean_ns: f64,
+    pub alone_p99_ns: u64,
+    /// While writes went on at full speed.
+    pub during_mean_ns: f64,
+    pub during_p99_ns: u64,
+}
+
+/// Why the writes ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The rate that lasts is known.
+    Settled,
+    /// `for_s` is over.
+    Time,
+    /// `max_written_bytes` are written.
+    MaxWritten,
+    /// By the user.
+    Interrupted,
+    /// A request failed; [`SustainedResult::failure`] says why.
+    Failed,
+}
+
+/// Something that a longer run would show.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unseen {
+    /// As in "… was not seen".
+    pub what: String,
+    /// Time of the run that would show it, as far as known.
+    pub needs_s: Option<f64>,
+    /// Bytes that it would write.
+    pub needs_bytes: Option<f64>,
+}
+
+/// The JSON schema of [`SustainedResult`].
+pub fn sustained_schema() -> String {
+    let schema = schemars::schema_for!(SustainedResult);
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}

@@ -1,0 +1,26 @@
+//! Measures storage after its caches and its credit.
+//!
+//! [`sustain`] writes at full speed until the rate that lasts is known, and [`pts`] runs the tests
+//! of SNIA's performance test specification. [`levels`], [`reserve`] and [`steady_state`] are pure
+//! functions on what was measured.
+
+mod document;
+mod level;
+pub mod pts;
+mod reserve;
+mod sentences;
+mod series;
+mod steady;
+mod sustain;
+mod writer;
+
+pub use document::{
+    ReadsDuring, Recovery, SUSTAINED_SCHEMA, StopReason, SustainSettings, SustainedResult, Unseen,
+    sustained_schema,
+};
+pub use level::{Level, levels};
+pub use reserve::{Reserve, ReserveKind, fast_bytes, reserve};
+pub use sentences::{sentences, span};
+pub use series::{Series, SeriesPoint};
+pub use steady::{MAX_RANGE_PERCENT, MAX_SLOPE_PERCENT, SteadyCheck, WINDOW, steady_state};
+pub use sustain::{Progress, SustainPlan, sustain};

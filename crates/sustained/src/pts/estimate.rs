@@ -1,0 +1,111 @@
+//! Time and bytes of a plan before it runs.
+
+use super::plan::{Cell, PhaseKind, PtsPlan, Until};
+use crate::steady::WINDOW;
+use serde::Serialize;
+
+/// Time and bytes of a phase.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PhaseEstimate {
+    pub title: String,
+    /// Minimum and maximum number of rounds.
+    pub rounds: [u32; 2],
+    pub cells: usize,
+    /// The shortest and the longest time.
+    pub seconds: [f64; 2],
+    /// Bytes written in those times.
+    pub written_bytes: [f64; 2],
+}
+
+/// Time and bytes of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Assumed rate of all requests.
+    pub bytes_per_s: f64,
+    pub phases: Vec<PhaseEstimate>,
+    pub seconds: [f64; 2],
+    pub written_bytes: [f64; 2],
+}
+
+/// A cell's writes at the rate; random small requests are slower, so this is an upper bound for
+/// them.
+fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
+    cell.seconds * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
+}
+
+/// Estimates a plan at an assumed rate of the target. Times of rounds are exact; the time of
+/// preconditioning and the bytes written follow from the rate.
+pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
+    let phases: Vec<PhaseEstimate> = plan
+        .phases
+        .iter()
+        .map(|phase| {
+            let title = phase.title.clone();
+            match &phase.kind {
+                PhaseKind::Purge => PhaseEstimate {
+                    title,
+                    rounds: [0; 2],
+                    cells: 0,
+                    seconds: [0.0; 2],
+                    written_bytes: [0.0; 2],
+                },
+                PhaseKind::Fill { times, .. } => {
+                    let bytes = plan.active_bytes as f64 * f64::from(*times);
+                    PhaseEstimate {
+                        title,
+                        rounds: [1; 2],
+                        cells: 1,
+                        seconds: [bytes / bytes_per_s; 2],
+                        written_bytes: [bytes; 2],
+                    }
+                }
+                PhaseKind::Rounds { cells, until, .. } => {
+                    let round_s: f64 = cells.iter().map(|cell| cell.seconds + cell.wait_s).sum();
+                    let round_bytes: f64 =
+                        cells.iter().map(|cell| written(cell, bytes_per_s)).sum();
+                    let max = until.max_rounds();
+                    let rounds = match *until {
+                        Until::Steady { .. } => [(WINDOW as u32).min(max), max],
+                        Until::Rounds(_) => [max; 2],
+                        Until::Written { bytes, .. } => {
+                            let full = (bytes as f64 / round_bytes.max(1.0)).ceil();
+                            [(full as u32).clamp(1, max), max]
+                        }
+                    };
+                    let most = match *until {
+                        Until::Written { bytes, .. } => bytes as f64 + round_bytes,
+                        _ => f64::INFINITY,
+                    };
+                    PhaseEstimate {
+                        title,
+                        rounds,
+                        cells: cells.len(),
+                        seconds: rounds.map(|count| f64::from(count) * round_s),
+                        written_bytes: rounds
+                            .map(|count| (f64::from(count) * round_bytes).min(most)),
+                    }
+                }
+                PhaseKind::Histograms { of_phase, seconds } => {
+                    let share = match &plan.phases[*of_phase].kind {
+                        PhaseKind::Rounds { cells, .. } => {
+                            f64::from(100 - cells[0].read_percent) / 100.0
+                        }
+                        _ => 1.0,
+                    };
+                    PhaseEstimate {
+                        title,
+                        rounds: [1; 2],
+                        cells: 3,
+                        seconds: [3.0 * seconds; 2],
+                        written_bytes: [3.0 * seconds * bytes_per_s * share; 2],
+                    }
+                }
+            }
+        })
+        .collect();
+    let sum = |of: fn(&PhaseEstimate) -> [f64; 2]| {
+        phases.iter().map(of).fold([0.0; 2], |all, one| [all[0] + one[0], all[1] + one[1]])
+    };
+    let (seconds, written_bytes) = (sum(|one| one.seconds), sum(|one| one.written_bytes));
+    Estimate { bytes_per_s, phases, seconds, written_bytes }
+}

@@ -1,0 +1,120 @@
+//! A test as data.
+
+use super::tests::PtsTest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One access pattern of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    pub read_percent: u8,
+    pub block_bytes: u32,
+    /// Random places; else in sequence.
+    pub random: bool,
+    pub threads: u32,
+    /// Outstanding requests of each thread.
+    pub depth: u32,
+    pub seconds: f64,
+    /// Idle time after it.
+    #[serde(default)]
+    pub wait_s: f64,
+}
+
+/// The quantity that a test reports and tracks for steady state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Measured {
+    /// Requests per second.
+    Iops,
+    /// Bytes per second.
+    Throughput,
+    /// Mean latency.
+    Latency,
+}
+
+/// How the target is brought into the state of a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Purge {
+    /// Its whole space is discarded.
+    Discard,
+    /// The user has done it with the drive's own command.
+    ByUser,
+}
+
+/// When a phase of rounds ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// In steady state, or after this many rounds.
+    Steady { max_rounds: u32 },
+    /// After this many rounds.
+    Rounds(u32),
+    /// After this many bytes are written, or this many rounds.
+    Written { bytes: u64, max_rounds: u32 },
+}
+
+impl Until {
+    pub fn max_rounds(self) -> u32 {
+        match self {
+            Until::Steady { max_rounds } | Until::Written { max_rounds, .. } => max_rounds,
+            Until::Rounds(rounds) => rounds,
+        }
+    }
+}
+
+/// A phase of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    pub title: String,
+    #[serde(flatten)]
+    pub kind: PhaseKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum PhaseKind {
+    Purge,
+    /// Writes all of the target in sequence, several times.
+    Fill {
+        block_bytes: u32,
+        times: u32,
+    },
+    /// Rounds of cells.
+    Rounds {
+        cells: Vec<Cell>,
+        /// Index of the cell that decides about steady state.
+        tracking: usize,
+        measured: Measured,
+        until: Until,
+    },
+    /// The cells of an earlier phase with the highest rate, the lowest, and one between them, each
+    /// for a longer time.
+    Histograms {
+        of_phase: usize,
+        seconds: f64,
+    },
+}
+
+/// A test of a target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PtsPlan {
+    pub test: PtsTest,
+    /// Times and space are divided by this; 1 is the specification.
+    pub scale: f64,
+    /// Bytes of the target that are used.
+    pub active_bytes: u64,
+    /// Alignment of requests; smaller blocks are left out.
+    pub align_bytes: u32,
+    pub purge: Purge,
+    pub seed: u64,
+    pub phases: Vec<Phase>,
+    /// Parts of the test that the target does not support.
+    pub left_out: Vec<String>,
+}
+
+impl PtsPlan {
+    pub fn to_specification(&self) -> bool {
+        self.scale == 1.0
+    }
+}

@@ -1,0 +1,331 @@
+//! The tests: which phases, and which cells. Numbers without a comment are those of SNIA's
+//! specification, version 2.0.2.
+
+use super::plan::{Cell, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
+use machine::units::show_size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const KIB: u32 = 1 << 10;
+const MINUTE_S: f64 = 60.0;
+const ROUNDS: u32 = 25;
+const MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
+const IOPS_BLOCKS: [u32; 8] =
+    [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512];
+/// Idle times of the host idle recovery test, in seconds.
+pub const WAITS_S: [f64; 5] = [5.0, 10.0, 15.0, 25.0, 50.0];
+const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
+/// Smallest space of a scaled test.
+pub const SMALLEST_SCALED: u64 = 32 << 20;
+/// Shortest scaled step.
+const SHORTEST_S: f64 = 0.05;
+
+/// A test of the specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PtsTest {
+    Iops,
+    Throughput,
+    Latency,
+    /// Write saturation.
+    Wsat,
+    /// Host idle recovery.
+    Hir,
+    /// Cross stimulus recovery.
+    Xsr,
+    /// Demand intensity and response time histograms.
+    Dirth,
+}
+
+impl PtsTest {
+    pub const ALL: [PtsTest; 7] = [
+        PtsTest::Iops,
+        PtsTest::Throughput,
+        PtsTest::Latency,
+        PtsTest::Wsat,
+        PtsTest::Hir,
+        PtsTest::Xsr,
+        PtsTest::Dirth,
+    ];
+
+    /// Name in options and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            PtsTest::Iops => "iops",
+            PtsTest::Throughput => "throughput",
+            PtsTest::Latency => "latency",
+            PtsTest::Wsat => "wsat",
+            PtsTest::Hir => "hir",
+            PtsTest::Xsr => "xsr",
+            PtsTest::Dirth => "dirth",
+        }
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            PtsTest::Iops => "IOPS test",
+            PtsTest::Throughput => "Throughput test",
+            PtsTest::Latency => "Latency test",
+            PtsTest::Wsat => "Write saturation test",
+            PtsTest::Hir => "Host idle recovery test",
+            PtsTest::Xsr => "Cross stimulus recovery test",
+            PtsTest::Dirth => "Demand intensity and response time histogram test",
+        }
+    }
+}
+
+/// The choices that the specification leaves to the operator.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PtsOptions {
+    pub scale: f64,
+    /// Share of the target that is used, in percent: 100 for enterprise drives, 75 for clients'.
+    pub active_percent: u8,
+    pub threads: u32,
+    pub depth: u32,
+    pub purge: Purge,
+    pub seed: u64,
+}
+
+impl Default for PtsOptions {
+    fn default() -> Self {
+        PtsOptions {
+            scale: 1.0,
+            active_percent: 100,
+            threads: 2,
+            depth: 16,
+            purge: Purge::Discard,
+            seed: 1,
+        }
+    }
+}
+
+struct Plan<'a> {
+    options: &'a PtsOptions,
+    active: u64,
+    align: u32,
+    phases: Vec<Phase>,
+}
+
+impl Plan<'_> {
+    fn seconds(&self, seconds: f64) -> f64 {
+        if self.options.scale == 1.0 {
+            seconds
+        } else {
+            (seconds / self.options.scale).max(SHORTEST_S)
+        }
+    }
+
+    fn add(&mut self, title: impl Into<String>, kind: PhaseKind) {
+        self.phases.push(Phase { title: title.into(), kind });
+    }
+
+    fn purge(&mut self) {
+        self.add("Purge", PhaseKind::Purge);
+    }
+
+    /// Workload-independent preconditioning.
+    fn fill(&mut self, block_bytes: u32) {
+        let size = show_size(u64::from(block_bytes));
+        self.add(
+            format!("Preconditioning: twice the space in sequence, {size}"),
+            PhaseKind::Fill { block_bytes, times: 2 },
+        );
+    }
+
+    fn cell(&self, read_percent: u8, block_bytes: u32, random: bool) -> Cell {
+        Cell {
+            read_percent,
+            block_bytes,
+            random,
+            threads: self.options.threads,
+            depth: self.options.depth,
+            seconds: self.seconds(MINUTE_S),
+            wait_s: 0.0,
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        title: &str,
+        cells: Vec<Cell>,
+        track: &Cell,
+        measured: Measured,
+        until: Until,
+    ) {
+        let same = |cell: &Cell| {
+            (cell.read_percent, cell.block_bytes, cell.threads, cell.depth)
+                == (track.read_percent, track.block_bytes, track.threads, track.depth)
+        };
+        let tracking = cells.iter().position(same).unwrap_or(cells.len() - 1);
+        self.add(title, PhaseKind::Rounds { cells, tracking, measured, until });
+    }
+
+    fn iops(&mut self) {
+        self.purge();
+        self.fill(128 * KIB);
+        let blocks = IOPS_BLOCKS.into_iter().filter(|bytes| bytes.is_multiple_of(self.align));
+        let cells: Vec<Cell> = MIXES
+            .into_iter()
+            .flat_map(|mix| blocks.clone().map(move |block| (mix, block)))
+            .map(|(mix, block)| self.cell(mix, block, true))
+            .collect();
+        let track = self.cell(0, 4 * KIB, true);
+        self.rounds(
+            "Random mixes and sizes",
+            cells,
+            &track,
+            Measured::Iops,
+            Until::Steady { max_rounds: ROUNDS },
+        );
+    }
+
+    fn throughput(&mut self) {
+        for block in [1024 * KIB, 128 * KIB] {
+            self.purge();
+            self.fill(block);
+            let cells = [100, 0].map(|mix| self.cell(mix, block, false)).to_vec();
+            let track = cells[1];
+            let title = format!("Sequential, {}", show_size(u64::from(block)));
+            self.rounds(
+                &title,
+                cells,
+                &track,
+                Measured::Throughput,
+                Until::Steady { max_rounds: ROUNDS },
+            );
+        }
+    }
+
+    fn latency(&mut self) {
+        self.purge();
+        self.fill(128 * KIB);
+        let blocks =
+            [8 * KIB, 4 * KIB, 512].into_iter().filter(|bytes| bytes.is_multiple_of(self.align));
+        let single = |cell: Cell| Cell { threads: 1, depth: 1, ..cell };
+        let cells: Vec<Cell> = [100, 65, 0]
+            .into_iter()
+            .flat_map(|mix| blocks.clone().map(move |block| (mix, block)))
+            .map(|(mix, block)| single(self.cell(mix, block, true)))
+            .collect();
+        let track = single(self.cell(0, 4 * KIB, true));
+        self.rounds(
+            "One request at a time",
+            cells,
+            &track,
+            Measured::Latency,
+            Until::Steady { max_rounds: ROUNDS },
+        );
+    }
+
+    /// 24 hours, or four times the capacity.
+    fn wsat(&mut self) {
+        self.purge();
+        let cell = self.cell(0, 4 * KIB, true);
+        let until = Until::Written { bytes: 4 * self.active, max_rounds: 24 * 60 };
+        self.rounds("Random writes of 4 KiB", vec![cell], &cell, Measured::Iops, until);
+    }
+
+    fn hir(&mut self) {
+        self.purge();
+        let cell = self.cell(0, 4 * KIB, true);
+        let steady = Until::Steady { max_rounds: 12 * 60 };
+        self.rounds(
+            "Random writes of 4 KiB to steady state",
+            vec![cell],
+            &cell,
+            Measured::Iops,
+            steady,
+        );
+        for wait in WAITS_S {
+            let access = Cell { seconds: self.seconds(5.0), wait_s: self.seconds(wait), ..cell };
+            let count = (30.0 * MINUTE_S / (5.0 + wait)).round() as u32;
+            let title = format!("5 s of writes, {wait:.0} s idle");
+            self.rounds(&title, vec![access], &access, Measured::Iops, Until::Rounds(count));
+            self.rounds(
+                "Return to the base rate",
+                vec![cell],
+                &cell,
+                Measured::Iops,
+                Until::Rounds(30),
+            );
+        }
+    }
+
+    fn xsr(&mut self) {
+        self.purge();
+        let sequential = self.cell(0, 1024 * KIB, false);
+        let random = self.cell(0, 8 * KIB, true);
+        for (title, cell, hours) in [
+            ("Sequential writes of 1 MiB, 8 h", sequential, 8),
+            ("Random writes of 8 KiB, 6 h", random, 6),
+            ("Sequential writes of 1 MiB again, 8 h", sequential, 8),
+        ] {
+            self.rounds(title, vec![cell], &cell, Measured::Throughput, Until::Rounds(hours * 60));
+        }
+    }
+
+    fn dirth(&mut self) {
+        self.purge();
+        self.fill(128 * KIB);
+        let cell = |threads, depth| Cell { threads, depth, ..self.cell(65, 8 * KIB, true) };
+        let cells: Vec<Cell> = INTENSITIES
+            .into_iter()
+            .flat_map(|threads| INTENSITIES.map(|depth| cell(threads, depth)))
+            .collect();
+        let most = cells[0];
+        self.rounds(
+            "65 % reads of 8 KiB, 32 x 32 outstanding",
+            vec![most],
+            &most,
+            Measured::Iops,
+            Until::Rounds(30),
+        );
+        self.rounds(
+            "Demand intensity",
+            cells,
+            &most,
+            Measured::Iops,
+            Until::Steady { max_rounds: ROUNDS },
+        );
+        let seconds = self.seconds(10.0 * MINUTE_S);
+        let of_phase = self.phases.len() - 1;
+        self.add("Response time histograms", PhaseKind::Histograms { of_phase, seconds });
+    }
+}
+
+/// The plan of a test on a target of this size. A scaled plan has proportionally less space and
+/// shorter steps, and the same rounds.
+pub fn plan(test: PtsTest, size_bytes: u64, align_bytes: u32, options: &PtsOptions) -> PtsPlan {
+    let used = size_bytes as f64 * f64::from(options.active_percent) / 100.0;
+    let scaled = (used / options.scale) as u64;
+    let active = if options.scale == 1.0 { scaled } else { scaled.max(SMALLEST_SCALED) };
+    // Whole blocks of every size.
+    let active = active.min(size_bytes) >> 20 << 20;
+    let mut plan = Plan { options, active, align: align_bytes.max(512), phases: Vec::new() };
+    match test {
+        PtsTest::Iops => plan.iops(),
+        PtsTest::Throughput => plan.throughput(),
+        PtsTest::Latency => plan.latency(),
+        PtsTest::Wsat => plan.wsat(),
+        PtsTest::Hir => plan.hir(),
+        PtsTest::Xsr => plan.xsr(),
+        PtsTest::Dirth => plan.dirth(),
+    }
+    let small = matches!(test, PtsTest::Iops | PtsTest::Latency) && plan.align > 512;
+    let left_out = small.then(|| {
+        format!(
+            "512 B requests: the target takes multiples of {}",
+            show_size(u64::from(plan.align))
+        )
+    });
+    PtsPlan {
+        test,
+        scale: options.scale,
+        active_bytes: active,
+        align_bytes: plan.align,
+        purge: options.purge,
+        seed: options.seed,
+        phases: plan.phases,
+        left_out: left_out.into_iter().collect(),
+    }
+}

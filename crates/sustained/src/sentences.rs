@@ -1,0 +1,217 @@
+//! The conclusions of a sustained run in words.
+
+use crate::document::{Recovery, StopReason, SustainedResult};
+use crate::level::Level;
+use crate::reserve::{Reserve, ReserveKind, cliff};
+use machine::units::{grouped, show_rate, show_size_rounded, show_time, significant};
+
+/// Requests up to this size are counted; larger ones are measured in bytes.
+const COUNTED_BYTES: u32 = 64 << 10;
+
+/// The conclusions, the answer first.
+pub fn sentences(result: &SustainedResult) -> Vec<String> {
+    let mut all = vec![answer(result)];
+    all.extend(
+        result
+            .failure
+            .as_ref()
+            .map(|why| format!("The run ended early: {why}. The numbers are those until then.")),
+    );
+    all.extend(result.reserve.as_ref().and_then(|reserve| kind(result, reserve)));
+    all.extend(result.slowed_by_heat_at_c.map(|celsius| {
+        format!(
+            "The drive was at {celsius:.0} °C, its highest, when the rate fell: heat is the likely cause. Cool it and repeat."
+        )
+    }));
+    all.extend(steadiness(result));
+    all.extend(latencies(result));
+    all.extend(result.reads.map(|reads| {
+        format!(
+            "A 4 KiB read takes {} without writes and {} during them (p99 {} and {}).",
+            show_time(reads.alone_mean_ns),
+            show_time(reads.during_mean_ns),
+            show_time(reads.alone_p99_ns as f64),
+            show_time(reads.during_p99_ns as f64),
+        )
+    }));
+    all.extend(result.unseen.iter().map(|unseen| {
+        let mut text = format!("Not seen: {}", unseen.what);
+        if let Some(seconds) = unseen.needs_s {
+            text += &format!("; it takes a run of about {}", span(seconds));
+        }
+        if let Some(bytes) = unseen.needs_bytes {
+            text += &format!(", which writes {}", show_size_rounded(bytes));
+        }
+        text + "."
+    }));
+    all
+}
+
+/// A long time: `1.5 h`, `12 min`, `38 s`.
+pub fn span(seconds: f64) -> String {
+    match seconds {
+        s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),
+        s if s >= 120.0 => format!("{:.0} min", s / 60.0),
+        s if s >= 10.0 => format!("{s:.0} s"),
+        s => show_time(s * 1e9),
+    }
+}
+
+fn counts(result: &SustainedResult) -> bool {
+    result.settings.request_bytes <= COUNTED_BYTES
+}
+
+fn rate(result: &SustainedResult, bytes_per_s: f64) -> String {
+    if counts(result) {
+        let each = f64::from(result.settings.request_bytes);
+        format!("{} writes/s", grouped((bytes_per_s / each).round()))
+    } else {
+        show_rate(bytes_per_s)
+    }
+}
+
+/// The length of a level in the unit that matters: bytes of a cache, time of a credit.
+fn extent(result: &SustainedResult, level: &Level) -> String {
+    let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
+    if credit || counts(result) {
+        format!("for {}", span(level.seconds()))
+    } else {
+        format!("for {}", show_size_rounded(level.bytes() as f64))
+    }
+}
+
+fn answer(result: &SustainedResult) -> String {
+    let Some((fast, slow)) = cliff(&result.levels) else {
+        let written = result.points.last().map_or(0, |point| point.from_bytes + point.bytes);
+        let mean = written as f64
+            / result.points.iter().map(|point| point.served_s).sum::<f64>().max(f64::MIN_POSITIVE);
+        let shown = show_size_rounded(written as f64);
+        return match &result.levels[..] {
+            [first, last] if first.slides => format!(
+                "The rate slid from {} to {} over {shown}.",
+                rate(result, first.bytes_per_s),
+                rate(result, last.bytes_per_s)
+            ),
+            [_] | [] => format!(
+                "{} throughout: no fall within {shown} and {}.",
+                rate(result, mean),
+                span(result.points.iter().map(|point| point.served_s).sum())
+            ),
+            many => format!(
+                "{} on average over {shown}; the rate changed {} times but did not fall for good.",
+                rate(result, mean),
+                many.len() - 1
+            ),
+        };
+    };
+    let mut text = format!(
+        "{} {}",
+        rate(result, fast.bytes_per_s),
+        if fast.from_bytes == 0 {
+            extent(result, &fast).replacen("for ", "for the first ", 1)
+        } else {
+            extent(result, &fast)
+        }
+    );
+    let after: Vec<&Level> =
+        result.levels.iter().filter(|level| level.from_bytes >= fast.to_bytes).collect();
+    match &after[..] {
+        [_] => text += &format!(", then {}", rate(result, slow)),
+        [middle, _] => {
+            text += &format!(
+                ", then {} {}, then {}",
+                rate(result, middle.bytes_per_s),
+                extent(result, middle),
+                rate(result, slow)
+            );
+        }
+        many => {
+            let rates = || many.iter().map(|level| level.bytes_per_s);
+            let (low, high) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
+            text += &format!(
+                ", then between {} and {}, at the end {}",
+                rate(result, low),
+                rate(result, high),
+                rate(result, slow)
+            );
+        }
+    }
+    let best = result.recoveries.iter().filter(|one| !one.cut_short).max_by(longer);
+    if let Some(recovery) = best {
+        text += &format!("; {}", recovered(result, &fast, recovery));
+    }
+    text + "."
+}
+
+fn longer(one: &&Recovery, other: &&Recovery) -> std::cmp::Ordering {
+    one.rest_s.total_cmp(&other.rest_s)
+}
+
+fn recovered(result: &SustainedResult, fast: &Level, recovery: &Recovery) -> String {
+    let rest = span(recovery.rest_s);
+    let share = recovery.fast_bytes / fast.to_bytes as f64;
+    if share >= 0.95 {
+        return format!("after {rest} of rest all of it is back");
+    }
+    if share < 0.01 {
+        return format!("after {rest} of rest nothing of it is back");
+    }
+    let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
+    let amount = if credit || counts(result) {
+        span(recovery.fast_bytes / fast.bytes_per_s)
+    } else {
+        show_size_rounded(recovery.fast_bytes)
+    };
+    format!("after {rest} of rest {amount} of it are back")
+}
+
+fn kind(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
+    if result.slowed_by_heat_at_c.is_some() {
+        return None;
+    }
+    let refills = reserve.refills_in_s?;
+    let refill = rate(result, reserve.refill_bytes_per_s?);
+    match reserve.kind {
+        ReserveKind::Credit => Some(format!(
+            "It is a burst credit: {} while it lasts, {} without; it is empty after {} at full speed and full again after {} at rest.",
+            rate(result, reserve.fast_bytes_per_s),
+            rate(result, reserve.slow_bytes_per_s),
+            span(reserve.empties_in_s),
+            span(refills)
+        )),
+        ReserveKind::Cache => Some(format!(
+            "It is a write cache of {}: it is full after {} at full speed, is emptied at {refill} when idle, and is empty again after {} at rest.",
+            show_size_rounded(reserve.size_bytes),
+            span(reserve.empties_in_s),
+            span(refills)
+        )),
+        ReserveKind::Unknown => None,
+    }
+}
+
+fn steadiness(result: &SustainedResult) -> Option<String> {
+    let steady = result.steady.as_ref()?;
+    let numbers = format!(
+        "range {:.1} %, slope {:.1} % of the mean in five parts",
+        steady.range_percent, steady.slope_percent
+    );
+    Some(match (steady.contradicted_by, steady.to_specification) {
+        (Some(pattern), _) => {
+            format!("The last rate is not a steady state: it {} ({numbers}).", pattern.sentence())
+        }
+        (None, true) => format!("The last rate is a steady state ({numbers})."),
+        (None, false) => format!("The last rate is not a steady state ({numbers})."),
+    })
+}
+
+fn latencies(result: &SustainedResult) -> Option<String> {
+    let (fast, _) = cliff(&result.levels)?;
+    let last = result.levels.last()?;
+    (result.stopped != StopReason::Interrupted).then(|| {
+        format!(
+            "The 99th percentile of the latency goes from {} to {}.",
+            show_time(fast.p99_ns as f64),
+            show_time(last.p99_ns as f64)
+        )
+    })
+}

@@ -1,0 +1,170 @@
+//! Sizes, rates and times of simulated drives, found from the run only.
+
+use machine::{Machine, TargetSpec};
+use results::Program;
+use sustained::{ReserveKind, StopReason, SustainPlan, SustainedResult, sustain};
+use twin::description::Drive;
+use twin::settings::Setup;
+use twin::{Twin, preset};
+
+const SECOND: u64 = 1_000_000_000;
+const GIB: f64 = (1u64 << 30) as f64;
+
+fn program() -> Program {
+    Program { name: "halfpower".into(), version: "0".into(), arguments: Vec::new() }
+}
+
+fn run(preset: &str, change: impl FnOnce(&mut Drive), plan: &SustainPlan) -> SustainedResult {
+    let mut description = preset::load(preset).unwrap();
+    let name = description.volume.drive.clone();
+    change(description.drives.get_mut(&name).unwrap());
+    let twin = Twin::new(Setup::of(description));
+    let spec = TargetSpec { places: vec![format!("twin:{preset}").into()], ..Default::default() };
+    let target = twin.open(&spec).unwrap();
+    let result = sustain(&twin, &target, plan, program(), &mut |_| true, &mut |_| {}).unwrap();
+    assert!(result.written_bytes <= plan.max_written, "{} bytes", result.written_bytes);
+    result
+}
+
+fn long() -> SustainPlan {
+    SustainPlan { for_ns: 20_000 * SECOND, max_written: 1 << 50, ..SustainPlan::default() }
+}
+
+fn near(what: &str, found: f64, truth: f64) -> Option<String> {
+    let off = found / truth - 1.0;
+    (off.abs() > 0.05).then(|| format!("{what}: {found:.4e} and not {truth:.4e} ({off:+.1e})"))
+}
+
+/// A write cache: 16 combinations of size, rates and emptying.
+#[test]
+fn write_caches_are_found() {
+    let mut wrong = Vec::new();
+    for number in 0..16usize {
+        let size = [6.0, 14.0, 38.0, 90.0][number % 4] * GIB;
+        let fast = [1.2e9, 1.7e9, 0.5e9, 1.5e9][(number / 2) % 4];
+        let slow = fast * [0.06, 0.2, 0.4, 0.7][(number / 4) % 4];
+        let drain = fast * [0.05, 0.12, 0.3][number % 3];
+        let plan = long();
+        let result = run(
+            "nvme-qlc",
+            |drive| {
+                let Drive::CachedFlash(drive) = drive else { panic!("the drive") };
+                drive.cache_bytes = size as u64;
+                drive.cache_bytes_per_s = fast;
+                drive.full_bytes_per_s = slow;
+                drive.cache_drain_bytes_per_s = drain;
+            },
+            &plan,
+        );
+        let found = result.reserve.unwrap_or_else(|| panic!("{number}: {:?}", result.sentences));
+        assert_eq!(result.stopped, StopReason::Settled, "{number}");
+        wrong.extend(
+            [
+                near("size", found.size_bytes, size),
+                near("fast", found.fast_bytes_per_s, fast),
+                near("slow", found.slow_bytes_per_s, slow),
+                near("refill", found.refill_bytes_per_s.unwrap_or(0.0), drain),
+                near("time", found.empties_in_s, size / fast),
+                near("time to refill", found.refills_in_s.unwrap_or(0.0), size / drain),
+                (found.kind != ReserveKind::Cache).then(|| format!("{:?}", found.kind)),
+            ]
+            .into_iter()
+            .flatten()
+            .map(|why| format!("{number}: {why}: {}", result.sentences.join(" "))),
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A burst credit in bytes or in requests: 14 combinations of rate, burst and size.
+#[test]
+fn credits_are_found() {
+    let mut wrong = Vec::new();
+    for number in 0..14usize {
+        let in_requests = number % 2 == 1;
+        let unit = if in_requests { 16384.0 } else { 1.0 };
+        let earn = if in_requests {
+            [100.0, 300.0, 1000.0][number % 3]
+        } else {
+            [20e6, 60e6][number / 2 % 2]
+        };
+        let burst = earn * [3.0, 1.6, 10.0, 5.0][number % 4];
+        let empties_s = [90.0, 300.0, 1200.0, 45.0][(number / 3) % 4];
+        let credit = (burst - earn) * empties_s;
+        let plan =
+            SustainPlan { request_bytes: if in_requests { 16384 } else { 1 << 20 }, ..long() };
+        let result = run(
+            "cloud-hdd",
+            |drive| {
+                let Drive::Cloud(drive) = drive else { panic!("the drive") };
+                (drive.read_us, drive.write_us) = (500.0, 500.0);
+                if in_requests {
+                    (drive.iops, drive.burst_iops, drive.credit_requests) = (earn, burst, credit);
+                    drive.burst_bytes_per_s = 1e9;
+                    drive.bytes_per_s = 1e9;
+                } else {
+                    (drive.iops, drive.burst_iops) = (1e5, 1e5);
+                    drive.bytes_per_s = earn;
+                    drive.burst_bytes_per_s = burst;
+                    drive.credit_bytes = credit;
+                }
+            },
+            &plan,
+        );
+        let found = result.reserve.unwrap_or_else(|| panic!("{number}: {:?}", result.sentences));
+        wrong.extend(
+            [
+                near("credit", found.size_bytes, credit * unit),
+                near("burst", found.fast_bytes_per_s, burst * unit),
+                near("rate", found.slow_bytes_per_s, earn * unit),
+                near("time to empty", found.empties_in_s, empties_s),
+                near("time to refill", found.refills_in_s.unwrap_or(0.0), credit / earn),
+                (found.kind != ReserveKind::Credit).then(|| format!("{:?}", found.kind)),
+            ]
+            .into_iter()
+            .flatten()
+            .map(|why| format!("{number}: {why}: {}", result.sentences.join(" "))),
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn heat_is_named_as_the_cause() {
+    let result = run("nvme-hot", |_| {}, &SustainPlan { max_written: 1 << 40, ..long() });
+    let celsius = result.slowed_by_heat_at_c.unwrap_or_else(|| panic!("{:?}", result.sentences));
+    assert!((77.0..=83.0).contains(&celsius), "{celsius}");
+    assert!(result.sentences.iter().any(|one| one.contains("heat is the likely cause")));
+    // A cool drive falls at the end of its cache.
+    let cool = |drive: &mut Drive| {
+        let Drive::CachedFlash(drive) = drive else { panic!("the drive") };
+        drive.heat.as_mut().unwrap().rise_c = 20.0;
+    };
+    let result = run("nvme-hot", cool, &SustainPlan { max_written: 1 << 40, ..long() });
+    let size = result.reserve.unwrap().size_bytes;
+    assert!((size / 114e9 - 1.0).abs() < 0.05, "{size}");
+    assert_eq!(result.slowed_by_heat_at_c, None, "{:?}", result.sentences);
+}
+
+#[test]
+fn limits_hold_and_say_what_was_not_seen() {
+    let plan = SustainPlan { max_written: 7 << 30, ..long() };
+    let result = run("nvme-qlc", |_| {}, &plan);
+    assert_eq!(result.stopped, StopReason::MaxWritten);
+    assert!(result.reserve.is_none() && result.sentences[0].contains("no fall within 7.00 GiB"));
+    let unseen = &result.unseen[0];
+    assert!((unseen.needs_bytes.unwrap() / 1e12 - 1.0).abs() < 0.01, "{unseen:?}");
+    // A volume that reports its credit says when it ends.
+    let plan = SustainPlan { for_ns: 60 * SECOND, request_bytes: 16384, ..long() };
+    let result = run("cloud-burst", |_| {}, &plan);
+    let unseen = &result.unseen[0];
+    assert!(unseen.needs_s.unwrap() > 2000.0 && unseen.what.contains("credit"), "{unseen:?}");
+    assert!(result.took_s <= 61.0, "{}", result.took_s);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let plan = SustainPlan { for_ns: 120 * SECOND, ..long() };
+    let once = || run("nvme-qlc", |_| {}, &plan);
+    assert_eq!(once(), once());
+}

@@ -1,0 +1,250 @@
+//! A solid-state drive as its owner sees it over hours: a write cache that fills and is emptied when
+//! idle, garbage collection, and heat. Rates come from the description, so that the truth of a
+//! sustained run is known; [`super::flash`] derives short-term rates from dies and channels instead.
+
+use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
+use crate::units::us;
+use machine::{Layer, Nanos, Op};
+use serde::{Deserialize, Serialize};
+
+/// Recent writes that decide the share of scattered writes.
+const REMEMBERED: f64 = 1024.0;
+/// The share of the capacity over which write amplification approaches its final value: blocks
+/// filled by the previous pattern are collected first.
+const SETTLING_SHARE: f64 = 0.25;
+/// The controller leaves the hot state this far below the limit.
+const HYSTERESIS_C: f64 = 5.0;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CachedFlashDrive {
+    pub about: String,
+    pub capacity_bytes: u64,
+    pub advertised_bytes_per_s: f64,
+    pub link_bytes_per_s: f64,
+    /// Per command: the inverse of the maximum rate.
+    pub controller_us: f64,
+    pub command_us: f64,
+    pub read_us: f64,
+    pub queue: u32,
+    /// Flash used as a write cache.
+    pub cache_bytes: u64,
+    /// Writing into the cache.
+    pub cache_bytes_per_s: f64,
+    /// Writing once the cache is full: straight to the main flash, or at the pace of folding.
+    pub full_bytes_per_s: f64,
+    /// Emptying of the cache when idle.
+    pub cache_drain_bytes_per_s: f64,
+    /// Idle time before emptying starts.
+    #[serde(default)]
+    pub cache_drain_after_ms: f64,
+    /// Over-provisioning, in percent of the advertised size.
+    pub spare_percent: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heat: Option<Heat>,
+}
+
+/// Heating by writes: at a constant rate, the temperature approaches ambient + rise exponentially.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heat {
+    pub ambient_c: f64,
+    /// Final rise at the rate of the write cache; proportional to the rate.
+    pub rise_c: f64,
+    /// Time constant.
+    pub time_constant_s: f64,
+    /// Above this temperature the drive slows down.
+    pub limit_c: f64,
+    pub throttled_bytes_per_s: f64,
+}
+
+impl Model for CachedFlashDrive {
+    fn build(&self, _slot: Slot) -> Box<dyn Device> {
+        Box::new(CachedFlash::new(self.clone()))
+    }
+
+    fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
+        let mut layer = drives.disks(Some(self.advertised_bytes_per_s));
+        layer.settings.insert("rotational".into(), "0".into());
+        layer.facts.rotational = Some(false);
+        vec![layer]
+    }
+
+    fn scale_latency(&mut self, by: f64) {
+        [&mut self.controller_us, &mut self.command_us, &mut self.read_us]
+            .into_iter()
+            .for_each(|time| *time *= by);
+    }
+
+    fn tunable(&mut self) -> Vec<Tunable<'_>> {
+        vec![
+            Tunable::new("link_bytes_per_s", &mut self.link_bytes_per_s),
+            Tunable::new("controller_us", &mut self.controller_us),
+            Tunable::new("command_us", &mut self.command_us),
+            Tunable::new("read_us", &mut self.read_us),
+            Tunable::new("cache_bytes_per_s", &mut self.cache_bytes_per_s),
+            Tunable::new("full_bytes_per_s", &mut self.full_bytes_per_s),
+        ]
+    }
+
+    fn contradiction(
+        &self,
+        _buses: &std::collections::BTreeMap<String, crate::bus::BusKind>,
+    ) -> Option<(&'static str, String)> {
+        let heat = self.heat.filter(|heat| heat.limit_c <= heat.ambient_c + HYSTERESIS_C);
+        heat.map(|heat| {
+            let ambient = heat.ambient_c;
+            let why = format!("must be more than {HYSTERESIS_C} above ambient_c = {ambient}");
+            ("heat.limit_c", why)
+        })
+    }
+}
+
+struct CachedFlash {
+    drive: CachedFlashDrive,
+    controller: Nanos,
+    link: Nanos,
+    /// When the flash has programmed what it took.
+    flash: Nanos,
+    cached: f64,
+    /// Bytes written since the drive was new or discarded.
+    written: f64,
+    write_end: u64,
+    scattered: f64,
+    amplification: f64,
+    celsius: f64,
+    hot: bool,
+    heat_at: Nanos,
+    busy: [Nanos; 2],
+}
+
+impl CachedFlash {
+    fn new(drive: CachedFlashDrive) -> Self {
+        CachedFlash {
+            celsius: drive.heat.map_or(0.0, |heat| heat.ambient_c),
+            drive,
+            controller: 0,
+            link: 0,
+            flash: 0,
+            cached: 0.0,
+            written: 0.0,
+            write_end: u64::MAX,
+            scattered: 0.0,
+            amplification: 1.0,
+            hot: false,
+            heat_at: 0,
+            busy: [0; 2],
+        }
+    }
+
+    fn drain(&mut self, idle_ns: Nanos) {
+        let waits_ns = self.drive.cache_drain_after_ms * 1e6;
+        let drains_s = (idle_ns as f64 - waits_ns).max(0.0) * 1e-9;
+        self.cached = (self.cached - drains_s * self.drive.cache_drain_bytes_per_s).max(0.0);
+    }
+
+    /// Lets the temperature follow a rate from the last time on.
+    fn warm(&mut self, seconds: f64, bytes_per_s: f64) {
+        let Some(heat) = self.drive.heat else { return };
+        let target = heat.ambient_c + heat.rise_c * bytes_per_s / self.drive.cache_bytes_per_s;
+        let approach = (-seconds / heat.time_constant_s).exp();
+        self.celsius = target + (self.celsius - target) * approach;
+        self.hot = self.celsius > if self.hot { heat.limit_c - HYSTERESIS_C } else { heat.limit_c };
+    }
+
+    /// Nothing is collected before every block was written once. After that, uniform random writes
+    /// with greedy cleaning cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write
+    /// amplification analysis in flash-based solid state drives", 2009); sequential ones leave whole
+    /// blocks stale.
+    fn collect(&mut self, bytes: f64) -> f64 {
+        let capacity = self.drive.capacity_bytes as f64;
+        self.written += bytes;
+        let spare = self.drive.spare_percent / 100.0;
+        if self.written > capacity * (1.0 + spare) {
+            let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
+            let target = 1.0 + self.scattered * (random - 1.0);
+            let share = (bytes / (capacity * SETTLING_SHARE)).min(1.0);
+            self.amplification += (target - self.amplification) * share;
+        }
+        self.amplification
+    }
+
+    fn write(&mut self, begun: Nanos, offset: u64, bytes: u64) -> Nanos {
+        let scattered = if offset == self.write_end { 0.0 } else { 1.0 };
+        self.write_end = offset + bytes;
+        self.scattered += (scattered - self.scattered) / REMEMBERED;
+        let arrived = self.transfer(begun, bytes);
+        let idle = arrived.saturating_sub(self.flash);
+        self.drain(idle);
+        self.warm(arrived.saturating_sub(self.heat_at) as f64 * 1e-9, 0.0);
+        let start = self.flash.max(arrived);
+        let amplification = self.collect(bytes as f64);
+        let in_cache = self.cached + bytes as f64 <= self.drive.cache_bytes as f64;
+        let mut rate = if in_cache {
+            self.cached += bytes as f64;
+            self.drive.cache_bytes_per_s
+        } else {
+            self.drive.full_bytes_per_s / amplification
+        };
+        if let Some(heat) = self.drive.heat.filter(|_| self.hot) {
+            rate = rate.min(heat.throttled_bytes_per_s);
+        }
+        let seconds = bytes as f64 / rate;
+        self.flash = start + (seconds * 1e9) as Nanos;
+        self.busy[0] += self.flash - start;
+        self.warm(seconds, rate);
+        self.heat_at = self.flash;
+        self.flash
+    }
+
+    fn transfer(&mut self, at: Nanos, bytes: u64) -> Nanos {
+        let time = (bytes as f64 / self.drive.link_bytes_per_s * 1e9) as Nanos;
+        self.link = self.link.max(at) + time;
+        self.busy[1] += time;
+        self.link
+    }
+}
+
+impl Device for CachedFlash {
+    fn capacity_bytes(&self) -> u64 {
+        self.drive.capacity_bytes
+    }
+
+    fn queue(&self) -> u32 {
+        self.drive.queue
+    }
+
+    fn rest(&mut self, now: Nanos) {
+        self.drain(now.saturating_sub(self.flash));
+        self.warm(now.saturating_sub(self.heat_at) as f64 * 1e-9, 0.0);
+        (self.controller, self.link, self.flash, self.heat_at) = (0, 0, 0, 0);
+        self.busy = [0; 2];
+    }
+
+    fn serve(&mut self, now: Nanos, command: &Command) -> Nanos {
+        self.controller = self.controller.max(now) + us(self.drive.controller_us);
+        let begun = self.controller;
+        let done = match command.op {
+            // A program operation under way is suspended for a read, so it does not wait for all.
+            Op::Read => self.transfer(begun + us(self.drive.read_us), command.bytes),
+            Op::Write => self.write(begun, command.offset, command.bytes),
+        };
+        done + us(self.drive.command_us)
+    }
+
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        now + us(self.drive.command_us)
+    }
+
+    fn discard(&mut self) {
+        (self.cached, self.written, self.scattered, self.amplification) = (0.0, 0.0, 0.0, 1.0);
+    }
+
+    fn celsius(&self) -> Option<f64> {
+        self.drive.heat.map(|_| self.celsius)
+    }
+
+    fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)> {
+        vec![("flash writes", self.busy[0].min(ran)), ("drive link", self.busy[1])]
+    }
+}
