@@ -26,6 +26,7 @@ mod target;
 mod tools;
 mod tune;
 mod twin;
+mod unfinished;
 mod verify;
 
 use clap::{CommandFactory, Parser};

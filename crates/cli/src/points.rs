@@ -4,7 +4,8 @@ use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Metrics;
-use crate::target::{Where, on_machine, resolve};
+use crate::target::{Where, resolve};
+use crate::unfinished::{Unfinished, refuse_twin};
 use machine::{Buffering, Engine, Machine, Memory, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::{
@@ -140,7 +141,24 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
         // Fill the whole region, regardless of the time.
         spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
-    on_machine!(place, |machine| points_on(context, &machine, &spec, arguments, kind))
+    match place {
+        Where::Twin(machine) => {
+            refuse_twin(arguments.resume)?;
+            points_on(context, &*machine, &spec, arguments, kind, None)
+        }
+        // A verifying run reads back what it wrote itself.
+        Where::Host(machine) if arguments.verify => {
+            points_on(context, &machine, &spec, arguments, kind, None)
+        }
+        Where::Host(machine) => {
+            let command = if kind == Kind::Run { "run" } else { "sweep" };
+            let unfinished = Unfinished::begin(command, &spec.places, arguments.resume)?;
+            let machine = unfinished.machine(machine);
+            let result = points_on(context, &machine, &spec, arguments, kind, Some(&unfinished));
+            unfinished.end(&result);
+            result
+        }
+    }
 }
 
 /// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
@@ -169,6 +187,7 @@ fn points_on<M: Machine>(
     spec: &TargetSpec,
     arguments: &PointArguments,
     kind: Kind,
+    unfinished: Option<&Unfinished>,
 ) -> Result<(), Failure> {
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
@@ -221,6 +240,10 @@ fn points_on<M: Machine>(
     let results =
         Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
     let mut results = Results { points, latency_goals, ..results };
+    if let Some(unfinished) = unfinished {
+        results.warnings.extend(unfinished.warnings());
+        results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);
+    }
     if interrupted {
         results = results.interrupted(Some(workloads.len()));
     }

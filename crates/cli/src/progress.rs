@@ -1,6 +1,8 @@
 //! Progress on standard error: a bar, on a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use measure::Journal;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
@@ -36,16 +38,26 @@ pub(crate) fn at(bar: &ProgressBar, passed_ns: u64, doing: &str) {
 /// A clock with a bar over a time budget.
 pub(crate) struct Watch {
     began: Instant,
+    /// Counts the time of the runs before `--resume`.
+    journal: Option<Arc<Journal>>,
     bar: ProgressBar,
 }
 
 impl Watch {
     pub(crate) fn new(budget_ns: u64) -> Watch {
-        Watch { began: Instant::now(), bar: time_bar(budget_ns) }
+        Watch { began: Instant::now(), journal: None, bar: time_bar(budget_ns) }
+    }
+
+    /// The same on the clock of a journal.
+    pub(crate) fn over(self, journal: Arc<Journal>) -> Watch {
+        Watch { journal: Some(journal), ..self }
     }
 
     pub(crate) fn now(&self) -> u64 {
-        self.began.elapsed().as_nanos() as u64
+        match &self.journal {
+            Some(journal) => journal.now(),
+            None => self.began.elapsed().as_nanos() as u64,
+        }
     }
 
     pub(crate) fn at(&self, passed_ns: u64, doing: &str) {

@@ -106,6 +106,14 @@ pub enum NewFile {
     Empty,
 }
 
+/// Keeps the results of finished runs, as JSON, for a process that goes on after this one.
+pub trait RunLog {
+    /// The next result of a run with this description that an earlier process kept.
+    fn recall(&self, run: &str) -> Option<String>;
+
+    fn keep(&self, run: &str, result: &str);
+}
+
 /// Serves I/O requests and keeps time.
 ///
 /// # Contract
@@ -217,6 +225,11 @@ pub trait Machine {
 
     /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
+
+    /// Where finished runs are kept, if a later process shall go on with them.
+    fn run_log(&self) -> Option<&dyn RunLog> {
+        None
+    }
 
     /// Times of each processor so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {

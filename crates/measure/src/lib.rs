@@ -6,6 +6,7 @@ mod concurrent;
 mod course;
 pub mod histogram;
 mod repeat;
+mod resume;
 mod runner;
 mod sample;
 mod slices;
@@ -22,6 +23,7 @@ pub use repeat::{
     ends_with_flush, first_run, next_run, of_whole_bursts, ramp, rate_estimate,
     rate_estimate_beside, rate_spread, repeat, rounds,
 };
+pub use resume::{Begun, Journal, JournalLine, Opened, Resumable, RunLine, WriteLine};
 pub use runner::{
     Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory,
     check_writable,

@@ -1,4 +1,5 @@
 use crate::histogram::Histogram;
+use crate::resume;
 use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
@@ -114,7 +115,8 @@ impl Sample {
     }
 }
 
-/// Runs a workload once.
+/// Runs a workload once, or takes the run from the machine's [`machine::RunLog`], if an earlier
+/// process made it.
 ///
 /// # Errors
 /// The target does not support it, or a request failed.
@@ -124,7 +126,19 @@ pub fn sample<M: Machine>(
     workload: &Workload,
     options: Options,
 ) -> Result<Sample> {
-    sample_as(machine, target, workload, options, |stream| stream)
+    let Some(log) = machine.run_log() else {
+        return sample_as(machine, target, workload, options, |stream| stream);
+    };
+    let run = resume::description(&machine.target_facts(target), workload, options);
+    let known = log.recall(&run).and_then(|kept| serde_json::from_str(&kept).ok());
+    if let Some(sample) = known {
+        return Ok(sample);
+    }
+    let sample = sample_as(machine, target, workload, options, |stream| stream)?;
+    if let Ok(kept) = serde_json::to_string(&sample) {
+        log.keep(&run, &kept);
+    }
+    Ok(sample)
 }
 
 pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
