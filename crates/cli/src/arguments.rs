@@ -258,6 +258,10 @@ pub(crate) struct PointArguments {
     /// each runs by itself, then all at once
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99"], help_heading = "At once", hide_short_help = true)]
     pub(crate) beside: Vec<String>,
+    /// run: print rate, latency percentiles and depth of every second on standard error, and draw
+    /// them in the report
+    #[arg(long, conflicts_with_all = ["each", "beside", "verify", "p99"], help_heading = "Precision and output")]
+    pub(crate) live: bool,
     /// Run each point at least N times
     #[arg(
         long,

@@ -20,6 +20,7 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
             "--resume: workloads at once are not kept run by run; leave --resume out".into(),
         ));
     }
+    crate::live::refuse(arguments.live, "--workload with several workloads")?;
     if arguments.bytes.is_some() {
         return Err(Failure::Usage(
             "--bytes: workloads at once run for a time; give --runtime instead".into(),
@@ -62,7 +63,7 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
         (other.each || !other.beside.is_empty(), "--each or --beside"),
         (other.verify || other.p99.is_some(), "--verify or --p99"),
         (other.openmetrics.is_some(), "--openmetrics"),
-        (other.resume, "--resume"),
+        (other.resume || other.live, "--resume or --live"),
     ] {
         if given {
             return Err(wrong(format!(

@@ -12,6 +12,7 @@ mod failure;
 mod fio;
 mod history;
 mod interrupt;
+mod live;
 mod load;
 mod metadata;
 mod other_tools;

@@ -3,6 +3,7 @@
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::output::Metrics;
 use crate::target::{Where, resolve};
 use crate::unfinished::{Unfinished, refuse_twin};
@@ -122,6 +123,7 @@ pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(),
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
     }
     crate::concurrent::refuse(arguments)?;
+    crate::live::refuse(arguments.live, "sweep")?;
     if arguments.p99.is_some() && arguments.by == SearchBy::Depth && arguments.depth != [1] {
         let why = "the search for --p99 finds the depth; leave --depth out, or search --by rate";
         return Err(Failure::Usage(format!("--depth: {why}")));
@@ -201,6 +203,7 @@ fn points_on<M: Machine>(
         Ok(())
     })?;
     let facts = runner.facts()[0].clone();
+    let live = arguments.live.then(Live::start);
     let mut latency_goals = Vec::new();
     let mut interrupted = false;
     let mut points = match workloads.as_slice() {
@@ -224,6 +227,7 @@ fn points_on<M: Machine>(
             if points.is_empty() { Err(Failure::Interrupted) } else { Ok(points) }
         })?,
     };
+    let seconds = live.map_or_else(Vec::new, Live::end);
     let traced = !arguments.verify && !interrupted;
     if let ([workload], [point], true) = (&workloads[..], &mut points[..], traced) {
         match point.trace(machine, runner.target_mut(0), workload) {
@@ -239,7 +243,7 @@ fn points_on<M: Machine>(
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results =
         Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
-    let mut results = Results { points, latency_goals, ..results };
+    let mut results = Results { points, latency_goals, seconds, ..results };
     if let Some(unfinished) = unfinished {
         results.warnings.extend(unfinished.warnings());
         results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);

@@ -60,6 +60,7 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     }
     crate::concurrent::refuse(&arguments.workload)?;
     crate::points::no_metrics(&arguments.workload)?;
+    crate::live::refuse(arguments.workload.live, "tune")?;
     let (place, spec) = target_of(&arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;

@@ -179,7 +179,7 @@ impl Unfinished {
     /// for these targets.
     ///
     /// # Errors
-    /// There are none.
+    /// No such command kept runs, or its file cannot be written.
     pub(crate) fn begin(
         command: &'static str,
         targets: &[PathBuf],
@@ -240,7 +240,7 @@ impl Unfinished {
         if left.begun.settings != writer.begun.settings {
             differences.push(format!(
                 "the interrupted command had other settings: {command} {}; only runs of the same workloads are taken from it",
-                shlex::try_join(left.begun.settings.iter().map(String::as_str)).unwrap_or_default()
+                left.begun.settings.join(" ")
             ));
         }
         if left.begun.version != writer.begun.version {
@@ -338,7 +338,7 @@ impl Unfinished {
                     }
                 }
             }
-            Err(_) if writer.failed => {}
+            Err(_) if writer.failed || self.journal.written() == 0 => {}
             Err(_) => tell(&format!(
                 "the runs are kept: the same command with --resume goes on ({} new)",
                 self.journal.written()

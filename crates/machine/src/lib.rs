@@ -9,6 +9,7 @@ mod facts;
 pub mod files;
 mod knob;
 mod layer;
+pub mod live;
 pub mod mark;
 mod name;
 mod run;

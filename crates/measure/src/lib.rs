@@ -5,6 +5,7 @@ mod ceiling;
 mod concurrent;
 mod course;
 pub mod histogram;
+pub mod live;
 mod repeat;
 mod resume;
 mod runner;

@@ -132,6 +132,7 @@ pub fn sample<M: Machine>(
     let run = resume::description(&machine.target_facts(target), workload, options);
     let known = log.recall(&run).and_then(|kept| serde_json::from_str(&kept).ok());
     if let Some(sample) = known {
+        show(&sample, workload);
         return Ok(sample);
     }
     let sample = sample_as(machine, target, workload, options, |stream| stream)?;
@@ -331,6 +332,7 @@ pub fn gather<S: Borrow<Stream>>(
     }
     let mut latency = [Histogram::new(), Histogram::new()];
     for stream in &streams {
+        stream.end_second();
         for (sum, part) in latency.iter_mut().zip(stream.latency()) {
             sum.merge(part);
         }
@@ -366,7 +368,7 @@ pub fn gather<S: Borrow<Stream>>(
     let mean_depth =
         streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()
             / measured_ns.max(1) as f64;
-    Ok(Sample {
+    let sample = Sample {
         measured_ns,
         requests,
         bytes: streams.iter().map(|stream| stream.completed_bytes()).sum(),
@@ -383,7 +385,23 @@ pub fn gather<S: Borrow<Stream>>(
         requests_with_ramp: streams.iter().map(|stream| stream.completed_with_ramp()).sum(),
         bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
         usage,
-    })
+    };
+    show(&sample, workload);
+    Ok(sample)
+}
+
+/// Notes a finished run in [`machine::live`].
+fn show(sample: &Sample, workload: &Workload) {
+    let direct = workload.buffering.is_direct() && workload.engine.does_io();
+    let op = match workload.read_percent {
+        100 if direct => Some(0),
+        0 if direct => Some(1),
+        _ => None,
+    };
+    let bytes_per_request = sample.bytes as f64 / sample.requests.max(1) as f64;
+    let iops = sample.iops();
+    let numbers = [iops * bytes_per_request, iops, sample.mean_service_ns];
+    machine::live::finished(workload.short(), op, numbers);
 }
 
 /// Stores how many bytes the other concurrent workloads requested from the same devices.

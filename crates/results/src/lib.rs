@@ -28,6 +28,7 @@ mod point;
 mod question;
 mod rate_change;
 pub mod rules;
+mod seconds;
 mod soundness;
 mod visits;
 mod words;
@@ -67,4 +68,5 @@ pub use point::{
 };
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};
+pub use seconds::SecondRecord;
 pub use visits::representatives;

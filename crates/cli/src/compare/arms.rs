@@ -94,6 +94,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     }
     crate::concurrent::refuse(&arguments)?;
     crate::points::no_metrics(&arguments)?;
+    crate::live::refuse(arguments.live, "compare")?;
     // Runs of a simulated machine repeat exactly, so they are as long as those of `run`.
     let simulated = arguments.target.targets.iter().any(|name| is_twin(name));
     if arguments.runtime.is_none() && arguments.bytes.is_none() && !simulated {
