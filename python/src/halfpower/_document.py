@@ -166,7 +166,9 @@ class Results(Document):
                 for value in series["values"]:
                     low, high = value.get("interval_95") or (None, None)
                     point = value.get("point")
+                    # A model's value has no point.
                     asked = {} if point is None else self.data["points"][point]["workload"]
+                    y = value.get("y")
                     rows.append(
                         {
                             "experiment": experiment["id"],
@@ -175,7 +177,7 @@ class Results(Document):
                             "x_name": figure["x"],
                             "x": float(value["x"]),
                             "y_name": figure["y"],
-                            "y": float(value["y"]),
+                            "y": None if y is None else float(y),
                             "y_low_95": low,
                             "y_high_95": high,
                             "point": point,

@@ -55,9 +55,9 @@ def plot_results(results: Results, figure: str | None, ax: Any) -> Any:
         for series in one["series"]:
             values = series["values"]
             x = [finite(value["x"]) / x_unit for value in values]
-            y = [finite(value["y"]) / y_unit for value in values]
+            y = [finite(value.get("y")) / y_unit for value in values]
             (line,) = axes.plot(x, y, marker="o", markersize=3, label=series["name"])
-            ends = [value.get("interval_95") or (value["y"], value["y"]) for value in values]
+            ends = [value.get("interval_95") or (value.get("y"), value.get("y")) for value in values]
             low, high = ([finite(end[side]) / y_unit for end in ends] for side in (0, 1))
             axes.fill_between(x, low, high, alpha=0.2, color=line.get_color())
         if one["x"] in ("request_bytes", "depth", "threads"):
