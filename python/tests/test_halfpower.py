@@ -117,6 +117,14 @@ def test_the_program_runs_and_refuses(tmp_path: Path, monkeypatch: pytest.Monkey
         halfpower.run(tmp_path)
 
 
+def test_seconds_of_a_run() -> None:
+    one = halfpower.run("twin:nvme", live=True, runtime="3s")
+    seconds = one.seconds()
+    assert list(seconds["second"]) == [0, 1, 2]
+    assert ((seconds["iops"] / one.data["points"][0]["iops"] - 1).abs() < 0.01).all()
+    assert (seconds["latency_p99_ns"] > 0).all()
+
+
 def test_options_are_words() -> None:
     words = halfpower.arguments(
         {"request": ["4k", 65536], "buffered": True, "json": False, "seed": None, "knob": ["a", "b=1,2"]}

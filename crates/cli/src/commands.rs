@@ -130,7 +130,11 @@ pub(crate) enum Command {
 impl Cli {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let context = &Context::new(self.force, self.no_history, self.history);
-        let mode = progress::mode(self.progress, std::env::args_os());
+        let mode = match &self.command {
+            // Its lines are the progress.
+            Command::Run(arguments) if arguments.live => Mode::None,
+            _ => progress::mode(self.progress, std::env::args_os()),
+        };
         let _display = self.command.measures().then(|| Display::start(mode));
         match self.command {
             Command::Study(arguments) => studies::study(context, &arguments),

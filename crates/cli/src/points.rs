@@ -367,6 +367,8 @@ fn with_bar(
     measured: impl FnOnce(&mut dyn FnMut(usize, usize)) -> Result<Vec<Point>, Failure>,
 ) -> Result<Vec<Point>, Failure> {
     let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.min));
+    // A long first run is named from its beginning.
+    bar.set_message(workloads.first().map(Workload::short).unwrap_or_default());
     let points = measured(&mut |index, runs| {
         bar.set_message(workloads[index].short());
         if runs <= repeats.min as usize {

@@ -262,7 +262,7 @@ impl Painter {
             .map(|(op, rate)| format!("{op} {}", show_rate(rate)))
             .collect();
         if !best.is_empty() {
-            text += &format!("; best so far: {}", best.join(", "));
+            text += &format!("; best: {}", best.join(", "));
         }
         (of, text)
     }

@@ -149,6 +149,10 @@ class Results(Document):
                 rows.append(row | (dict(runs[number]) if number < len(runs) else {}))
         return frame(rows, kind)
 
+    def seconds(self, kind: Kind = "pandas") -> Any:
+        """A frame with a row for every second of `run(live=True)`."""
+        return frame(list(self.data.get("seconds", [])), kind)
+
     def _figures(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         for experiment in self.data.get("experiments", []):
             for figure in experiment["figures"]:
