@@ -136,7 +136,7 @@ fn stop_and_resume(line: &str, signal: i32, after_runs: usize) -> Value {
         has_all(&document, &kept);
     }
     assert_eq!(test_files(&place.data()), [""; 0], "{what}: the killed run's file is removed");
-    assert_eq!(place.files(), [PathBuf::new(); 0], "{what}: complete results need no kept runs");
+    assert!(place.files().is_empty(), "{what}: complete results need no kept runs");
     document
 }
 
@@ -239,7 +239,7 @@ fn a_new_start_keeps_the_old_runs_until_it_has_finished() {
     assert!(again.stderr.contains("starting over; --resume would go on with"), "{again:?}");
     assert_eq!(place.files().len(), 2);
     place.run(&words).good_json();
-    assert_eq!(place.files(), [PathBuf::new(); 0]);
+    assert!(place.files().is_empty());
 }
 
 #[test]
