@@ -58,6 +58,10 @@ pub(crate) struct StudyArguments {
     /// Run only these experiments
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(study::experiment_ids()), hide_short_help = true)]
     pub(crate) only: Vec<String>,
+    /// Go on with the last interrupted study of the target: its runs are kept until a study has
+    /// finished
+    #[arg(long)]
+    pub(crate) resume: bool,
     /// Directory for report.html, results.json and the tables
     #[arg(long, value_name = "DIR", default_value = "halfpower-out")]
     pub(crate) output: PathBuf,
@@ -265,6 +269,10 @@ pub(crate) struct PointArguments {
     /// each runs by itself, then all at once
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99", "load", "latency_every"], help_heading = "At once", hide_short_help = true)]
     pub(crate) beside: Vec<String>,
+    /// run: print rate, latency percentiles and depth of every second on standard error, and draw
+    /// them in the report
+    #[arg(long, conflicts_with_all = ["each", "beside", "verify", "p99"], help_heading = "Precision and output")]
+    pub(crate) live: bool,
     /// Run each point at least N times
     #[arg(
         long,
@@ -293,6 +301,10 @@ pub(crate) struct PointArguments {
     /// Precision to reach: half the 95 % confidence interval, as a percentage of the rate
     #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "3", help_heading = "Precision and output", hide_short_help = true)]
     pub(crate) precision: f64,
+    /// Go on with the last interrupted command of this name on the target: its runs are kept until
+    /// one has finished
+    #[arg(long, conflicts_with_all = ["verify", "each", "beside"], help_heading = "Precision and output")]
+    pub(crate) resume: bool,
     /// Units of rates and capacities; request sizes stay in KiB and MiB
     #[arg(long, value_enum, default_value = "binary", help_heading = "Precision and output")]
     pub(crate) units: ShownUnits,

@@ -1,6 +1,7 @@
 use crate::arguments::{PointArguments, ReportArguments, StudyArguments, ToolArguments};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::progress::{self, Display, Mode};
 use crate::{
     check, compare, fio, history, metadata, points, postmark, pts, shell, stack, studies, tools,
     tune, twin, verify,
@@ -36,8 +37,32 @@ pub(crate) struct Cli {
         hide_short_help = true
     )]
     pub(crate) history: Option<PathBuf>,
+    /// Show what is going on, on standard error: a bar, or a plain line every 10 s
+    /// [default: a bar on a terminal, else lines]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "auto|bar|lines|none",
+        hide_possible_values = true,
+        hide_default_value = true,
+        default_value = "auto",
+        help_heading = "Files",
+        hide_short_help = true
+    )]
+    pub(crate) progress: Mode,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Command {
+    /// Whether it may take longer than a moment.
+    fn measures(&self) -> bool {
+        !matches!(
+            self,
+            Command::History(_) | Command::Report(_) | Command::Completions(_) | Command::Man(_)
+        )
+    }
 }
 
 #[derive(Subcommand)]
@@ -111,6 +136,12 @@ pub(crate) enum Command {
 impl Cli {
     pub(crate) fn run(self) -> Result<(), Failure> {
         let context = &Context::new(self.force, self.no_history, self.history);
+        let mode = match &self.command {
+            // Its lines are the progress.
+            Command::Run(arguments) if arguments.live => Mode::None,
+            _ => progress::mode(self.progress, std::env::args_os()),
+        };
+        let _display = self.command.measures().then(|| Display::start(mode));
         match self.command {
             Command::Study(arguments) => studies::study(context, &arguments),
             Command::Stack(arguments) => stack::stack(&arguments),

@@ -15,6 +15,12 @@ use workload::Workload;
 const FILL_NS: u64 = 5_000_000_000;
 
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
+    if arguments.resume {
+        return Err(Failure::Usage(
+            "--resume: workloads at once are not kept run by run; leave --resume out".into(),
+        ));
+    }
+    crate::live::refuse(arguments.live, "--workload with several workloads")?;
     if arguments.bytes.is_some() {
         return Err(Failure::Usage(
             "--bytes: workloads at once run for a time; give --runtime instead".into(),
@@ -57,6 +63,7 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
         (other.each || !other.beside.is_empty(), "--each or --beside"),
         (other.verify || other.p99.is_some(), "--verify or --p99"),
         (other.openmetrics.is_some(), "--openmetrics"),
+        (other.resume || other.live, "--resume or --live"),
     ] {
         if given {
             return Err(wrong(format!(

@@ -42,7 +42,8 @@ impl Write for Report {
 
 pub(crate) fn tell(message: &str) {
     // Standard error may be closed.
-    let _ = writeln!(io::stderr(), "halfpower: {}", printable(message));
+    let print = || drop(writeln!(io::stderr(), "halfpower: {}", printable(message)));
+    crate::progress::suspended(print);
 }
 
 pub(crate) fn warn(warnings: &[String]) {

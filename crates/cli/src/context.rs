@@ -43,7 +43,7 @@ impl Context {
         }
     }
 
-    /// Takes our own `--force`, `--no-history` and `--history FILE` out of another tool's command
+    /// Takes our own `--force`, `--no-history`, `--progress MODE` and `--history FILE` out of another tool's command
     /// line; returns the rest.
     pub(crate) fn take_ours(&mut self, words: &[String]) -> Vec<String> {
         let mut rest = Vec::with_capacity(words.len());
@@ -52,6 +52,9 @@ impl Context {
             match (word.as_str(), word.strip_prefix("--history=")) {
                 ("--force", _) => self.force = true,
                 ("--no-history", _) => self.choose_history(true, None),
+                // `progress::mode` has read it.
+                ("--progress", _) => drop(words.next()),
+                (word, _) if word.starts_with("--progress=") => {}
                 ("--history", _) => self.choose_history(false, words.next().map(PathBuf::from)),
                 (_, Some(file)) => self.choose_history(false, Some(PathBuf::from(file))),
                 _ => rest.push(word.clone()),

@@ -12,6 +12,7 @@ mod failure;
 mod fio;
 mod history;
 mod interrupt;
+mod live;
 mod load;
 mod metadata;
 mod other_tools;
@@ -28,6 +29,7 @@ mod target;
 mod tools;
 mod tune;
 mod twin;
+mod unfinished;
 mod verify;
 
 use clap::{CommandFactory, Parser};

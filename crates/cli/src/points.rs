@@ -3,8 +3,10 @@
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::output::Metrics;
-use crate::target::{Where, on_machine, resolve};
+use crate::target::{Where, resolve};
+use crate::unfinished::{Unfinished, refuse_twin};
 use machine::{Buffering, Engine, Machine, Memory, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::{
@@ -121,6 +123,7 @@ pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(),
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
     }
     crate::concurrent::refuse(arguments)?;
+    crate::live::refuse(arguments.live, "sweep")?;
     if arguments.p99.is_some() && arguments.by == SearchBy::Depth && arguments.depth != [1] {
         let why = "the search for --p99 finds the depth; leave --depth out, or search --by rate";
         return Err(Failure::Usage(format!("--depth: {why}")));
@@ -140,7 +143,24 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
         // Fill the whole region, regardless of the time.
         spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
     }
-    on_machine!(place, |machine| points_on(context, &machine, &spec, arguments, kind))
+    match place {
+        Where::Twin(machine) => {
+            refuse_twin(arguments.resume)?;
+            points_on(context, &*machine, &spec, arguments, kind, None)
+        }
+        // A verifying run reads back what it wrote itself.
+        Where::Host(machine) if arguments.verify => {
+            points_on(context, &machine, &spec, arguments, kind, None)
+        }
+        Where::Host(machine) => {
+            let command = if kind == Kind::Run { "run" } else { "sweep" };
+            let unfinished = Unfinished::begin(command, &spec.places, arguments.resume)?;
+            let machine = unfinished.machine(machine);
+            let result = points_on(context, &machine, &spec, arguments, kind, Some(&unfinished));
+            unfinished.end(&result);
+            result
+        }
+    }
 }
 
 /// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
@@ -169,6 +189,7 @@ fn points_on<M: Machine>(
     spec: &TargetSpec,
     arguments: &PointArguments,
     kind: Kind,
+    unfinished: Option<&Unfinished>,
 ) -> Result<(), Failure> {
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
@@ -182,6 +203,7 @@ fn points_on<M: Machine>(
         Ok(())
     })?;
     let facts = runner.facts()[0].clone();
+    let live = arguments.live.then(Live::start);
     let mut latency_goals = Vec::new();
     let mut interrupted = false;
     let mut points = match workloads.as_slice() {
@@ -205,6 +227,7 @@ fn points_on<M: Machine>(
             if points.is_empty() { Err(Failure::Interrupted) } else { Ok(points) }
         })?,
     };
+    let seconds = live.map_or_else(Vec::new, Live::end);
     let traced = !arguments.verify && !interrupted;
     if let ([workload], [point], true) = (&workloads[..], &mut points[..], traced) {
         match point.trace(machine, runner.target_mut(0), workload) {
@@ -220,7 +243,11 @@ fn points_on<M: Machine>(
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results =
         Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
-    let mut results = Results { points, latency_goals, ..results };
+    let mut results = Results { points, latency_goals, seconds, ..results };
+    if let Some(unfinished) = unfinished {
+        results.warnings.extend(unfinished.warnings());
+        results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);
+    }
     if interrupted {
         results = results.interrupted(Some(workloads.len()));
     }
@@ -340,6 +367,8 @@ fn with_bar(
     measured: impl FnOnce(&mut dyn FnMut(usize, usize)) -> Result<Vec<Point>, Failure>,
 ) -> Result<Vec<Point>, Failure> {
     let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.min));
+    // A long first run is named from its beginning.
+    bar.set_message(workloads.first().map(Workload::short).unwrap_or_default());
     let points = measured(&mut |index, runs| {
         bar.set_message(workloads[index].short());
         if runs <= repeats.min as usize {

@@ -1,51 +1,431 @@
-//! Progress on standard error: a bar, on a terminal only.
+//! Progress on standard error: two lines that are drawn again on a terminal, else a plain line now
+//! and then. One thread shows what all parts of a command report.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use machine::live::{self, Reading};
+use machine::text::printable;
+use machine::units::{show_rate, show_size, show_time};
+use measure::Journal;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style);
-    // The ticker needs a thread; if the system refuses one, go on without it.
-    if !bar.is_hidden() && std::thread::Builder::new().spawn(|| {}).is_ok() {
-        bar.enable_steady_tick(Duration::from_millis(250));
+/// Time between two drawings.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Nothing is shown of a command that ends sooner.
+const FIRST_BAR: Duration = Duration::from_millis(750);
+
+/// When the first plain line is due, and the time between two of them.
+const FIRST_LINE: Duration = Duration::from_millis(2500);
+const LINES: Duration = Duration::from_secs(10);
+
+/// Ticks over which a rate is averaged.
+const WINDOW: usize = 4;
+
+/// `--progress`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Mode {
+    /// A bar on a terminal, else lines
+    #[default]
+    Auto,
+    /// A bar, on a terminal only
+    Bar,
+    /// A plain line every 10 s
+    Lines,
+    /// Nothing
+    None,
+}
+
+impl Mode {
+    /// What `auto` and `bar` come to here.
+    fn here(self) -> Mode {
+        let dumb = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
+        match (self, std::io::stderr().is_terminal() && !dumb) {
+            (Mode::Auto | Mode::Bar, true) => Mode::Bar,
+            (Mode::Auto, false) => Mode::Lines,
+            (Mode::Bar, false) => Mode::None,
+            (other, _) => other,
+        }
     }
-    bar
 }
 
-pub(crate) fn bar(steps: u64) -> ProgressBar {
-    styled(ProgressBar::new(steps), "{bar:24} {percent:>3} %  {wide_msg}")
+/// The mode of a command line. Another tool's words may hold the option, too.
+pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode {
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let own = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {
+        "--progress" => words.get(at + 1).map(String::as_str),
+        word => word.strip_prefix("--progress="),
+    });
+    own.and_then(|own| Mode::from_str(own, false).ok()).unwrap_or(parsed)
 }
 
-pub(crate) fn time_bar(budget_ns: u64) -> ProgressBar {
-    styled(
-        ProgressBar::new(budget_ns / 1_000_000),
-        "{bar:24} {percent:>3} %  {prefix} left  {wide_msg}",
-    )
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Done {
+    Steps { done: u64, of: u64 },
+    Time { passed_ns: u64, of_ns: u64 },
 }
 
-pub(crate) fn at(bar: &ProgressBar, passed_ns: u64, doing: &str) {
-    let passed_ms = passed_ns / 1_000_000;
-    bar.set_position(passed_ms);
-    let left_s = bar.length().unwrap_or(0).saturating_sub(passed_ms).div_ceil(1000);
-    bar.set_prefix(format!("{}:{:02}", left_s / 60, left_s % 60));
-    bar.set_message(doing.to_string());
+/// What a command is doing.
+#[derive(Debug, Clone)]
+struct Task {
+    began: Instant,
+    doing: String,
+    done: Done,
+}
+
+impl Task {
+    fn new(done: Done) -> Task {
+        Task { began: Instant::now(), doing: String::new(), done }
+    }
+
+    fn share(&self) -> f64 {
+        match self.done {
+            Done::Steps { done, of } => done as f64 / of.max(1) as f64,
+            Done::Time { passed_ns, of_ns } => passed_ns as f64 / of_ns.max(1) as f64,
+        }
+        .clamp(0.0, 1.0)
+    }
+
+    /// `None` as long as nothing can be extrapolated.
+    fn left(&self) -> Option<Duration> {
+        match self.done {
+            Done::Time { passed_ns, of_ns } => {
+                Some(Duration::from_nanos(of_ns.saturating_sub(passed_ns)))
+            }
+            Done::Steps { .. } => {
+                let share = self.share();
+                (share > 0.0).then(|| self.began.elapsed().mul_f64(1.0 / share - 1.0))
+            }
+        }
+    }
+}
+
+/// What is shown.
+#[derive(Debug, Clone, PartialEq)]
+struct Picture {
+    share: f64,
+    left: Option<Duration>,
+    doing: String,
+    numbers: String,
+}
+
+#[derive(Default)]
+struct Shared {
+    task: Option<Task>,
+    drawn: Option<ProgressBar>,
+    stopped: bool,
+}
+
+static SHARED: Mutex<Shared> = Mutex::new(Shared { task: None, drawn: None, stopped: false });
+static WAKE: Condvar = Condvar::new();
+static RUNS: AtomicBool = AtomicBool::new(false);
+
+fn shared() -> MutexGuard<'static, Shared> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shows progress as long as it lives.
+pub(crate) struct Display(Option<JoinHandle<()>>);
+
+impl Display {
+    pub(crate) fn start(mode: Mode) -> Display {
+        let mode = mode.here();
+        if mode == Mode::None || RUNS.swap(true, Ordering::Relaxed) {
+            return Display(None);
+        }
+        // Without a thread the command runs as well.
+        let thread = std::thread::Builder::new().name("progress".into()).stack_size(256 << 10);
+        Display(thread.spawn(move || Painter::new(mode).paint()).ok())
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            clear(true);
+            WAKE.notify_all();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Removes what is drawn, because something else will be printed.
+fn clear(stop: bool) {
+    let mut shared = shared();
+    shared.task = None;
+    shared.stopped |= stop;
+    if let Some(bar) = shared.drawn.take() {
+        bar.finish_and_clear();
+    }
+}
+
+/// Prints while nothing is drawn.
+pub(crate) fn suspended(print: impl FnOnce()) {
+    let shared = shared();
+    match &shared.drawn {
+        Some(bar) => bar.suspend(print),
+        None => print(),
+    }
+}
+
+struct Painter {
+    mode: Mode,
+    began: Instant,
+    next_line: Duration,
+    readings: Vec<(Instant, Reading, u64)>,
+    runs: (u64, Instant),
+}
+
+impl Painter {
+    fn new(mode: Mode) -> Painter {
+        let began = Instant::now();
+        let runs = (0, began);
+        Painter { mode, began, next_line: FIRST_LINE, readings: Vec::new(), runs }
+    }
+
+    fn paint(&mut self) {
+        let mut shared = shared();
+        while !shared.stopped {
+            shared = WAKE
+                .wait_timeout(shared, TICK)
+                .map_or_else(|both| both.into_inner().0, |both| both.0);
+            if shared.stopped {
+                break;
+            }
+            let (of, numbers) = self.numbers();
+            let Some(mut picture) = picture(shared.task.as_ref(), numbers) else { continue };
+            picture.doing = of.unwrap_or(picture.doing);
+            // Another tool's report may be on the terminal: only a plain line does no harm.
+            if self.mode == Mode::Bar && picture.doing.is_empty() {
+                continue;
+            }
+            match self.mode {
+                Mode::Bar if self.began.elapsed() >= FIRST_BAR => draw(&mut shared, &picture),
+                Mode::Lines if self.began.elapsed() >= self.next_line => {
+                    self.next_line = self.began.elapsed() + LINES;
+                    // Standard error may be closed.
+                    let line = picture.line(self.began.elapsed());
+                    let _ = writeln!(std::io::stderr(), "halfpower: {}", printable(&line));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The rate now, or that of the last run with its workload.
+    fn numbers(&mut self) -> (Option<String>, String) {
+        let now = Instant::now();
+        let filled = live::FILLING.read().map_or(0, |(done, _)| done);
+        self.readings.push((now, live::REQUESTS.read(), filled));
+        if self.readings.len() > WINDOW + 1 {
+            self.readings.remove(0);
+        }
+        let (before, first, filled_before) = self.readings[0];
+        let (_, last, _) = self.readings[self.readings.len() - 1];
+        let seconds = (now - before).as_secs_f64().max(1e-3);
+        if live::FILLING.read().is_some() {
+            let rate = filled.saturating_sub(filled_before) as f64 / seconds;
+            return (None, if rate > 0.0 { show_rate(rate) } else { String::new() });
+        }
+        let run = live::last_run();
+        if let Some(run) = run.as_ref().filter(|run| run.runs != self.runs.0) {
+            self.runs = (run.runs, now);
+        }
+        let requests = last.requests.saturating_sub(first.requests);
+        // Short runs show their results, long ones their rate now.
+        let long = now - self.runs.1 > TICK * (WINDOW as u32 + 1);
+        let mut of = None;
+        let mut text = match &run {
+            Some(run) if !long || requests == 0 => {
+                of = Some(run.what.clone());
+                rates(run.bytes_per_s, run.iops, run.mean_latency_ns)
+            }
+            _ if requests > 0 => rates(
+                last.bytes.saturating_sub(first.bytes) as f64 / seconds,
+                requests as f64 / seconds,
+                last.latency_ns.saturating_sub(first.latency_ns) as f64 / requests as f64,
+            ),
+            _ if live::FILLING.last_rate() > 0.0 => {
+                format!("the test file was filled at {}", show_rate(live::FILLING.last_rate()))
+            }
+            _ => String::new(),
+        };
+        let [read, write] = run.map_or([0.0; 2], |run| run.best_bytes_per_s);
+        let best: Vec<String> = [("reads", read), ("writes", write)]
+            .into_iter()
+            .filter(|(_, rate)| *rate > 0.0)
+            .map(|(op, rate)| format!("{op} {}", show_rate(rate)))
+            .collect();
+        if !best.is_empty() {
+            text += &format!("; best: {}", best.join(", "));
+        }
+        (of, text)
+    }
+}
+
+fn rates(bytes_per_s: f64, iops: f64, mean_latency_ns: f64) -> String {
+    format!("{}, {iops:.0} IOPS, mean {}", show_rate(bytes_per_s), show_time(mean_latency_ns))
+}
+
+/// `None` if there is nothing to show.
+fn picture(task: Option<&Task>, numbers: String) -> Option<Picture> {
+    if let Some((done, of)) = live::FILLING.read() {
+        let doing = format!("filling the test file: {} of {}", show_size(done), show_size(of));
+        let share = done as f64 / of as f64;
+        return Some(Picture { share: share.min(1.0), left: None, doing, numbers });
+    }
+    match task {
+        Some(task) => Some(Picture {
+            share: task.share(),
+            left: task.left(),
+            doing: task.doing.clone(),
+            numbers,
+        }),
+        None if numbers.is_empty() => None,
+        None => Some(Picture { share: 0.0, left: None, doing: String::new(), numbers }),
+    }
+}
+
+fn minutes(time: Duration) -> String {
+    let seconds = time.as_millis().div_ceil(1000);
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+impl Picture {
+    fn left(&self) -> String {
+        self.left.map(|left| format!("{} left", minutes(left))).unwrap_or_default()
+    }
+
+    /// One plain line.
+    fn line(&self, passed: Duration) -> String {
+        let time: Vec<String> =
+            [minutes(passed), self.left()].into_iter().filter(|one| !one.is_empty()).collect();
+        let parts = [time.join(", "), self.doing.clone(), self.numbers.clone()];
+        let parts: Vec<String> = parts.into_iter().filter(|one| !one.is_empty()).collect();
+        parts.join(": ")
+    }
+}
+
+/// Columns of the bar and the percentage.
+const BAR_COLUMNS: usize = 24;
+
+fn draw(shared: &mut Shared, picture: &Picture) {
+    let bar = shared.drawn.get_or_insert_with(|| {
+        let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{bar:16} {percent:>3} %  {prefix}\n{wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar
+    });
+    let left = picture.left();
+    let prefix =
+        if left.is_empty() { picture.doing.clone() } else { format!("{left}  {}", picture.doing) };
+    let room = crate::output::width().saturating_sub(BAR_COLUMNS + 1);
+    bar.set_position((picture.share * 1000.0) as u64);
+    bar.set_prefix(printable(&prefix).chars().take(room).collect::<String>());
+    bar.set_message(printable(&picture.numbers));
+    bar.tick();
+}
+
+/// A part of a command with a number of steps.
+pub(crate) struct Bar;
+
+/// Shows a part with this many steps.
+pub(crate) fn bar(steps: u64) -> Bar {
+    shared().task = Some(Task::new(Done::Steps { done: 0, of: steps }));
+    Bar
+}
+
+impl Bar {
+    fn change(&self, change: impl FnOnce(&mut Task)) {
+        if let Some(task) = &mut shared().task {
+            change(task);
+        }
+    }
+
+    pub(crate) fn set_message(&self, doing: impl Into<String>) {
+        self.change(|task| task.doing = doing.into());
+    }
+
+    pub(crate) fn inc(&self, steps: u64) {
+        self.change(|task| {
+            if let Done::Steps { done, .. } = &mut task.done {
+                *done += steps;
+            }
+        });
+    }
+
+    pub(crate) fn set_position(&self, steps: u64) {
+        self.change(|task| {
+            if let Done::Steps { done, .. } = &mut task.done {
+                *done = steps;
+            }
+        });
+    }
+
+    /// Prints something while no bar is on the screen.
+    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
+        let drawn = shared().drawn.clone();
+        match drawn {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    pub(crate) fn finish_and_clear(&self) {
+        clear(false);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        clear(false);
+    }
+}
+
+/// Shows a part that lasts as long as a budget.
+pub(crate) fn time_bar(budget_ns: u64) -> Bar {
+    shared().task = Some(Task::new(Done::Time { passed_ns: 0, of_ns: budget_ns }));
+    Bar
+}
+
+pub(crate) fn at(bar: &Bar, passed: u64, doing: &str) {
+    bar.change(|task| {
+        doing.clone_into(&mut task.doing);
+        if let Done::Time { passed_ns, .. } = &mut task.done {
+            *passed_ns = passed;
+        }
+    });
 }
 
 /// A clock with a bar over a time budget.
 pub(crate) struct Watch {
     began: Instant,
-    bar: ProgressBar,
+    /// Counts the time of the runs before `--resume`.
+    journal: Option<Arc<Journal>>,
+    bar: Bar,
 }
 
 impl Watch {
     pub(crate) fn new(budget_ns: u64) -> Watch {
-        Watch { began: Instant::now(), bar: time_bar(budget_ns) }
+        Watch { began: Instant::now(), journal: None, bar: time_bar(budget_ns) }
+    }
+
+    /// The same on the clock of a journal.
+    pub(crate) fn over(self, journal: Arc<Journal>) -> Watch {
+        let Watch { began, bar, .. } = self;
+        Watch { began, journal: Some(journal), bar }
     }
 
     pub(crate) fn now(&self) -> u64 {
-        self.began.elapsed().as_nanos() as u64
+        match &self.journal {
+            Some(journal) => journal.now(),
+            None => self.began.elapsed().as_nanos() as u64,
+        }
     }
 
     pub(crate) fn at(&self, passed_ns: u64, doing: &str) {
@@ -54,5 +434,34 @@ impl Watch {
 
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_time_the_work_and_the_numbers() {
+        let picture = Picture {
+            share: 0.25,
+            left: Some(Duration::from_secs(131)),
+            doing: "direct read, seq, 64 KiB, sync".into(),
+            numbers: rates(606.0 * 1048576.0, 9690.0, 99.6e3),
+        };
+        assert_eq!(
+            picture.line(Duration::from_secs(13)),
+            "0:13, 2:11 left: direct read, seq, 64 KiB, sync: 606 MiB/s, 9690 IOPS, mean 99.6 us"
+        );
+    }
+
+    #[test]
+    fn steps_extrapolate_the_time() {
+        let began = Instant::now().checked_sub(Duration::from_secs(10)).expect("a running clock");
+        let task = |done| Task { began, ..Task::new(Done::Steps { done, of: 4 }) };
+        assert_eq!(task(0).left(), None);
+        let left = task(1).left().expect("a time").as_secs_f64();
+        assert!((29.9..31.0).contains(&left), "{left}");
+        assert_eq!(minutes(Duration::from_millis(61_001)), "1:02");
     }
 }

@@ -5,7 +5,8 @@ use crate::compare::Imported;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Directory, Form, Metrics};
-use crate::target::{Where, on_machine, resolve, results_in};
+use crate::target::{Where, resolve, results_in};
+use crate::unfinished::{Unfinished, refuse_twin};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
 use results::compare::Side;
@@ -44,23 +45,56 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let simulated = simulated(&place);
     let busy = if simulated.is_none() { arguments.load.look()? } else { None };
     busy.iter().for_each(|warning| output::tell(warning));
-    let mut results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
-    if let Some(setup) = simulated {
-        predict::outlook::add(&setup, &mut results);
+    let mut unfinished = None;
+    let results = match place {
+        Where::Twin(machine) => {
+            refuse_twin(arguments.resume)?;
+            study_on(&*machine, &spec, &plan)
+        }
+        Where::Host(machine) => {
+            let begun = Unfinished::begin("study", &spec.places, arguments.resume)?;
+            let machine = begun.machine(machine);
+            unfinished = Some(begun);
+            study_on(&machine, &spec, &plan)
+        }
+    };
+    let shown = results.and_then(|mut results| {
+        if let Some(setup) = simulated {
+            predict::outlook::add(&setup, &mut results);
+        }
+        results.warnings.extend(busy);
+        if let Some(unfinished) = &unfinished {
+            results.warnings.extend(unfinished.warnings());
+            results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);
+        }
+        show(context, arguments, &directory, metrics, &results)
+    });
+    if let Some(unfinished) = unfinished {
+        unfinished.end(&shown);
     }
-    results.warnings.extend(busy);
+    shown
+}
+
+/// Writes the files of a study and prints it.
+fn show(
+    context: &Context,
+    arguments: &StudyArguments,
+    directory: &Directory<'_>,
+    metrics: Option<Metrics>,
+    results: &Results,
+) -> Result<(), Failure> {
     // Without an answer it cannot be a baseline.
     if !results.incomplete {
-        crate::history::keep(context, &results);
+        crate::history::keep(context, results);
     }
-    let json = output::json(results::to_json(&results))?;
+    let json = output::json(results::to_json(results))?;
     let written = directory.save("results.json", &json);
-    let report = directory.save_report(&results);
+    let report = directory.save_report(results);
     let form = Form::of(arguments.json, arguments.details);
-    output::show_study(&results, report.as_ref().ok().map(PathBuf::as_path), form)?;
+    output::show_study(results, report.as_ref().ok().map(PathBuf::as_path), form)?;
     let exported = match metrics {
         Some(mut metrics) if !results.incomplete => {
-            metrics.gauges.add(&results);
+            metrics.gauges.add(results);
             metrics.save()
         }
         _ => Ok(()),

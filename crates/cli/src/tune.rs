@@ -8,6 +8,7 @@ use crate::output::{self, print};
 use crate::points::{grid, target_of};
 use crate::progress::Watch;
 use crate::target::Where;
+use crate::unfinished::{Unfinished, refuse_twin};
 use clap::Args;
 use host::Host;
 use host::facts::Roots;
@@ -15,7 +16,8 @@ use host::knobs::journal::{JournalError, state_directory};
 use host::knobs::{HostKnob, Session};
 use machine::units::{parse_size, parse_time};
 use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetSpec};
-use measure::{Runner, Sample, first_run, next_run, sample};
+use measure::{Resumable, Runner, Sample, first_run, next_run, sample};
+use results::Output;
 use results::compare::WORTH_PERCENT;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -58,20 +60,41 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     }
     crate::concurrent::refuse(&arguments.workload)?;
     crate::points::no_metrics(&arguments.workload)?;
+    crate::live::refuse(arguments.workload.live, "tune")?;
     let (place, spec) = target_of(&arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
-    let tuning = match place {
-        Where::Host(machine) => on_host(context, machine, &spec, arguments)?,
-        Where::Twin(machine) => on_twin(context, *machine, &spec, arguments)?,
+    let unfinished = match &place {
+        Where::Host(_) if arguments.yes => {
+            Unfinished::begin("tune", &spec.places, arguments.workload.resume)?
+        }
+        Where::Host(_) if arguments.workload.resume => {
+            return Err(Failure::Usage("--resume: only trials are kept; add --yes".into()));
+        }
+        Where::Host(_) => Unfinished::nowhere("tune"),
+        Where::Twin(_) => {
+            refuse_twin(arguments.workload.resume)?;
+            Unfinished::nowhere("tune")
+        }
     };
+    let tuning = match place {
+        Where::Host(machine) => on_host(context, machine, &spec, arguments, &unfinished),
+        Where::Twin(machine) => on_twin(context, *machine, &spec, arguments),
+    };
+    let shown = tuning.and_then(|tuning| show(arguments, file.as_ref(), &tuning));
+    unfinished.end(&shown);
+    shown
+}
+
+/// Prints the tuning and saves its document.
+fn show(arguments: &Arguments, file: Option<&Output>, tuning: &Tuning) -> Result<(), Failure> {
     let json = output::json(tuning.to_json())?;
     let shown = match (arguments.workload.json, arguments.yes) {
         (true, _) => print(&json),
-        (false, true) => print(&report::tune::terminal(&tuning, output::width(), output::colour())),
-        (false, false) => print(&report::tune::plan(&tuning, output::width(), output::colour())),
+        (false, true) => print(&report::tune::terminal(tuning, output::width(), output::colour())),
+        (false, false) => print(&report::tune::plan(tuning, output::width(), output::colour())),
     };
-    let saved = file.map_or(Ok(()), |file| output::save(&file, &json));
+    let saved = file.map_or(Ok(()), |file| output::save(file, &json));
     shown.and(saved)?;
     if crate::interrupt::flag().load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
@@ -142,7 +165,7 @@ fn limits(arguments: &Arguments, noisy: bool) -> Limits {
 
 /// The local machine; its knobs are set through the journal.
 struct OnHost {
-    machine: Host,
+    machine: Resumable<Host>,
     target: host::HostTarget,
     facts: TargetFacts,
     /// `None` if only workload settings are tried.
@@ -172,6 +195,9 @@ impl Subject for OnHost {
                 self.machine.restripe(&mut self.target, &members, chunk)?;
             }
         }
+        let scope: String =
+            settings.iter().map(|(knob, value)| format!(" {knob}={value}")).collect();
+        self.machine.set_scope(scope);
         self.session.as_mut().map_or(Ok(()), |session| session.set(&of_kernel))
     }
 
@@ -203,6 +229,7 @@ fn on_host(
     machine: Host,
     spec: &TargetSpec,
     arguments: &Arguments,
+    unfinished: &Unfinished,
 ) -> Result<Tuning, Failure> {
     if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
         let hint = "name a directory, a file, a block device or twin:NAME";
@@ -224,7 +251,8 @@ fn on_host(
         let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::context::program()));
     }
-    let began_unix_s = crate::history::now_unix_s();
+    let began_unix_s = unfinished.began_unix_s().unwrap_or_else(crate::history::now_unix_s);
+    let machine = unfinished.machine(machine);
     let mut of_target = Vec::new();
     let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
         of_target = workloads(arguments, &engines, RUN_NS);
@@ -254,7 +282,7 @@ fn on_host(
         facts: facts.clone(),
         session,
         of_kernel,
-        watch: Watch::new(arguments.budget),
+        watch: unfinished.watch(arguments.budget),
     };
     let tuning =
         tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
@@ -264,6 +292,7 @@ fn on_host(
     reported.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
     let mut tuning = tuning?;
     tuning.warnings.extend(reported.into_iter().chain(not_put_back));
+    tuning.warnings.extend(unfinished.warnings());
     crate::history::keep_tuning(context, &tuning, &subject.machine.facts(), &facts, began_unix_s);
     Ok(tuning)
 }

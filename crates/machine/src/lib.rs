@@ -9,6 +9,7 @@ mod facts;
 pub mod files;
 mod knob;
 mod layer;
+pub mod live;
 pub mod mark;
 mod name;
 mod run;
@@ -104,6 +105,14 @@ pub enum NewFile {
     /// A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it before
     /// reading it.
     Empty,
+}
+
+/// Keeps the results of finished runs, as JSON, for a process that goes on after this one.
+pub trait RunLog {
+    /// The next result of a run with this description that an earlier process kept.
+    fn recall(&self, run: &str) -> Option<String>;
+
+    fn keep(&self, run: &str, result: &str);
 }
 
 /// Serves I/O requests and keeps time.
@@ -229,6 +238,11 @@ pub trait Machine {
 
     /// The highest temperature that a device of the target reports, in degrees Celsius.
     fn celsius(&self, _target: &Self::Target) -> Option<f64> {
+        None
+    }
+
+    /// Where finished runs are kept, if a later process shall go on with them.
+    fn run_log(&self) -> Option<&dyn RunLog> {
         None
     }
 

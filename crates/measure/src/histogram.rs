@@ -151,6 +151,24 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// The values recorded since an earlier state of this histogram. Minimum and maximum are those
+    /// of their buckets.
+    pub fn since(&self, before: &Histogram) -> Histogram {
+        let mut new = Histogram::new();
+        for bucket in self.iter() {
+            let index = index_of(bucket.low);
+            let count = bucket.count - before.counts[index];
+            if count > 0 {
+                new.counts[index] = count;
+                new.min = new.min.min(bucket.low.max(self.min));
+                new.max = new.max.max(bucket.high.min(self.max));
+            }
+        }
+        new.count = self.count - before.count;
+        new.sum = self.sum - before.sum;
+        new
+    }
+
     /// Removes all values; keeps the allocation.
     pub fn clear(&mut self) {
         if self.count > 0 {
@@ -406,6 +424,18 @@ mod tests {
             prop_assert_eq!(h.percentile(100.0), values[n - 1]);
             prop_assert_eq!(h.count(), n as u64);
             prop_assert_eq!(h.sum(), values.iter().fold(0u64, |a, &v| a.saturating_add(v)));
+        }
+
+        #[test]
+        fn values_since_a_state_are_those_recorded_after_it(a in prop::collection::vec(latency(), 0..100), b in prop::collection::vec(latency(), 1..100)) {
+            let before = of(&a);
+            let new = of(&[a, b.clone()].concat()).since(&before);
+            let truth = of(&b);
+            prop_assert_eq!((new.count(), new.sum()), (truth.count(), truth.sum()));
+            for p in [50.0, 99.0, 100.0] {
+                let (found, truth) = (new.percentile(p) as f64, truth.percentile(p) as f64);
+                prop_assert!((found - truth).abs() <= truth * 0.008, "p{p}: {found} for {truth}");
+            }
         }
 
         #[test]

@@ -5,9 +5,11 @@ mod ceiling;
 mod concurrent;
 mod course;
 pub mod histogram;
+pub mod live;
 mod over_time;
 mod pace;
 mod repeat;
+mod resume;
 mod runner;
 mod sample;
 mod slices;
@@ -25,6 +27,7 @@ pub use repeat::{
     ends_with_flush, first_run, next_run, of_whole_bursts, ramp, rate_estimate,
     rate_estimate_beside, rate_spread, repeat, rounds,
 };
+pub use resume::{Begun, Journal, JournalLine, Opened, Resumable, RunLine, WriteLine};
 pub use runner::{
     Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory,
     check_writable,

@@ -1,5 +1,6 @@
 use crate::histogram::Histogram;
 use crate::over_time::{IntervalSample, IntervalStream, interval_samples};
+use crate::resume;
 use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
@@ -118,11 +119,34 @@ impl Sample {
     }
 }
 
-/// Runs a workload once.
+/// Runs a workload once, or takes the run from the machine's [`machine::RunLog`], if an earlier
+/// process made it.
 ///
 /// # Errors
 /// The target does not support it, or a request failed.
 pub fn sample<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+    options: Options,
+) -> Result<Sample> {
+    let Some(log) = machine.run_log() else {
+        return sample_now(machine, target, workload, options);
+    };
+    let run = resume::description(&machine.target_facts(target), workload, options);
+    let known = log.recall(&run).and_then(|kept| serde_json::from_str(&kept).ok());
+    if let Some(sample) = known {
+        show(&sample, workload);
+        return Ok(sample);
+    }
+    let sample = sample_now(machine, target, workload, options)?;
+    if let Ok(kept) = serde_json::to_string(&sample) {
+        log.keep(&run, &kept);
+    }
+    Ok(sample)
+}
+
+fn sample_now<M: Machine>(
     machine: &M,
     target: &mut M::Target,
     workload: &Workload,
@@ -335,6 +359,7 @@ pub fn gather<S: Borrow<Stream>>(
     }
     let mut latency = [Histogram::new(), Histogram::new()];
     for stream in &streams {
+        stream.end_second();
         for (sum, part) in latency.iter_mut().zip(stream.latency()) {
             sum.merge(part);
         }
@@ -374,7 +399,7 @@ pub fn gather<S: Borrow<Stream>>(
     let mean_depth =
         streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()
             / measured_ns.max(1) as f64;
-    Ok(Sample {
+    let sample = Sample {
         measured_ns,
         requests,
         bytes: streams.iter().map(|stream| stream.completed_bytes()).sum(),
@@ -392,7 +417,23 @@ pub fn gather<S: Borrow<Stream>>(
         bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
         intervals: Vec::new(),
         usage,
-    })
+    };
+    show(&sample, workload);
+    Ok(sample)
+}
+
+/// Notes a finished run in [`machine::live`].
+fn show(sample: &Sample, workload: &Workload) {
+    let direct = workload.buffering.is_direct() && workload.engine.does_io();
+    let op = match workload.read_percent {
+        100 if direct => Some(0),
+        0 if direct => Some(1),
+        _ => None,
+    };
+    let bytes_per_request = sample.bytes as f64 / sample.requests.max(1) as f64;
+    let iops = sample.iops();
+    let numbers = [iops * bytes_per_request, iops, sample.mean_service_ns];
+    machine::live::finished(workload.short(), op, numbers);
 }
 
 /// Stores how many bytes the other concurrent workloads requested from the same devices.

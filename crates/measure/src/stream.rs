@@ -2,8 +2,10 @@
 //! share it, and all of it is the hot path: no allocation, no lock, no formatting.
 
 use crate::histogram::Histogram;
+use crate::live::SecondMark;
 use crate::pace::Pace;
 use crate::slices::Slices;
+use machine::live::Reading;
 use machine::{Allocation, CacheState, Completion, Nanos, Next, Op, Request, RequestSource};
 use workload::{Cursor, Filler, Pattern, Sequence, Stop, Workload};
 
@@ -74,6 +76,10 @@ pub struct Stream {
     not_served: u64,
     latency: [Histogram; 2],
     slices: Slices,
+    /// What [`machine::live`] knows of the present measurement.
+    shown: Reading,
+    /// The present second, if it is watched.
+    second: Option<Box<SecondMark>>,
 }
 
 impl Stream {
@@ -164,6 +170,8 @@ impl Stream {
             not_served: 0,
             latency: [Histogram::new(), Histogram::new()],
             slices: Slices::new(0, SLICE_NS),
+            shown: Reading::default(),
+            second: None,
             sequence,
         })
     }
@@ -171,6 +179,8 @@ impl Stream {
     /// Starts the measured part at `from`, noticed at `now`, and discards what the ramp counted.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
+        self.shown = Reading { bytes: self.bytes, ..Reading::default() };
+        self.second = SecondMark::begin(from, self.bytes);
         self.measuring = true;
         self.measured_from = from;
         self.before += self.completed();
@@ -201,6 +211,21 @@ impl Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
+    /// Counts the requests since the last time in [`machine::live`].
+    fn show(&mut self) {
+        let now = Reading {
+            requests: self.completed(),
+            bytes: self.bytes,
+            latency_ns: self.latency[0].sum().saturating_add(self.latency[1].sum()),
+        };
+        machine::live::REQUESTS.add(Reading {
+            requests: now.requests - self.shown.requests,
+            bytes: now.bytes - self.shown.bytes,
+            latency_ns: now.latency_ns - self.shown.latency_ns,
+        });
+        self.shown = now;
+    }
+
     #[cold]
     #[inline(never)]
     fn at_mark(&mut self, now: Nanos) {
@@ -208,6 +233,10 @@ impl Stream {
             if self.measuring {
                 self.slices.close(now, self.completed());
                 self.slice_end = self.slices.end();
+                self.show();
+                if let Some(second) = self.second.as_mut().filter(|second| second.is_over(now)) {
+                    second.next(now, self.bytes, &self.latency);
+                }
             } else {
                 self.measure_from(self.slice_end, now);
             }
@@ -457,6 +486,13 @@ impl Stream {
     pub fn mean_service_ns(&self) -> f64 {
         let latencies = self.latency[0].sum().saturating_add(self.latency[1].sum());
         latencies.saturating_sub(self.not_served) as f64 / self.completed().max(1) as f64
+    }
+
+    /// Adds the part of a second at the end to [`crate::live`].
+    pub(crate) fn end_second(&self) {
+        if let Some(second) = &self.second {
+            second.add(self.last_event, self.bytes, &self.latency);
+        }
     }
 
     /// Latencies of reads and of writes.

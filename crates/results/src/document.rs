@@ -8,6 +8,7 @@ use crate::ladder::Ladder;
 use crate::latency_goal::LatencyGoal;
 use crate::operation::OperationRate;
 use crate::point::Point;
+use crate::seconds::SecondRecord;
 use machine::units::show_time;
 use machine::{Machine, MachineFacts, MemoryUse, Nanos, TargetFacts};
 use schemars::JsonSchema;
@@ -47,6 +48,9 @@ pub struct Results {
     /// The best rates within a latency goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_goals: Vec<LatencyGoal>,
+    /// Each second of the runs of `run --live`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seconds: Vec<SecondRecord>,
     /// Interference between the workloads, if they also ran concurrently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference: Option<Interference>,
@@ -106,6 +110,7 @@ impl Results {
             points: Vec::new(),
             rates: Vec::new(),
             latency_goals: Vec::new(),
+            seconds: Vec::new(),
             interference: None,
             experiments: Vec::new(),
             answer: None,

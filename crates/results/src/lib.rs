@@ -29,6 +29,7 @@ mod point;
 mod question;
 mod rate_change;
 pub mod rules;
+mod seconds;
 mod soundness;
 mod visits;
 mod words;
@@ -69,4 +70,5 @@ pub use point::{
 };
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};
+pub use seconds::SecondRecord;
 pub use visits::representatives;

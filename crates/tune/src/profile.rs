@@ -55,7 +55,7 @@ pub const PROFILES: [Profile; 10] = [
     Profile {
         name: "kafka",
         about: "8 partitions appended in batches of 16 KiB through the page cache; a late consumer reads 1 MiB at a time",
-        source: "Apache Kafka documentation, batch.size, max.partition.fetch.bytes and log.flush.interval.messages (it leaves flushes to the system)",
+        source: "Apache Kafka documentation, batch.size, max.partition.fetch.bytes, log.flush.interval.messages (it leaves flushes to the system), and num.partitions of its production server configuration",
         p99_ns: None,
         workloads: |_| {
             let append =

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::points::{grid, target_of};
 use crate::progress::Watch;
 use crate::target::{Where, is_twin};
+use crate::unfinished::Unfinished;
 use clap::Args;
 use machine::{Machine, Nanos, TargetSpec};
 use measure::turns::Limits;
@@ -93,6 +94,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     }
     crate::concurrent::refuse(&arguments)?;
     crate::points::no_metrics(&arguments)?;
+    crate::live::refuse(arguments.live, "compare")?;
     // Runs of a simulated machine repeat exactly, so they are as long as those of `run`.
     let simulated = arguments.target.targets.iter().any(|name| is_twin(name));
     if arguments.runtime.is_none() && arguments.bytes.is_none() && !simulated {
@@ -121,10 +123,11 @@ impl Unopened {
         }
     }
 
-    fn open(self) -> Result<Box<dyn Arm>, Failure> {
+    fn open(self, unfinished: &Unfinished) -> Result<Box<dyn Arm>, Failure> {
         let request = request(&[&self]);
         match self.place {
             Where::Host(machine) => {
+                let machine = unfinished.machine(machine);
                 let target = Runner::open(&machine, &request)?.into_targets().remove(0);
                 Ok(Box::new(OnMachine::new(machine, target, self.workloads)))
             }
@@ -157,7 +160,10 @@ fn request(arms: &[&Unopened]) -> RunRequest {
 }
 
 /// Opens both arms. Overwrites nothing before both pass the checks.
-pub(super) fn open([first, second]: [Unopened; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
+pub(super) fn open(
+    [first, second]: [Unopened; 2],
+    unfinished: &Unfinished,
+) -> Result<[Box<dyn Arm>; 2], Failure> {
     first.check()?;
     second.check()?;
     if first.workloads.len() != second.workloads.len() {
@@ -173,6 +179,7 @@ pub(super) fn open([first, second]: [Unopened; 2]) -> Result<[Box<dyn Arm>; 2], 
             Unopened { place: Where::Host(a), workloads, .. },
             Unopened { place: Where::Host(b), workloads: others, .. },
         ) => {
+            let [a, b] = [a, b].map(|machine| unfinished.machine(machine));
             let mut targets = Runner::open(&a, &both)?.into_targets();
             let second = targets.remove(1);
             Ok([
@@ -182,11 +189,11 @@ pub(super) fn open([first, second]: [Unopened; 2]) -> Result<[Box<dyn Arm>; 2], 
         }
         // Open a simulated arm first: it overwrites nothing.
         (first @ Unopened { place: Where::Twin(_), .. }, second) => {
-            Ok([first.open()?, second.open()?])
+            Ok([first.open(unfinished)?, second.open(unfinished)?])
         }
         (first, second) => {
-            let second = second.open()?;
-            Ok([first.open()?, second])
+            let second = second.open(unfinished)?;
+            Ok([first.open(unfinished)?, second])
         }
     }
 }
@@ -224,9 +231,10 @@ pub(super) fn compare(
     arguments: &Arguments,
     [a, b]: [&str; 2],
     of: &[PointArguments; 2],
+    unfinished: &Unfinished,
 ) -> Result<Comparison, Failure> {
-    let began_unix_s = crate::history::now_unix_s();
-    let mut arms = open([Unopened::of(&of[0])?, Unopened::of(&of[1])?])?;
+    let began_unix_s = unfinished.began_unix_s().unwrap_or_else(crate::history::now_unix_s);
+    let mut arms = open([Unopened::of(&of[0])?, Unopened::of(&of[1])?], unfinished)?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
         limits: Limits {
@@ -243,9 +251,11 @@ pub(super) fn compare(
         more: "--budget",
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
-    let mut hooks = RunHooks { setups, watch: Watch::new(arguments.budget) };
-    let comparison = Comparison::of_arms(&mut arms, turn, &mut hooks, crate::context::program())?;
+    let mut hooks = RunHooks { setups, watch: unfinished.watch(arguments.budget) };
+    let mut comparison =
+        Comparison::of_arms(&mut arms, turn, &mut hooks, crate::context::program())?;
     hooks.watch.end();
+    comparison.warnings.extend(unfinished.warnings());
     crate::history::keep_comparison(context, &comparison, &arms, began_unix_s);
     Ok(comparison)
 }

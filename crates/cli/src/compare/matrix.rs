@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{self, print};
 use crate::progress::Watch;
 use crate::target::machine_of;
+use crate::unfinished::Unfinished;
 use dialect::sqlio::{Options, matrix};
 use machine::{Nanos, TargetSpec};
 use measure::turns::Limits;
@@ -45,7 +46,8 @@ pub(crate) fn compare(
 ) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let specs = matrix::two_targets(options)?;
-    let mut arms = open([arm(&specs[0], options)?, arm(&specs[1], options)?])?;
+    let unfinished = Unfinished::nowhere("sqlio");
+    let mut arms = open([arm(&specs[0], options)?, arm(&specs[1], options)?], &unfinished)?;
     let noisy = arms.iter().any(|arm| arm.is_noisy());
     let in_turn = matrix::in_turn(options, noisy)?;
     let names = specs.each_ref().map(|spec| spec.places[0].display().to_string());

@@ -10,7 +10,8 @@ use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
-use crate::target::results_in;
+use crate::target::{is_twin, results_in};
+use crate::unfinished::{Unfinished, refuse_twin};
 use clap::Args;
 use machine::units::parse_time;
 use results::Output;
@@ -127,7 +128,7 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
         html: output::optional(context, "--html", arguments.html.as_deref(), &kept)?,
         csv: output::optional(context, "--csv", arguments.csv.as_deref(), &kept)?,
     };
-    let comparison = match &arms {
+    match &arms {
         Some((names, of)) => {
             if let Some(result) = results.first() {
                 return Err(Failure::Usage(format!(
@@ -135,7 +136,16 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
                     result.display()
                 )));
             }
-            arms::compare(context, arguments, *names, of)?
+            let targets = [&of[0], &of[1]].map(|arm| &arm.target.targets);
+            let targets: Vec<PathBuf> = targets.into_iter().flatten().cloned().collect();
+            if targets.iter().all(|target| is_twin(target)) {
+                refuse_twin(arguments.workload.resume)?;
+            }
+            let unfinished = Unfinished::begin("compare", &targets, arguments.workload.resume)?;
+            let comparison = arms::compare(context, arguments, *names, of, &unfinished);
+            let judged = comparison.and_then(|one| judge(arguments, &outputs, &one));
+            unfinished.end(&judged);
+            judged
         }
         None => {
             if let Some(option) = workload_option() {
@@ -144,15 +154,19 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
                 )));
             }
             let results: Vec<PathBuf> = results.iter().map(|path| results_in(path)).collect();
-            read(context, &results, arguments)?
+            judge(arguments, &outputs, &read(context, &results, arguments)?)
         }
-    };
-    show(arguments, &outputs, &comparison)?;
+    }
+}
+
+/// Shows a comparison; fails if the user interrupted it, it is empty, or a condition is met.
+fn judge(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Result<(), Failure> {
+    show(arguments, outputs, comparison)?;
     not_interrupted()?;
     if comparison.differences.is_empty() {
         return Err(Failure::Run("the two have nothing that can be compared".into()));
     }
-    fail(&arguments.fail_if, &comparison)
+    fail(&arguments.fail_if, comparison)
 }
 
 /// Compares two results; a stored comparison is shown again.

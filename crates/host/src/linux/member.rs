@@ -7,7 +7,7 @@ use super::owned_file::{OwnedFile, directory_of, kept, remove_leftovers, reopen}
 use super::{facts, sys};
 use crate::arena::Arena;
 use crate::test_file::{self, Fill};
-use machine::{Error, NewFile, Result, TargetKind, TargetSpec, fill_random, units};
+use machine::{Error, NewFile, Result, TargetKind, TargetSpec, fill_random, live, units};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -281,6 +281,7 @@ impl Member {
         let file = direct.as_ref().unwrap_or(plain);
         let mut arena =
             Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
+        live::FILLING.begin(max);
         let written = fill.write(max, arena.bytes(), Clock::get(), |data, offset| {
             let result = file.write_all_at(data, offset).or_else(|error| match error.raw_os_error() {
                 // A tail too short for direct I/O, or a file system that accepts the flag but then
@@ -288,6 +289,7 @@ impl Member {
                 Some(libc::EINVAL) => plain.write_all_at(data, offset),
                 _ => Err(error),
             });
+            live::FILLING.add(data.len() as u64);
             result.map_err(|error| match error.raw_os_error() {
                 // The size was valid when it was checked, so this is a failed run, not a usage
                 // error.
@@ -303,8 +305,11 @@ impl Member {
                 )),
                 _ => Error::io("cannot fill", &self.path)(error),
             })
-        })?;
-        file.sync_all().map_err(Error::io("cannot sync", &self.path))?;
+        });
+        let synced = file.sync_all();
+        live::FILLING.end();
+        let written = written?;
+        synced.map_err(Error::io("cannot sync", &self.path))?;
         sys::drop_cache(file, 0, 0);
         Ok(written)
     }

@@ -46,6 +46,7 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
         return sweep::figures(&results.points)
             .into_iter()
+            .chain(sweep::over_time(&results.seconds))
             .map(|figure| Drawn::Figure(0, Cow::Owned(figure)))
             .collect();
     }

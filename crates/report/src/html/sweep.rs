@@ -2,7 +2,7 @@
 
 use machine::units::show_size;
 use results::Point;
-use results::{Axis, Figure, Series, Value};
+use results::{Axis, Figure, SecondRecord, Series, Value};
 
 /// Maximum curves per figure: beyond it colours and labels are too similar.
 const MAX_CURVES: usize = 12;
@@ -103,11 +103,45 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     figures
 }
 
+/// Rate and p99 of every second of `run --live`, one curve per run.
+pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
+    let runs = seconds.iter().map(|one| one.run).max().map_or(0, |last| last + 1);
+    let curve = |run: u64, y: fn(&SecondRecord) -> f64| -> Series {
+        let of_run = seconds.iter().filter(|one| one.run == run);
+        let value = |one: &SecondRecord| Value {
+            x: (one.second * 1_000_000_000 + one.length_ns) as f64,
+            y: Some(y(one)),
+            interval_95: None,
+            point: None,
+        };
+        let values = of_run.map(value).collect();
+        Series { name: format!("run {}", run + 1), values, half_power: None }
+    };
+    let figure = |id: &str, title: &str, y: Axis, of: fn(&SecondRecord) -> f64| Figure {
+        id: id.into(),
+        title: title.into(),
+        x: Axis::TimeNs,
+        y,
+        series: (0..runs).take(MAX_CURVES).map(|run| curve(run, of)).collect(),
+    };
+    if runs == 0 {
+        return Vec::new();
+    }
+    vec![
+        figure("rate-over-time", "Rate of every second", Axis::BytesPerS, |one| {
+            one.throughput_bytes_per_s
+        }),
+        figure("p99-over-time", "99th percentile of every second", Axis::ServiceNs, |one| {
+            one.latency_p99_ns as f64
+        }),
+    ]
+}
+
 /// A sentence on what [`figures`] leaves out.
 pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> {
     let drawn: usize = figures
         .iter()
-        .filter(|figure| figure.y == Axis::BytesPerS)
+        .filter(|figure| figure.y == Axis::BytesPerS && figure.x != Axis::TimeNs)
         .flat_map(|figure| &figure.series)
         .map(|series| series.values.len())
         .sum();

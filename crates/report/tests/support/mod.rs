@@ -212,6 +212,7 @@ pub fn study() -> Results {
         points,
         rates: Vec::new(),
         latency_goals: Vec::new(),
+        seconds: Vec::new(),
         interference: None,
         incomplete: false,
         experiments,

@@ -78,6 +78,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         }],
         rates: Vec::new(),
         latency_goals: Vec::new(),
+        seconds: Vec::new(),
         interference: None,
         incomplete: false,
         experiments: Vec::new(),

@@ -1,0 +1,116 @@
+//! `run --live`: a line for every second of the runs, on standard error.
+
+use crate::failure::Failure;
+use crate::progress::suspended;
+use machine::units::{rate_number, show_time};
+use measure::live::{seconds_after, watch};
+use results::SecondRecord;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const TICK: Duration = Duration::from_millis(100);
+
+/// All streams have counted a second this long after the first, unless they wait for the storage.
+const SETTLED: Duration = Duration::from_millis(200);
+
+/// Lines between two headings.
+const HEADING_EVERY: usize = 20;
+
+/// Prints seconds as long as it lives.
+pub(crate) struct Live {
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Live {
+    pub(crate) fn start() -> Live {
+        watch();
+        let ended = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&ended);
+        let thread = std::thread::Builder::new().name("live".into()).spawn(move || follow(&until));
+        Live { ended, thread: thread.ok() }
+    }
+
+    /// Prints the last lines; returns all seconds.
+    pub(crate) fn end(mut self) -> Vec<SecondRecord> {
+        self.stop();
+        seconds_after(0).iter().map(SecondRecord::from).collect()
+    }
+
+    fn stop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn follow(ended: &AtomicBool) {
+    let mut printed = 0;
+    loop {
+        let last = ended.load(Ordering::Relaxed);
+        for one in seconds_after(printed) {
+            if !last && one.finished.elapsed() < SETTLED {
+                break;
+            }
+            let heading = printed % HEADING_EVERY == 0;
+            printed += 1;
+            suspended(|| print(&SecondRecord::from(&one), heading));
+        }
+        if last {
+            return;
+        }
+        std::thread::sleep(TICK);
+    }
+}
+
+fn print(one: &SecondRecord, heading: bool) {
+    let mut err = std::io::stderr().lock();
+    // Standard error may be closed.
+    if heading {
+        let _ = writeln!(err, "{}", heading_line());
+    }
+    let _ = writeln!(err, "{}", line(one));
+}
+
+fn heading_line() -> String {
+    let rate = machine::units::shown_in().rate_unit();
+    format!(
+        "{:>4} {:>6} {rate:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
+        "run", "second", "IOPS", "p50", "p99", "p99.9", "depth"
+    )
+}
+
+fn line(one: &SecondRecord) -> String {
+    let time = |ns: u64| show_time(ns as f64);
+    format!(
+        "{:>4} {:>6} {:>9} {:>9.0} {:>9} {:>9} {:>9} {:>7.1}",
+        one.run + 1,
+        one.second + 1,
+        rate_number(one.throughput_bytes_per_s),
+        one.iops,
+        time(one.latency_p50_ns),
+        time(one.latency_p99_ns),
+        time(one.latency_p999_ns),
+        one.mean_depth
+    )
+}
+
+/// Refuses `--live` in a command that has no such lines.
+pub(crate) fn refuse(live: bool, command: &str) -> Result<(), Failure> {
+    if live {
+        return Err(Failure::Usage(format!(
+            "--live: {command} measures many points; only halfpower run of one workload shows its seconds"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! What the process does now, for a display that another thread draws. The counters are only shown:
+//! no result depends on them.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// Counts work since the start of the process.
+#[derive(Debug)]
+pub struct Meter {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    latency_ns: AtomicU64,
+}
+
+/// Readings of a [`Meter`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reading {
+    pub requests: u64,
+    pub bytes: u64,
+    /// Sum over the requests.
+    pub latency_ns: u64,
+}
+
+impl Meter {
+    const fn new() -> Meter {
+        Meter {
+            requests: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            latency_ns: AtomicU64::new(0),
+        }
+    }
+
+    pub fn add(&self, more: Reading) {
+        self.requests.fetch_add(more.requests, Relaxed);
+        self.bytes.fetch_add(more.bytes, Relaxed);
+        self.latency_ns.fetch_add(more.latency_ns, Relaxed);
+    }
+
+    pub fn read(&self) -> Reading {
+        Reading {
+            requests: self.requests.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            latency_ns: self.latency_ns.load(Relaxed),
+        }
+    }
+}
+
+/// Completed requests of this computer's runs.
+pub static REQUESTS: Meter = Meter::new();
+
+/// Bytes of the test files that are being filled, and their goal; 0 if none is.
+#[derive(Debug)]
+pub struct Filling {
+    done: AtomicU64,
+    goal: AtomicU64,
+    began: Mutex<Option<Instant>>,
+    last_bytes_per_s: AtomicU64,
+}
+
+/// The test file that is being filled.
+pub static FILLING: Filling = Filling {
+    done: AtomicU64::new(0),
+    goal: AtomicU64::new(0),
+    began: Mutex::new(None),
+    last_bytes_per_s: AtomicU64::new(0),
+};
+
+impl Filling {
+    /// A file of `goal` bytes, or less if the time ends first.
+    pub fn begin(&self, goal: u64) {
+        self.done.store(0, Relaxed);
+        self.goal.store(goal, Relaxed);
+        *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    pub fn add(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Relaxed);
+    }
+
+    pub fn end(&self) {
+        self.goal.store(0, Relaxed);
+        let began = self.began.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(seconds) = began.map(|began| began.elapsed().as_secs_f64().max(1e-9)) {
+            let rate = self.done.load(Relaxed) as f64 / seconds;
+            self.last_bytes_per_s.store(rate as u64, Relaxed);
+        }
+    }
+
+    /// The rate of the last fill in bytes per second, with its flush; 0 before the first.
+    pub fn last_rate(&self) -> f64 {
+        self.last_bytes_per_s.load(Relaxed) as f64
+    }
+
+    /// Bytes done and the goal; `None` if no file is being filled.
+    pub fn read(&self) -> Option<(u64, u64)> {
+        let goal = self.goal.load(Relaxed);
+        (goal > 0).then(|| (self.done.load(Relaxed), goal))
+    }
+}
+
+/// The last finished run, and the best rates so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LastRun {
+    /// Number of finished runs.
+    pub runs: u64,
+    /// Its workload in a few words.
+    pub what: String,
+    pub bytes_per_s: f64,
+    pub iops: f64,
+    pub mean_latency_ns: f64,
+    /// The best rates of reads and of writes that went past the page cache; 0 without one.
+    pub best_bytes_per_s: [f64; 2],
+}
+
+static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
+
+/// Notes a finished run: its workload, its operation (0 for reads and 1 for writes past the page
+/// cache, else `None`), and bytes per second, requests per second and mean latency in ns.
+pub fn finished(what: String, op: Option<usize>, [bytes_per_s, iops, mean_latency_ns]: [f64; 3]) {
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let LastRun { runs, mut best_bytes_per_s, .. } = last.take().unwrap_or_default();
+    if let Some(best) = op.and_then(|op| best_bytes_per_s.get_mut(op)) {
+        *best = best.max(bytes_per_s);
+    }
+    let runs = runs + 1;
+    *last = Some(LastRun { runs, what, bytes_per_s, iops, mean_latency_ns, best_bytes_per_s });
+}
+
+/// The last finished run.
+pub fn last_run() -> Option<LastRun> {
+    LAST.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn best_rates_are_those_past_the_page_cache() {
+        for (op, rate) in [(Some(0), 5.0), (None, 50.0), (Some(1), 7.0), (Some(0), 3.0)] {
+            finished("a workload".into(), op, [rate, 1.0, 1.0]);
+        }
+        let last = last_run().expect("a run");
+        assert_eq!((last.runs, last.bytes_per_s, last.best_bytes_per_s), (4, 3.0, [5.0, 7.0]));
+    }
+
+    #[test]
+    fn a_fill_ends_with_none() {
+        FILLING.begin(10);
+        FILLING.add(4);
+        assert_eq!(FILLING.read(), Some((4, 10)));
+        FILLING.end();
+        assert!(FILLING.last_rate() > 0.0);
+        assert_eq!(FILLING.read(), None);
+    }
+}

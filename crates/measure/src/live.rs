@@ -1,0 +1,117 @@
+//! The seconds of a run while it lasts, for `run --live`.
+
+use crate::histogram::Histogram;
+use machine::Nanos;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+pub(crate) const SECOND_NS: Nanos = 1_000_000_000;
+
+/// A shorter last part of a run has no percentiles worth showing.
+const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
+
+/// A second of a run over all its streams.
+#[derive(Debug, Clone)]
+pub struct Second {
+    /// Number of the run, from 0.
+    pub run: u64,
+    /// Number of the second in its run, from 0.
+    pub second: u64,
+    /// Shorter than a second at the end of a run.
+    pub length_ns: Nanos,
+    pub bytes: u64,
+    /// Reads and writes together.
+    pub latency: Histogram,
+    /// When the first stream had finished it.
+    pub finished: Instant,
+}
+
+impl Second {
+    /// Requests per second.
+    pub fn iops(&self) -> f64 {
+        self.latency.count() as f64 * 1e9 / self.length_ns.max(1) as f64
+    }
+
+    /// Mean requests in flight by Little's law.
+    pub fn mean_depth(&self) -> f64 {
+        self.latency.sum() as f64 / self.length_ns.max(1) as f64
+    }
+}
+
+static WATCHED: AtomicBool = AtomicBool::new(false);
+static SECONDS: Mutex<BTreeMap<(u64, u64), Second>> = Mutex::new(BTreeMap::new());
+
+fn all() -> MutexGuard<'static, BTreeMap<(u64, u64), Second>> {
+    SECONDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on every stream counts its seconds, which takes some of its time once a second.
+pub fn watch() {
+    WATCHED.store(true, Ordering::Relaxed);
+}
+
+/// The seconds after the first `skipped`.
+pub fn seconds_after(skipped: usize) -> Vec<Second> {
+    all().values().skip(skipped).cloned().collect()
+}
+
+/// What a stream had counted when its present second began.
+#[derive(Debug)]
+pub(crate) struct SecondMark {
+    run: u64,
+    measured_from: Nanos,
+    began: Nanos,
+    bytes: u64,
+    latency: Histogram,
+}
+
+impl SecondMark {
+    /// `None` unless the seconds are watched.
+    pub(crate) fn begin(now: Nanos, bytes: u64) -> Option<Box<SecondMark>> {
+        let run = machine::live::last_run().map_or(0, |last| last.runs);
+        let latency = Histogram::new();
+        let mark = SecondMark { run, measured_from: now, began: now, bytes, latency };
+        WATCHED.load(Ordering::Relaxed).then(|| Box::new(mark))
+    }
+
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        now >= self.began + SECOND_NS
+    }
+
+    /// Adds the second that ends now to those of the other streams.
+    pub(crate) fn add(&self, now: Nanos, bytes: u64, latency: &[Histogram; 2]) {
+        let length_ns = now.saturating_sub(self.began);
+        if length_ns < MIN_LENGTH_NS {
+            return;
+        }
+        let second = (self.began - self.measured_from) / SECOND_NS;
+        let mut both = latency[0].clone();
+        both.merge(&latency[1]);
+        let new = both.since(&self.latency);
+        let mut all = all();
+        let one = all.entry((self.run, second)).or_insert_with(|| Second {
+            run: self.run,
+            second,
+            length_ns: 0,
+            bytes: 0,
+            latency: Histogram::new(),
+            finished: Instant::now(),
+        });
+        // A stream that waits for a slow request ends its second late.
+        one.length_ns = one.length_ns.max(length_ns);
+        one.bytes += bytes - self.bytes;
+        one.latency.merge(&new);
+    }
+
+    /// Begins the next second.
+    pub(crate) fn next(&mut self, now: Nanos, bytes: u64, latency: &[Histogram; 2]) {
+        self.add(now, bytes, latency);
+        let whole = (now - self.measured_from) / SECOND_NS * SECOND_NS;
+        self.began = self.measured_from + whole;
+        self.bytes = bytes;
+        self.latency = latency[0].clone();
+        self.latency.merge(&latency[1]);
+    }
+}
