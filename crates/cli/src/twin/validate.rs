@@ -67,7 +67,11 @@ fn text(validation: &Validation, every_point: bool) -> String {
 }
 
 fn sentence(validation: &Validation) -> String {
-    let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
+    let points = |given: bool| -> usize {
+        let figures = validation.figures.iter().filter(|figure| figure.given == given);
+        figures.map(|figure| figure.points.len()).sum()
+    };
+    let (given, not_given) = (points(true), points(false));
     let held = validation.bars.iter().filter(|bar| bar.holds).count();
     let within: Vec<String> = validation
         .groups
@@ -75,7 +79,8 @@ fn sentence(validation: &Validation) -> String {
         .map(|group| format!("{} within {}", group.name, percent(group.mean_error)))
         .collect();
     format!(
-        "{points} published values, all of which were given, simulated with {} fitted numbers and {} solved from the figures; {} on average; {held} of {} bars held",
+        "{} published values, of which {given} were given and {not_given} not, simulated with {} fitted numbers and {} solved from the figures; {} on average; {held} of {} bars held",
+        given + not_given,
         validation.fitted.len(),
         validation.solved.len(),
         within.join(", "),
@@ -88,7 +93,7 @@ fn title(figure: &Figure) -> String {
     let number = match (number.strip_prefix("fig"), number.strip_prefix("table")) {
         (Some(number), _) => format!("Figure {number}"),
         (_, Some(number)) => format!("Table {number}"),
-        _ => number.to_owned(),
+        _ => number.replace("iozone", "IOzone").replace("postmark", "PostMark"),
     };
     if what.is_empty() {
         number
@@ -156,10 +161,12 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |figure: &Figure| {
         let far = figure.points.iter().filter(|point| point.relative_error().abs() > 0.2).count();
         let (mean, worst) = (percent(figure.mean_error), percent(figure.worst_error));
-        vec![title(figure), figure.points.len().to_string(), mean, worst, far.to_string()]
+        let given = if figure.given { "given" } else { "not given" };
+        let points = figure.points.len().to_string();
+        vec![title(figure), points, given.to_owned(), mean, worst, far.to_string()]
     };
     (
-        vec!["figure", "points", "mean error", "worst error", "beyond 20 %"],
+        vec!["figure", "points", "", "mean error", "worst error", "beyond 20 %"],
         validation.figures.iter().map(row).collect(),
     )
 }
@@ -178,7 +185,7 @@ fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
         vec![group.name.clone(), group.points.to_string(), percent(group.mean_error), worst]
     };
     (
-        vec!["figures of", "given points", "mean error", "worst curve"],
+        vec!["figures of", "points", "mean error", "worst curve"],
         validation.groups.iter().map(row).collect(),
     )
 }
