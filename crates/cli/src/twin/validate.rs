@@ -16,6 +16,11 @@ use workload::OpKind;
 /// Maximum number of labels in a figure; each has a measured and a simulated curve.
 const MAX_LABELS: usize = 4;
 
+/// Mean error above which a curve that was not given is listed as off.
+const MAX_NOT_GIVEN: f64 = 0.12;
+/// Error above which a phase of table 4 is listed as off.
+const OFF: f64 = 0.2;
+
 /// Options of `twin validate`.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
@@ -57,9 +62,13 @@ fn text(validation: &Validation, every_point: bool) -> String {
         let (head, rows) = points(figure);
         text += &format!("{} ({})\n{}\n", title(figure), figure.unit, table(&head, &rows, 1));
     }
-    for (head, rows) in
-        [figures(validation), groups(validation), alignment(validation), bars(validation)]
-    {
+    for (head, rows) in [
+        figures(validation),
+        groups(validation),
+        alignment(validation),
+        off(validation),
+        bars(validation),
+    ] {
         text += &format!("{}\n", table(&head, &rows, 1));
     }
     let more = if every_point { "" } else { "; --points lists every value" };
@@ -171,6 +180,29 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
+/// What no bar covers: figures that were not given and are further off than a given one may be, and
+/// the phases of table 4 beyond [`OFF`].
+fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let curves = validation.groups.iter().flat_map(|group| &group.curves);
+    let given = |name: &str| validation.figure(name).is_none_or(|figure| figure.given);
+    let curve = |curve: &Curve| {
+        let Curve { figure, series, depth, mean_error, .. } = curve;
+        vec![format!("{figure}, {series}, {depth} deep"), String::new(), percent(*mean_error)]
+    };
+    let mut rows: Vec<Vec<String>> = curves
+        .filter(|curve| !given(&curve.figure) && curve.mean_error > MAX_NOT_GIVEN)
+        .map(curve)
+        .collect();
+    for figure in validation.figures.iter().filter(|figure| figure.name == "table4") {
+        for point in figure.points.iter().filter(|point| point.relative_error().abs() > OFF) {
+            let name = format!("{}, {}", title(figure), label(figure, point));
+            let size = show_size(u64::from(point.request_bytes));
+            rows.push(vec![name, size, percent(point.relative_error().abs())]);
+        }
+    }
+    (vec!["off", "request", "error"], rows)
+}
+
 fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |group: &Group| {
         let worst = group.worst().map_or_else(String::new, |curve| {
@@ -230,6 +262,7 @@ fn page(validation: &Validation) -> Page {
             as_table("Accuracy goals of the model", bars(validation)),
             as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
+            as_table("Off", off(validation)),
             as_table("Numbers that were fitted", numbers(&validation.fitted)),
             as_table("Numbers solved from the figures", numbers(&validation.solved)),
         ],
