@@ -1,7 +1,7 @@
 //! The model must match the published figures of the 1997 study.
 
 use machine::Op;
-use predict::validate::{published, validate};
+use predict::validate::{Point, published, validate};
 
 #[test]
 fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
@@ -11,9 +11,23 @@ fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
         assert!(bar.holds, "{}: {:.4}, at most {}", bar.name, bar.value, bar.limit);
     }
     let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
-    assert_eq!(points, 403 + 7 + 48 + 48, "every published point is there");
+    assert_eq!(points, 403 + 76 + 7 + 48 + 48 + 42 + 2, "every published point is there");
     let given: Vec<u32> = validation.groups.iter().map(|group| group.points).collect();
-    assert_eq!(given, [315, 88], "throughput and processor time apart");
+    assert_eq!(given, [315, 88, 76], "throughput, processor time, and what was not given");
+    // The study: selecting the drive costs small requests most, after their data.
+    let table4 = validation.figure("table4").unwrap();
+    let phase = |name: &str, bytes: u32| {
+        let of = |point: &&Point| {
+            (point.series.as_str(), point.request_bytes, point.disks) == (name, bytes, 1)
+        };
+        table4.points.iter().find(of).unwrap().simulated
+    };
+    let (small, large) = (phase("Select", 8 << 10), phase("Select", 64 << 10));
+    assert!(small > 18.0 && large < small / 3.0, "Select: {small} % of 8 KB, {large} % of 64 KB");
+    let postmark = validation.figure("postmark").unwrap();
+    let gain = |of: fn(&Point) -> f64| of(&postmark.points[0]) / of(&postmark.points[1]);
+    let (published, here) = (gain(|point| point.measured), gain(|point| point.simulated));
+    assert!((here / published - 1.0).abs() < 0.25, "a RAM cache gains {published}: {here}");
     // The preset's value must solve figure 2, as its source says.
     let writes = validation
         .figure("fig2_cpu")

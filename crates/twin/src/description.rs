@@ -106,8 +106,8 @@ pub struct FileSystem {
     /// From the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
     pub writeback_period_ms: f64,
-    /// A writer at the dirty limit waits for the first pass of the lazy writer instead of starting
-    /// it.
+    /// A writer at the dirty limit waits for the first pass of the lazy writer if one is scheduled,
+    /// instead of starting it: ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
     #[serde(default)]
     pub writers_wait_for_pass: bool,
     /// An extending write waits for the one before it.

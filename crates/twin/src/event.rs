@@ -24,5 +24,5 @@ pub(crate) enum Event {
     BusFree(u32),
     WriterBack(u32),
     LazyScan,
-    RamCacheIdle,
+    RamCacheBurst,
 }

@@ -214,7 +214,7 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
     }
 }
 
-const POSITIVE: [&str; 29] = [
+const POSITIVE: [&str; 30] = [
     "_bytes_per_s",
     ".rpm",
     ".heads",
@@ -223,6 +223,7 @@ const POSITIVE: [&str; 29] = [
     ".bus_disks",
     ".buses",
     ".queue",
+    ".queue_reads",
     ".channels",
     ".dies_per_channel",
     ".die_page_bytes",

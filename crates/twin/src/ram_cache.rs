@@ -17,8 +17,10 @@ pub enum WritePolicy {
     Through,
 }
 
-/// Blocks of a volume in memory. Lazy writes sweep over the volume in address order: adjacent
-/// blocks are merged, and a block rewritten before the sweep reaches it is written once.
+/// Blocks of a volume in memory. Once a second a burst of lazy writes takes what is dirty then to
+/// the volume (SuperSpeed, SuperCache FAQ: "bursts of data to disk once a second"). It goes in
+/// address order, so adjacent blocks are merged, and a block rewritten before the burst reaches it
+/// is written once.
 pub struct RamCache {
     blocks: FileCache,
     dirty: BTreeSet<u64>,
@@ -27,11 +29,10 @@ pub struct RamCache {
     /// Picoseconds to move a byte.
     copy_ps: u64,
     limit: u64,
-    /// Below this many dirty bytes, write-back waits until the cache is idle.
-    rest: u64,
-    asked_at: Nanos,
-    watched: bool,
-    idle: bool,
+    /// A burst is scheduled.
+    scheduled: bool,
+    /// Bytes that the current burst has yet to send.
+    burst: u64,
     cleaning: u32,
     pub flushing: bool,
     waiting: Vec<u32>,
@@ -45,14 +46,10 @@ pub struct RamCache {
 
 pub const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-/// Lazy writes in flight under pressure: enough for a sweep, and it bounds how long a read waits.
-const CLEANERS: u32 = 2;
-/// 50 ms without access.
-const IDLE_AFTER: Nanos = 50_000_000;
-/// Percentage of the cache up to which dirty data stays, so rewrites are merged; the rest is
-/// headroom for new writes. Assumed: the published matrices use files that fit, which stay whole,
-/// or files of twice the cache, for which the share has no effect.
-const RESIDENT_PERCENT: u64 = 75;
+/// Lazy writes in flight: one thread writes them.
+const CLEANERS: u32 = 1;
+/// From one burst of lazy writes to the next: SuperSpeed, SuperCache FAQ.
+const BURST_PERIOD: Nanos = 1_000_000_000;
 const MAX_WRITE: u64 = 256 << 10;
 
 impl RamCache {
@@ -64,10 +61,8 @@ impl RamCache {
             policy,
             copy_ps: (1e12 / bytes_per_s).round() as u64,
             limit: bytes,
-            rest: bytes / 100 * RESIDENT_PERCENT,
-            asked_at: 0,
-            watched: false,
-            idle: false,
+            scheduled: false,
+            burst: 0,
             cleaning: 0,
             flushing: false,
             waiting: Vec::new(),
@@ -82,7 +77,7 @@ impl RamCache {
         self.blocks.settle();
         self.dirty.clear();
         (self.hand, self.cleaning) = (0, 0);
-        (self.asked_at, self.watched, self.idle) = (0, false, false);
+        (self.scheduled, self.burst) = (false, 0);
         self.flushing = false;
         self.waiting.clear();
         (self.written, self.asked, self.found) = (0, 0, 0);
@@ -127,15 +122,7 @@ impl RamCache {
     }
 
     fn cleaners(&self) -> u32 {
-        if self.flushing
-            || self.idle
-            || !self.waiting.is_empty()
-            || self.blocks.dirty_bytes > self.rest
-        {
-            CLEANERS
-        } else {
-            0
-        }
+        if self.flushing || self.burst > 0 || !self.waiting.is_empty() { CLEANERS } else { 0 }
     }
 
     /// Takes the next adjacent dirty pages, first byte and length, and marks them clean.
@@ -186,10 +173,6 @@ impl World {
         if again || matches!(owner, Owner::Behind | Owner::Rebuild) {
             return false;
         }
-        (cache.asked_at, cache.idle) = (self.kernel.now(), false);
-        if !std::mem::replace(&mut cache.watched, true) {
-            self.kernel.at(cache.asked_at + IDLE_AFTER, Event::RamCacheIdle);
-        }
         match op {
             Op::Read => {
                 cache.asked += bytes;
@@ -209,6 +192,9 @@ impl World {
                 cache.asked += bytes;
                 cache.found += bytes;
                 cache.keep(offset, bytes, true);
+                if !std::mem::replace(&mut cache.scheduled, true) {
+                    self.kernel.at(self.kernel.now() + BURST_PERIOD, Event::RamCacheBurst);
+                }
             }
             Op::Write => {
                 cache.keep(offset, bytes, false);
@@ -223,13 +209,12 @@ impl World {
         true
     }
 
-    pub(crate) fn ram_cache_idle(&mut self) {
+    pub(crate) fn ram_cache_burst(&mut self) {
         let Some(cache) = self.ram_cache.as_mut() else { return };
-        let due = cache.asked_at + IDLE_AFTER;
-        if due > self.kernel.now() {
-            self.kernel.at(due, Event::RamCacheIdle);
-        } else {
-            (cache.watched, cache.idle) = (false, true);
+        cache.burst = cache.blocks.dirty_bytes;
+        cache.scheduled = cache.burst > 0;
+        if cache.scheduled {
+            self.kernel.at(self.kernel.now() + BURST_PERIOD, Event::RamCacheBurst);
             self.ram_cache_clean();
         }
     }
@@ -242,6 +227,7 @@ impl World {
             }
             let Some((offset, bytes)) = cache.next_run() else { return };
             cache.cleaning += 1;
+            cache.burst = cache.burst.saturating_sub(bytes);
             let bytes = bytes.min(self.files.of(offset).end() - offset);
             self.transfer(self.kernel.now(), Owner::Behind, Op::Write, offset, bytes, false);
         }

@@ -16,6 +16,11 @@ use workload::OpKind;
 /// Maximum number of labels in a figure; each has a measured and a simulated curve.
 const MAX_LABELS: usize = 4;
 
+/// Mean error above which a curve that was not given is listed as off.
+const MAX_NOT_GIVEN: f64 = 0.12;
+/// Error above which a phase of table 4 is listed as off.
+const OFF: f64 = 0.2;
+
 /// Options of `twin validate`.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
@@ -57,9 +62,13 @@ fn text(validation: &Validation, every_point: bool) -> String {
         let (head, rows) = points(figure);
         text += &format!("{} ({})\n{}\n", title(figure), figure.unit, table(&head, &rows, 1));
     }
-    for (head, rows) in
-        [figures(validation), groups(validation), alignment(validation), bars(validation)]
-    {
+    for (head, rows) in [
+        figures(validation),
+        groups(validation),
+        alignment(validation),
+        off(validation),
+        bars(validation),
+    ] {
         text += &format!("{}\n", table(&head, &rows, 1));
     }
     let more = if every_point { "" } else { "; --points lists every value" };
@@ -67,7 +76,11 @@ fn text(validation: &Validation, every_point: bool) -> String {
 }
 
 fn sentence(validation: &Validation) -> String {
-    let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
+    let points = |given: bool| -> usize {
+        let figures = validation.figures.iter().filter(|figure| figure.given == given);
+        figures.map(|figure| figure.points.len()).sum()
+    };
+    let (given, not_given) = (points(true), points(false));
     let held = validation.bars.iter().filter(|bar| bar.holds).count();
     let within: Vec<String> = validation
         .groups
@@ -75,7 +88,8 @@ fn sentence(validation: &Validation) -> String {
         .map(|group| format!("{} within {}", group.name, percent(group.mean_error)))
         .collect();
     format!(
-        "{points} published values, all of which were given, simulated with {} fitted numbers and {} solved from the figures; {} on average; {held} of {} bars held",
+        "{} published values, of which {given} were given and {not_given} not, simulated with {} fitted numbers and {} solved from the figures; {} on average; {held} of {} bars held",
+        given + not_given,
         validation.fitted.len(),
         validation.solved.len(),
         within.join(", "),
@@ -88,7 +102,7 @@ fn title(figure: &Figure) -> String {
     let number = match (number.strip_prefix("fig"), number.strip_prefix("table")) {
         (Some(number), _) => format!("Figure {number}"),
         (_, Some(number)) => format!("Table {number}"),
-        _ => number.to_owned(),
+        _ => number.replace("iozone", "IOzone").replace("postmark", "PostMark"),
     };
     if what.is_empty() {
         number
@@ -156,12 +170,37 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |figure: &Figure| {
         let far = figure.points.iter().filter(|point| point.relative_error().abs() > 0.2).count();
         let (mean, worst) = (percent(figure.mean_error), percent(figure.worst_error));
-        vec![title(figure), figure.points.len().to_string(), mean, worst, far.to_string()]
+        let given = if figure.given { "given" } else { "not given" };
+        let points = figure.points.len().to_string();
+        vec![title(figure), points, given.to_owned(), mean, worst, far.to_string()]
     };
     (
-        vec!["figure", "points", "mean error", "worst error", "beyond 20 %"],
+        vec!["figure", "points", "", "mean error", "worst error", "beyond 20 %"],
         validation.figures.iter().map(row).collect(),
     )
+}
+
+/// What no bar covers: figures that were not given and are further off than a given one may be, and
+/// the phases of table 4 beyond [`OFF`].
+fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let curves = validation.groups.iter().flat_map(|group| &group.curves);
+    let given = |name: &str| validation.figure(name).is_none_or(|figure| figure.given);
+    let curve = |curve: &Curve| {
+        let Curve { figure, series, depth, mean_error, .. } = curve;
+        vec![format!("{figure}, {series}, {depth} deep"), String::new(), percent(*mean_error)]
+    };
+    let mut rows: Vec<Vec<String>> = curves
+        .filter(|curve| !given(&curve.figure) && curve.mean_error > MAX_NOT_GIVEN)
+        .map(curve)
+        .collect();
+    for figure in validation.figures.iter().filter(|figure| figure.name == "table4") {
+        for point in figure.points.iter().filter(|point| point.relative_error().abs() > OFF) {
+            let name = format!("{}, {}", title(figure), label(figure, point));
+            let size = show_size(u64::from(point.request_bytes));
+            rows.push(vec![name, size, percent(point.relative_error().abs())]);
+        }
+    }
+    (vec!["off", "request", "error"], rows)
 }
 
 fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
@@ -178,7 +217,7 @@ fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
         vec![group.name.clone(), group.points.to_string(), percent(group.mean_error), worst]
     };
     (
-        vec!["figures of", "given points", "mean error", "worst curve"],
+        vec!["figures of", "points", "mean error", "worst curve"],
         validation.groups.iter().map(row).collect(),
     )
 }
@@ -223,6 +262,7 @@ fn page(validation: &Validation) -> Page {
             as_table("Accuracy goals of the model", bars(validation)),
             as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
+            as_table("Off", off(validation)),
             as_table("Numbers that were fitted", numbers(&validation.fitted)),
             as_table("Numbers solved from the figures", numbers(&validation.solved)),
         ],

@@ -2,7 +2,8 @@
 //! stripes, 32 KB on each of two pairs; 8 KB blocks, 1 to 256 threads with four outstanding, one
 //! shared position.
 
-use super::{Bar, bar, published};
+use super::bars::bar;
+use super::{Bar, published};
 use crate::{Error, Result};
 use dialect::sqlio::Options;
 use dialect::sqlio::matrix::{self, Entry};

@@ -1,16 +1,19 @@
 //! Every published point of the 1997 study, and SQLIO's matrix.
 
 pub mod alignment;
+mod bars;
+mod laptop;
 pub mod published;
+mod tables;
 
 use crate::{Result, run, workload};
 use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use published::Measured;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
-use twin::bus::Phase;
 use twin::{Twin, preset};
-use workload::{Stop, Workload};
+use workload::Stop;
 
 /// A published value and the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,12 +47,15 @@ pub struct Figure {
     pub points: Vec<Point>,
     pub mean_error: f64,
     pub worst_error: f64,
+    /// Its values were available when the model was made; if not, they test it.
+    pub given: bool,
 }
 
 impl Figure {
     fn new(name: &str, unit: &str, points: Vec<Point>) -> Self {
         let (mean_error, worst_error) = errors(points.iter());
-        Figure { name: name.to_owned(), unit: unit.to_owned(), points, mean_error, worst_error }
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        Figure { name, unit, points, mean_error, worst_error, given: true }
     }
 }
 
@@ -106,10 +112,11 @@ pub struct Group {
 }
 
 impl Group {
-    fn new(name: &str, figures: &[Figure], unit: &str) -> Group {
+    fn new(name: &str, figures: &[Figure], unit: &str, given: bool) -> Group {
+        let of_study = |figure: &&Figure| figure.name.starts_with("fig");
         let figures: Vec<&Figure> = figures
             .iter()
-            .filter(|figure| figure.name.starts_with("fig") && figure.unit == unit)
+            .filter(|figure| of_study(figure) && figure.unit == unit && figure.given == given)
             .collect();
         let points = || figures.iter().flat_map(|figure| &figure.points);
         let (name, mean_error) = (name.to_owned(), errors(points()).0);
@@ -139,8 +146,8 @@ pub struct Bar {
 pub struct Validation {
     pub machine: String,
     pub figures: Vec<Figure>,
-    /// Throughput and processor time separately, over all figures whose points were available to
-    /// calibration.
+    /// Throughput and processor time separately, over the study's figures whose points were
+    /// available to calibration, and throughput over those that were not.
     pub groups: Vec<Group>,
     /// On the 2003 server.
     pub alignment: Vec<alignment::Gain>,
@@ -174,26 +181,14 @@ pub fn validate() -> Result<Validation> {
 /// # Errors
 /// An unknown machine, or one without the study's drives.
 pub fn validate_machine(machine: &str) -> Result<Validation> {
-    let mut figures: Vec<Figure> = Vec::new();
-    let measured = published::measurements();
-    let mut names: Vec<&str> = measured.iter().map(|point| point.figure).collect();
-    names.dedup();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        let mut points = Vec::new();
-        let mut unit = "";
-        for point in measured.iter().filter(|point| point.figure == name) {
-            points.push(simulate(machine, point)?);
-            unit = point.unit;
-        }
-        figures.push(Figure::new(name, unit, points));
-    }
-    figures.push(table2(machine)?);
-    let (hits, again) = table3(machine)?;
+    let mut figures = simulate_figures(machine, &published::measurements(), true)?;
+    figures.extend(simulate_figures(machine, &published::released(), false)?);
+    figures.push(tables::table2(machine)?);
+    let (hits, again) = tables::table3(machine)?;
     figures.push(hits);
     figures.push(again);
-    figures.push(table4(machine)?);
+    figures.push(tables::table4(machine)?);
+    figures.extend(laptop::figures()?);
     let text = preset::text(machine).map_or_else(
         || preset::DESCRIPTION.text(Path::new(machine)).unwrap_or_default(),
         str::to_owned,
@@ -205,13 +200,26 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     };
     let (fitted, solved) = (those(preset::Sourced::is_fitted), those(preset::Sourced::is_solved));
     let groups = vec![
-        Group::new("throughput", &figures, "MB/s"),
-        Group::new("processor time per MB", &figures, "CPU ms/MB"),
+        Group::new("throughput", &figures, "MB/s", true),
+        Group::new("processor time per MB", &figures, "CPU ms/MB", true),
+        Group::new("throughput, not given", &figures, "MB/s", false),
     ];
     let alignment = alignment::gains()?;
-    let mut bars = bars(&figures, &groups, fitted.len());
+    let mut bars = bars::bars(&figures, &groups, fitted.len());
     bars.extend(alignment::bars(&alignment));
     Ok(Validation { machine: machine.to_owned(), figures, groups, alignment, bars, fitted, solved })
+}
+
+/// Simulates points figure by figure. `given` points were available when the model was made.
+fn simulate_figures(machine: &str, measured: &[Measured], given: bool) -> Result<Vec<Figure>> {
+    let names: BTreeSet<&str> = measured.iter().map(|point| point.figure).collect();
+    let figure = |name: &str| {
+        let of: Vec<&Measured> = measured.iter().filter(|point| point.figure == name).collect();
+        let points = of.iter().map(|point| simulate(machine, point)).collect::<Result<_>>()?;
+        let unit = of.first().map_or("", |point| point.unit);
+        Ok(Figure { given, ..Figure::new(name, unit, points) })
+    };
+    names.into_iter().map(figure).collect()
 }
 
 fn twin(machine: &str, drive: &str, disks: u32, more: &str) -> Result<Twin> {
@@ -286,128 +294,4 @@ fn plain(
         measured,
         simulated,
     }
-}
-
-fn table2(machine: &str) -> Result<Figure> {
-    let twin = Twin::from_name(machine)?;
-    let rates = twin.memory(0)?;
-    let rate = |kind: &str| {
-        let one = rates.iter().find(|one| one.kind == kind);
-        one.and_then(|one| one.rates_bytes_per_s.first()).map_or(f64::NAN, |rate| rate / MIB)
-    };
-    let point = |(name, kind, measured): (&'static str, String, f64)| {
-        plain(name, "", 1, 0, measured, rate(&kind))
-    };
-    Ok(Figure::new("table2", "MB/s", published::table2().into_iter().map(point).collect()))
-}
-
-fn table3(machine: &str) -> Result<(Figure, Figure)> {
-    let (mut hits, mut again) = (Vec::new(), Vec::new());
-    for (request_bytes, drive, same, measured) in published::table3() {
-        let machine = twin(machine, &drive, 1, ",wce=off")?;
-        let volume = machine.volume();
-        let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Read, request_bytes, 1) };
-        asked.stop = Stop::AfterBytes(u64::from(request_bytes) * 2000);
-        asked.region_bytes = Some(if same { u64::from(request_bytes) } else { 100 << 20 });
-        // A pause between requests lets the prefetch stay ahead.
-        asked.think_ns = if same { 0 } else { 30_000_000 };
-        let mean_ms = run(&machine, &volume, &asked)?.latency_ns as f64 * 1e-6;
-        let point = plain(
-            if same { "cache hit" } else { "prefetch hit" },
-            &drive,
-            1,
-            request_bytes,
-            measured,
-            mean_ms,
-        );
-        if same { again.push(point) } else { hits.push(point) }
-    }
-    Ok((
-        Figure::new("table3_prefetch_hit", "ms", hits),
-        Figure::new("table3_cache_hit", "ms", again),
-    ))
-}
-
-/// Share of bus time by phase, for Ultra-Wide drives read at depth 3.
-fn table4(machine: &str) -> Result<Figure> {
-    let mut points = Vec::new();
-    for (name, request_bytes, disks, measured) in published::table4() {
-        let machine = twin(machine, "st34371w", disks, if disks > 1 { OFF_THE_CHUNK } else { "" })?;
-        let volume = machine.volume();
-        run(&machine, &volume, &workload(Op::Read, request_bytes, 3))?;
-        let phases = volume.bus_phases()[0];
-        let busy = phases.busy() as f64;
-        let simulated = match Phase::ALL.iter().find(|phase| phase.name() == name) {
-            Some(&phase) => phases.get(phase) as f64 / busy * 100.0,
-            None => busy / volume.ran_ns() as f64 * 100.0,
-        };
-        points.push(Point {
-            depth: 3,
-            ..plain(name, "st34371w", disks, request_bytes, measured, simulated)
-        });
-    }
-    Ok(Figure::new("table4", "percent", points))
-}
-
-fn bar(name: &str, limit: f64, value: f64) -> Bar {
-    Bar { name: name.to_owned(), limit, value, holds: value <= limit }
-}
-
-fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<Bar> {
-    let points: Vec<&Point> = figures
-        .iter()
-        .filter(|f| f.name.starts_with("fig") && f.unit == "MB/s")
-        .flat_map(|f| &f.points)
-        .collect();
-    let far = points.iter().filter(|point| point.relative_error().abs() > 0.2).count();
-    let named = |name: &str| figures.iter().find(|f| f.name == name);
-    let plain_writes = points
-        .iter()
-        .filter(|p| p.series == "unbuf write" && p.depth == 1 && p.disks == 1)
-        .copied();
-    let distance = |series: &str| {
-        let all =
-            named("table4").into_iter().flat_map(|f| &f.points).filter(|p| p.series == series);
-        all.map(|p| (p.simulated - p.measured).abs()).fold(0.0, f64::max)
-    };
-    let [throughput, processor] = [0, 1].map(|group| &groups[group]);
-    let worst = |group: &Group| group.worst().map_or(f64::NAN, |curve| curve.mean_error);
-    vec![
-        bar("throughput, mean error of the given points", 0.05, throughput.mean_error),
-        bar("throughput, mean error of the worst curve", 0.12, worst(throughput)),
-        bar("processor time per MB, mean error of the given points", 0.10, processor.mean_error),
-        bar(NUMBERS_FITTED, 15.0, fitted as f64),
-        bar(
-            "throughput, share of points beyond 20 %",
-            0.05,
-            far as f64 / points.len().max(1) as f64,
-        ),
-        bar(
-            "unbuffered writes without write cache, one at a time, worst error",
-            0.01,
-            errors(plain_writes).1,
-        ),
-        bar("table 2, mean error", 0.10, named("table2").map_or(f64::NAN, |f| f.mean_error)),
-        bar(
-            "table 3, prefetch hits, mean error",
-            0.10,
-            named("table3_prefetch_hit").map_or(f64::NAN, |f| f.mean_error),
-        ),
-        bar(
-            "table 3, cache hits, mean error",
-            0.05,
-            named("table3_cache_hit").map_or(f64::NAN, |f| f.mean_error),
-        ),
-        bar(
-            "table 4, bus utilisation, worst distance in points",
-            10.0,
-            distance("Bus Utilization"),
-        ),
-        bar("table 4, Data In, worst distance in points", 8.0, distance("Data In")),
-        bar(
-            "location (figure 14), worst error",
-            0.02,
-            named("fig14").map_or(f64::NAN, |f| f.worst_error),
-        ),
-    ]
 }

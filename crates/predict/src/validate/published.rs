@@ -6,9 +6,11 @@ use machine::Op;
 use workload::OpKind;
 
 const MEASUREMENTS: &str = include_str!("../../data/measurements.csv");
+const RELEASED: &str = include_str!("../../data/measurements-released.csv");
 const TABLE2: &str = include_str!("../../data/table2_memory.csv");
 const TABLE3: &str = include_str!("../../data/table3_service_time_ms.csv");
 const TABLE4: &str = include_str!("../../data/table4_bus_phases_percent.csv");
+const IOZONE: &str = include_str!("../../data/iozone_write_kb_per_s.csv");
 const ALIGNMENT: &str = include_str!("../../data/sqlio_partition_alignment.csv");
 
 /// A row of SQLIO's partition-alignment table.
@@ -58,7 +60,17 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
+/// Points that were available when the model was made.
 pub fn measurements() -> Vec<Measured> {
+    measured(MEASUREMENTS)
+}
+
+/// Figures 7 and 10, one and eight deep: released after the model was made.
+pub fn released() -> Vec<Measured> {
+    measured(RELEASED)
+}
+
+fn measured(text: &'static str) -> Vec<Measured> {
     let point = |row: Vec<&'static str>| {
         let whole = |index: usize| number(row[index]) as u32;
         Measured {
@@ -80,7 +92,7 @@ pub fn measurements() -> Vec<Measured> {
             radial: row[12].strip_prefix("radial=").map(number),
         }
     };
-    rows(MEASUREMENTS).map(point).collect()
+    rows(text).map(point).collect()
 }
 
 /// Method of moving memory on the test machine, its name on the simulated machine, and MB/s.
@@ -135,3 +147,26 @@ pub fn alignment() -> Vec<Alignment> {
     };
     rows(ALIGNMENT).map(row).collect()
 }
+
+/// A row of the published IOzone write matrix of a laptop, in KB/s (2^10 bytes).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Written {
+    pub file_kb: u64,
+    pub record_kb: u64,
+    /// Without a RAM cache in front of the volume, and with one of 256 MB.
+    pub kb_per_s: [f64; 2],
+}
+
+/// The IOzone write matrix.
+pub fn iozone() -> Vec<Written> {
+    let row = |row: Vec<&'static str>| Written {
+        file_kb: number(row[0]) as u64,
+        record_kb: number(row[1]) as u64,
+        kb_per_s: [number(row[2]), number(row[3])],
+    };
+    rows(IOZONE).map(row).collect()
+}
+
+/// PostMark on the same laptop in seconds, 20,000 transactions on 10,000 files: the total without a
+/// RAM cache and with one of 256 MB.
+pub const POSTMARK_S: [f64; 2] = [386.0, 196.0];

@@ -363,7 +363,7 @@ impl World {
             Event::BusFree(bus) => self.bus_free(bus),
             Event::WriterBack(file) => self.writer_back(file),
             Event::LazyScan => self.lazy_scan(),
-            Event::RamCacheIdle => self.ram_cache_idle(),
+            Event::RamCacheBurst => self.ram_cache_burst(),
         }
     }
 

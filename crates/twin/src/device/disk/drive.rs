@@ -37,6 +37,10 @@ pub struct DiskDrive {
     pub cache: DiskCache,
     pub firmware: Firmware,
     pub queue: u32,
+    /// Reads that the host sends the drive at a time, if fewer than `queue`: the next one selects
+    /// it as soon as one ends, while its firmware recovers.
+    #[serde(default)]
+    pub queue_reads: Option<u32>,
 }
 
 impl DiskDrive {

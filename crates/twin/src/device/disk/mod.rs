@@ -98,6 +98,9 @@ struct Disk {
     bus: u32,
     wce: bool,
     queue_limit: u32,
+    reads_limit: u32,
+    /// Reads inside the drive.
+    reads: u32,
     /// Commands for which the adapter has requested the bus, or will at a scheduled time.
     selecting: VecDeque<u32>,
     free_at: Nanos,
@@ -140,6 +143,8 @@ impl Disk {
             bus: slot.bus,
             wce: slot.wce,
             queue_limit: drive.queue,
+            reads_limit: drive.queue_reads.unwrap_or(drive.queue),
+            reads: 0,
             selecting: VecDeque::new(),
             free_at: 0,
             left_bus: 0,

@@ -40,7 +40,7 @@ impl Device for Disk {
         self.selecting.clear();
         self.working = false;
         (self.free_at, self.head_lba, self.write_used, self.media_busy) = (0, 0, 0, 0);
-        (self.list, self.media_end, self.left_bus) = (0, 0, 0);
+        (self.list, self.media_end, self.left_bus, self.reads) = (0, 0, 0, 0);
     }
 
     fn accept(&mut self, number: u32, host: &mut Host<'_>) -> bool {
@@ -50,7 +50,12 @@ impl Device for Disk {
         if !(self.selecting.is_empty() || self.firmware.select_wait > 0) {
             return false;
         }
-        if command.op == Op::Write {
+        if command.op == Op::Read {
+            if self.reads >= self.reads_limit {
+                return false;
+            }
+            self.reads += 1;
+        } else {
             if !self.has_room(command.bytes) {
                 return false;
             }
@@ -64,7 +69,12 @@ impl Device for Disk {
     fn event(&mut self, wake: Wake, host: &mut Host<'_>) -> Outcome {
         match wake.what {
             SEND => self.select(host),
-            DONE => return Outcome::Done(wake.command),
+            DONE => {
+                if host.commands[wake.command].op == Op::Read {
+                    self.reads -= 1;
+                }
+                return Outcome::Done(wake.command);
+            }
             DISCONNECTED => return Outcome::Ready,
             RECEIVED => {
                 let left = self.firmware.half_turnaround;
