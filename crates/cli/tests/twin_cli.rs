@@ -187,7 +187,7 @@ fn errors_name_the_value_and_the_fix() {
 fn validate_meets_every_goal() {
     let text = prints("twin validate");
     assert!(
-        text.contains("15 of 15 bars held")
+        text.contains("19 of 19 bars held")
             && text.contains("mean error")
             && !text.contains("missed"),
         "{text}"
@@ -200,7 +200,7 @@ fn validate_meets_every_goal() {
         );
     }
     assert!(
-        every.lines().count() > 500 && every.contains("15 of 15 bars held"),
+        every.lines().count() > 500 && every.contains("19 of 19 bars held"),
         "{}",
         every.lines().count()
     );
