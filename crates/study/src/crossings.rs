@@ -8,8 +8,8 @@ use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use machine::{Machine, Nanos, Result};
 use measure::stats;
-use results::Axis;
-use std::collections::BTreeSet;
+use results::{Axis, Question};
+use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
 /// Maximum ratio of the sizes around a crossing; between them the curve follows Hockney's law.
@@ -96,8 +96,16 @@ fn bracket_curves<M: Machine>(
     loop {
         let (mut wanted, mut added) = (Vec::new(), false);
         for curve in &mut curves {
-            let rates = rates(sampler, &trials[curve.trial], &curve.like);
-            wanted.extend(around(&rates, curve.half).map(|place| rates[place].2));
+            let rates = rates(sampler, &curve.like);
+            for (size, _, index) in around(&rates, curve.half).map(|place| rates[place]) {
+                // Another experiment may have measured it; the figure shows it, too.
+                let trial = &mut trials[curve.trial];
+                let shown = |cell: &Cell| cell.curve == curve.like.curve && cell.x == size;
+                if !trial.grid.cells.iter().any(shown) {
+                    add(sampler, setting, trial, &curve.like, size);
+                }
+                wanted.push(index);
+            }
             let Some(size) = next_size(&rates, &sizes, curve.half, align, &curve.tried) else {
                 continue;
             };
@@ -147,26 +155,34 @@ fn add<M: Machine>(
 }
 
 /// Measured values of a curve by rising size: size, rate as used for the half-power point, entry
-/// index.
-fn rates<M: Machine>(
-    sampler: &Sampler<'_, M>,
-    trial: &Trial,
-    like: &Cell,
-) -> Vec<(f64, f64, usize)> {
-    let cells = trial.grid.cells.iter().filter(|cell| cell.curve == like.curve);
-    let rated = cells.filter_map(|cell| {
-        let numbers = sampler.entries[cell.point?].point().numbers.as_ref()?;
-        let y = numbers.throughput_bytes_per_s;
+/// index. They are those of all experiments; of several visits the longest runs count, as in the
+/// answer.
+fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
+    let question = Question::of(&like.workload);
+    let of_curve = |workload: &Workload| {
+        let request_bytes = like.workload.request_bytes;
+        Question::of(&Workload { request_bytes, ..workload.clone() }) == question
+    };
+    let mut sizes = BTreeMap::<u32, (stats::Point, u64, usize)>::new();
+    for (index, entry) in sampler.entries.iter().enumerate() {
+        if entry.shape != like.shape || !of_curve(&entry.workload) {
+            continue;
+        }
+        let Some(numbers) = entry.point().numbers.as_ref() else { continue };
+        let (x, y) = (f64::from(entry.workload.request_bytes), numbers.throughput_bytes_per_s);
         let [low, high] = numbers.interval_95.unwrap_or([y, y]);
-        Some((stats::Point { x: cell.x, y, low, high }, cell.point?))
-    });
-    let mut rated: Vec<(stats::Point, usize)> = rated.collect();
-    rated.sort_by(|a, b| a.0.x.total_cmp(&b.0.x));
-    let points: Vec<stats::Point> = rated.iter().map(|one| one.0).collect();
-    rated
-        .iter()
+        let measured_ns = numbers.achieved.measured_ns;
+        let known = sizes.get(&entry.workload.request_bytes);
+        if known.is_none_or(|known| known.1 < measured_ns) {
+            let point = stats::Point { x, y, low, high };
+            sizes.insert(entry.workload.request_bytes, (point, measured_ns, index));
+        }
+    }
+    let points: Vec<stats::Point> = sizes.values().map(|one| one.0).collect();
+    sizes
+        .values()
         .zip(stats::smoothed(&points))
-        .map(|(&(point, index), y)| (point.x, y, index))
+        .map(|(&(point, _, index), y)| (point.x, y, index))
         .collect()
 }
 

@@ -368,6 +368,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { budget_ns, ..Repeats::exactly(runs) })
     }
 
+    /// Runs of all entries so far.
+    pub(crate) fn runs(&self) -> usize {
+        self.entries.iter().map(|entry| entry.samples().len()).sum()
+    }
+
     /// Runs each entry one more time, time permitting.
     ///
     /// # Errors

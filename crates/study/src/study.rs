@@ -133,7 +133,16 @@ fn measure<M: Machine>(
     crossings::bracket(sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(sampler, &setting, spec, &peaks)?;
     schedule::settle(sampler, &setting, &mut trials, plan, &peaks, memory)?;
-    let cases = settle_peaks(sampler, &setting, &mut peaks, &mut bursts, cases)?;
+    let mut cases = settle_peaks(sampler, &setting, &mut peaks, &mut bursts, cases)?;
+    for _ in 0..MOVES {
+        // Half of another peak, or of a better known curve, may be at another size.
+        let before = sampler.runs();
+        crossings::bracket(sampler, &setting, &mut trials, plan, &peaks)?;
+        if sampler.runs() == before {
+            break;
+        }
+        cases = settle_peaks(sampler, &setting, &mut peaks, &mut bursts, cases)?;
+    }
     Ok(Measurements { setting, trials, peaks, bursts, cases })
 }
 

@@ -106,11 +106,16 @@ pub fn half_power(
             let (min, max) = (points[0].x, points[points.len() - 1].x);
             let within = |x: &f64| (min..=max).contains(x);
             let [low, high] = law.interval(half, error);
-            // If the neighbours move the crossing out of the interval, use only the two points
-            // around it.
+            // If the neighbours move the crossing beyond the next point on either side, use only
+            // the two points around it.
+            let next =
+                points[above.saturating_sub(2)].x..=points[(above + 1).min(points.len() - 1)].x;
             let pair = || Law::of(&points[above - 1..=above]).crossing(half);
-            let crossing =
-                law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
+            let crossing = law
+                .crossing(half)
+                .filter(|x| next.contains(x))
+                .or_else(pair)
+                .unwrap_or(points[above].x);
             let crossing = crossing.clamp(min, max);
             let setting =
                 points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(max);

@@ -1,4 +1,5 @@
 use super::Rungs;
+use crate::case::GAIN;
 use crate::experiments::buffered;
 use crate::found::{Reading, best};
 use crate::grid::Curve;
@@ -116,7 +117,11 @@ impl Rungs<'_> {
             OpKind::Write => (&[buffered::SYNCED][..], Method::Synced),
             _ => (&[buffered::COLD, buffered::HINTED][..], Method::Cold),
         };
-        Some(self.with_half_power(rate(op, below, Some(self.best_of(curves, how)?))))
+        let best = self.best_of(curves, how)?;
+        // If other programs slowed the direct requests only, their best rate is no limit.
+        let surely = best.interval_95.map_or(best.throughput_bytes_per_s, |[low, _]| low);
+        let below = below.filter(|below| surely <= below.throughput_bytes_per_s * GAIN);
+        Some(self.with_half_power(rate(op, below, Some(best))))
     }
 
     pub(super) fn direct(&self, op: OpKind) -> Option<StageRate> {
