@@ -42,7 +42,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// What `auto` and `bar` come to here.
+    /// `auto` and `bar` as the terminal allows.
     fn here(self) -> Mode {
         let dumb = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
         match (self, std::io::stderr().is_terminal() && !dumb) {
@@ -70,7 +70,7 @@ enum Done {
     Time { passed_ns: u64, of_ns: u64 },
 }
 
-/// What a command is doing.
+/// The part of a command at work.
 #[derive(Debug, Clone)]
 struct Task {
     began: Instant,
@@ -99,13 +99,14 @@ impl Task {
             }
             Done::Steps { .. } => {
                 let share = self.share();
-                (share > 0.0).then(|| self.began.elapsed().mul_f64(1.0 / share - 1.0))
+                (share > 0.0 && share < 1.0)
+                    .then(|| self.began.elapsed().mul_f64(1.0 / share - 1.0))
             }
         }
     }
 }
 
-/// What is shown.
+/// A picture of the progress.
 #[derive(Debug, Clone, PartialEq)]
 struct Picture {
     share: f64,
@@ -245,11 +246,14 @@ impl Painter {
                 of = Some(run.what.clone());
                 rates(run.bytes_per_s, run.iops, run.mean_latency_ns)
             }
-            _ if requests > 0 => rates(
-                last.bytes.saturating_sub(first.bytes) as f64 / seconds,
-                requests as f64 / seconds,
-                last.latency_ns.saturating_sub(first.latency_ns) as f64 / requests as f64,
-            ),
+            _ if requests > 0 => {
+                of = live::running();
+                rates(
+                    last.bytes.saturating_sub(first.bytes) as f64 / seconds,
+                    requests as f64 / seconds,
+                    last.latency_ns.saturating_sub(first.latency_ns) as f64 / requests as f64,
+                )
+            }
             _ if live::FILLING.last_rate() > 0.0 => {
                 format!("the test file was filled at {}", show_rate(live::FILLING.last_rate()))
             }

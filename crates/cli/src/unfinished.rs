@@ -23,7 +23,7 @@ const SUFFIX: &str = ".jsonl";
 /// A week's study of a large machine has fewer.
 const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
-/// Runs that nobody went on with for so long are removed.
+/// Runs that no command resumed for this long are removed.
 const KEPT_FOR_S: u64 = 30 * 86_400;
 
 /// Options that do not change what is measured, and whether they have a value.
@@ -114,7 +114,7 @@ impl Writer {
     }
 }
 
-/// What an interrupted command left.
+/// The runs of an interrupted command.
 struct Left {
     name: OsString,
     file: File,

@@ -1,4 +1,4 @@
-//! What a command shows while it runs: plain lines on standard error, never on standard output.
+//! A running command shows plain lines on standard error, never on standard output.
 
 mod common;
 

@@ -56,7 +56,7 @@ impl Place {
     fn stopped(&self, words: &[&str], signal: i32, after_runs: usize) -> Option<Ended> {
         let child = self.command(words).spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        // A document that nobody reads would block the command.
+        // A full pipe would block the command.
         let reader = std::thread::spawn(move || ended(child));
         wait_until("kept runs", || reader.is_finished() || self.kept_lines() > after_runs + 1);
         if reader.is_finished() {

@@ -1,4 +1,4 @@
-//! What the process does now, for a display that another thread draws. The counters are only shown:
+//! The process's present work, for a display that another thread draws. The counters are only shown:
 //! no result depends on them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -114,6 +114,18 @@ pub struct LastRun {
 }
 
 static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
+
+static RUNNING: Mutex<Option<String>> = Mutex::new(None);
+
+/// Notes a run that starts, by its workload in a few words.
+pub fn started(what: String) {
+    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+}
+
+/// The workload of the run that started last.
+pub fn running() -> Option<String> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
 
 /// Notes a finished run: its workload, its operation (0 for reads and 1 for writes past the page
 /// cache, else `None`), and bytes per second, requests per second and mean latency in ns.

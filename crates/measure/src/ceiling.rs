@@ -124,7 +124,7 @@ fn rehearse<M: Machine>(
     }))
 }
 
-/// What one stream did in an attempt.
+/// The work of one stream in an attempt.
 struct Ran {
     began: Nanos,
     ended: Nanos,

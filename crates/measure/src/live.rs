@@ -57,7 +57,7 @@ pub fn seconds_after(skipped: usize) -> Vec<Second> {
     all().values().skip(skipped).cloned().collect()
 }
 
-/// What a stream had counted when its present second began.
+/// The counts of a stream at the start of its present second.
 #[derive(Debug)]
 pub(crate) struct SecondMark {
     run: u64,

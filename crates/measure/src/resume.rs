@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use workload::Workload;
 
-/// What makes two runs repetitions of one another.
+/// The description of a run; two runs with the same one are repetitions.
 #[derive(Serialize)]
 struct Description<'a> {
     target: &'a str,

@@ -176,6 +176,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     options: Options,
     source: impl Fn(Stream) -> A,
 ) -> Result<(Sample, Vec<A>)> {
+    machine::live::started(workload.short());
     let facts = machine.target_facts(target);
     let ramp_ns =
         options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });

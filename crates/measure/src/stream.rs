@@ -76,7 +76,7 @@ pub struct Stream {
     not_served: u64,
     latency: [Histogram; 2],
     slices: Slices,
-    /// What [`machine::live`] knows of the present measurement.
+    /// The counts that [`machine::live`] has of the present measurement.
     shown: Reading,
     /// The present second, if it is watched.
     second: Option<Box<SecondMark>>,

@@ -9,7 +9,7 @@ const MB: f64 = 1e6;
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// What the mark of a rate means, if there is one.
+    /// The meaning of the mark on a rate, if a rate has one.
     pub(crate) note: Option<&'static str>,
 }
 

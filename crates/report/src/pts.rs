@@ -327,11 +327,11 @@ fn steady_table(result: &PtsResult) -> Option<Table> {
                 format!("{:.1} % (at most 20 %)", check.range_percent),
                 format!("{:.1} % (at most 10 %)", check.slope_percent),
                 if check.to_specification { "yes" } else { "no" }.into(),
-                check.contradicted_by.map_or("nothing", |one| one.sentence()).into(),
+                check.contradicted_by.map_or("none", |one| one.sentence()).into(),
             ])
         })
         .collect();
-    let head = ["phase", "rounds", "mean", "range", "slope", "steady", "what speaks against it"];
+    let head = ["phase", "rounds", "mean", "range", "slope", "steady", "doubt"];
     (!rows.is_empty()).then(|| Table {
         caption: "Determination of steady state, last five rounds".into(),
         head: head.map(str::to_owned).to_vec(),

@@ -180,7 +180,7 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// What no bar covers: figures that were not given and are further off than a given one may be, and
+/// Figures without a bar: those that were not given and are further off than a given one may be, and
 /// the phases of table 4 beyond [`OFF`].
 fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let curves = validation.groups.iter().flat_map(|group| &group.curves);

@@ -8,7 +8,7 @@ use super::case::case;
 use super::lines::{at, number};
 use results::compare::{Measure, Measurement, Reading};
 
-/// What the name of a log says.
+/// The meaning of a log's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bandwidth,

@@ -107,7 +107,7 @@ impl Filter for Answers {
     ignores!(begin issued idle synced owes left fails read_back fill check finish);
 }
 
-/// What a group is before its jobs have figures, and what its counters were.
+/// A group before its jobs have figures, with its counters at that time.
 pub(crate) struct Running<'a> {
     pub(crate) status: &'a Status<'a>,
     pub(crate) board: Arc<Board>,
