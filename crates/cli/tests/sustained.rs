@@ -228,3 +228,10 @@ fn a_device_that_fills_up_keeps_the_rates_until_then() {
     assert!(document["failure"].as_str().unwrap().contains("write"), "{}", document["failure"]);
     assert!(directory.path().join("sustained.json").exists());
 }
+
+#[test]
+fn a_simulated_disk_is_refused() {
+    let shown = halfpower("study --sustained twin:hdd-20tb --for 1m");
+    assert_eq!(shown.code, Some(2), "{}", shown.stderr);
+    assert!(shown.stderr.contains("a simulated disk forgets its write cache"), "{}", shown.stderr);
+}

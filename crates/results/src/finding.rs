@@ -130,6 +130,8 @@ pub enum PeakDoubt {
     },
     /// A faster beginning: short runs show it.
     Burst { op: OpKind, burst_bytes_per_s: f64, length_s: f64, lasting_bytes_per_s: f64 },
+    /// Random writes of a rotating disk that are too fast for its mechanics.
+    CachedWrites { write_iops: f64, read_iops: f64 },
     /// Points without figures.
     Failed { failed: usize, of: usize },
     /// Points with a wide interval.
@@ -173,6 +175,10 @@ impl fmt::Display for PeakDoubt {
                 show_rate(*burst_bytes_per_s),
                 show_time(length_s * 1e9),
                 show_rate(*lasting_bytes_per_s)
+            ),
+            PeakDoubt::CachedWrites { write_iops, read_iops } => write!(
+                f,
+                "random writes: {write_iops:.0} requests/s, where the disk reads {read_iops:.0}, go to its write cache, and longer runs fill it: run --op write --pattern random --runtime 1m shows the rate that lasts"
             ),
             PeakDoubt::Failed { failed, of } => {
                 write!(f, "{failed} of {of} points failed; they are shown as failed")

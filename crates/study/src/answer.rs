@@ -14,10 +14,16 @@ use crate::{advice, checklist, doubts, ladder, models, verdict};
 use machine::{Machine, MachineFacts};
 use results::{Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain};
 use std::collections::BTreeSet;
-use workload::OpKind;
+use workload::{OpKind, Pattern};
 
 /// Relative half-width of a peak's interval above which the peak is uncertain.
 const UNDECIDED: f64 = 0.1;
+
+/// Requests up to this size cost a rotating disk a seek each.
+const SMALL_RANDOM_BYTES: u32 = 8192;
+
+/// A disk that sorts the writes in its cache gains less than this over the best random reads.
+const TOO_FAST: f64 = 5.0;
 
 /// Experiments with conclusions, the overall answer, the ladder. `cases` holds the rates whose
 /// limits are wanted.
@@ -169,6 +175,7 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
     let noisy_peaks = || peaks.iter().filter(|_| noisy);
     doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
     doubts.extend(peaks.iter().filter_map(above_advertised));
+    doubts.extend(cached_writes(found));
     doubts.extend(peaks.iter().filter_map(|peak| {
         peak.burst.map(|burst| PeakDoubt::Burst {
             op: peak.op,
@@ -184,6 +191,25 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
         points.iter().filter(|point| point.numbers.as_ref().is_some_and(is_wide)).count();
     doubts.extend((noisy && uncertain * 3 > of).then_some(PeakDoubt::Uncertain { uncertain, of }));
     doubts
+}
+
+/// Random writes of a rotating disk that are several times as fast as its random reads: both need
+/// the same seeks.
+fn cached_writes(found: &Found<'_>) -> Option<PeakDoubt> {
+    let best = |op| {
+        let random = found.points.iter().filter(|point| {
+            let workload = &point.workload;
+            workload.op() == op
+                && workload.pattern == Pattern::Random
+                && workload.buffering.is_direct()
+                && workload.request_bytes <= SMALL_RANDOM_BYTES
+        });
+        let rates = random.filter_map(|point| Some(point.numbers.as_ref()?.iops));
+        rates.max_by(f64::total_cmp)
+    };
+    let (write_iops, read_iops) = (best(OpKind::Write)?, best(OpKind::Read)?);
+    let cached = verdict::turns(&found.setting.facts) && write_iops > read_iops * TOO_FAST;
+    cached.then_some(PeakDoubt::CachedWrites { write_iops, read_iops })
 }
 
 fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {

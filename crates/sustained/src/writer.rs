@@ -1,7 +1,9 @@
 //! Steps of one kind of requests, one after the other, with a count of all bytes written.
 
 use crate::series::SeriesPoint;
-use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
+use machine::{
+    Error, Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, TargetKind,
+};
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
 
@@ -151,12 +153,16 @@ impl<'m, M: Machine> Writer<'m, M> {
     }
 }
 
-/// Refuses a target that a run may not write.
+/// Refuses a target that a run may not write, and a simulated disk: it starts each run with an empty
+/// write cache, so that runs one after another would never fill it.
 pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
-    measure::check_writable(facts, true, "name it again after --destroy-data to write it").map_err(
-        |error| match error {
-            Error::Refused { .. } => error,
-            other => other,
-        },
-    )
+    let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
+    if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {
+        return Err(Error::refused(
+            facts.name.clone(),
+            "a simulated disk forgets its write cache between runs",
+            "use run with a long --runtime, or a simulated flash drive or cloud volume",
+        ));
+    }
+    measure::check_writable(facts, true, "name it again after --destroy-data to write it")
 }

@@ -39,7 +39,7 @@ pub(super) fn is_flat(ratio: &Ratio) -> bool {
 }
 
 /// A real rotating disk; a virtual disk's claim to rotate means nothing.
-pub(super) fn turns(facts: &TargetFacts) -> bool {
+pub(crate) fn turns(facts: &TargetFacts) -> bool {
     let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
     let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
     !virtual_disk && facts.layers.iter().any(turns)

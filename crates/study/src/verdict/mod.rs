@@ -11,6 +11,7 @@ mod refute;
 mod software_limits;
 
 pub(crate) use advertised::advertised;
+pub(crate) use evidence::turns;
 
 use evidence::{Evidence, gains, is_flat};
 
