@@ -31,9 +31,9 @@ pub(crate) struct SustainedArguments {
     /// [default: 1m]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "sustained", hide_short_help = true)]
     request: Option<u64>,
-    /// With --sustained: write at random places instead of in sequence
-    #[arg(long, requires = "sustained", hide_short_help = true)]
-    random: bool,
+    /// With --sustained: write in sequence or at random places [default: seq]
+    #[arg(long, value_parser = ["seq", "random"], requires = "sustained", hide_short_help = true)]
+    pattern: Option<String>,
 }
 
 const MIN_FOR_NS: u64 = 2_000_000_000;
@@ -60,7 +60,10 @@ impl SustainedArguments {
             for_ns,
             max_written: self.max_written.unwrap_or(usual.max_written),
             request_bytes,
-            pattern: if self.random { Pattern::Random } else { Pattern::Seq },
+            pattern: match self.pattern.as_deref() {
+                Some("random") => Pattern::Random,
+                _ => Pattern::Seq,
+            },
             step_ns,
             seed,
             ..usual

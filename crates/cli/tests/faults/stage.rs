@@ -608,7 +608,15 @@ impl Stage {
         let names =
             self.before.keys().chain(now.keys().filter(|name| !self.before.contains_key(*name)));
         let changed = names.filter(|name| self.before.get(*name) != now.get(*name));
-        changed.map(|name| name.to_string_lossy().into_owned()).collect()
+        let mut changed: Vec<String> =
+            changed.map(|name| name.to_string_lossy().into_owned()).collect();
+        // The runs that a command keeps for --resume are its own, and `resume.rs` tests them.
+        let kept = |name: &String| name.starts_with("state/unfinished");
+        let any_kept = now.keys().any(|name| kept(&name.to_string_lossy().into_owned()));
+        let other = |name: &String| name.starts_with("state/") && !kept(name);
+        let only_kept = any_kept && !changed.iter().any(other);
+        changed.retain(|name| !kept(name) && !(only_kept && name == "state"));
+        changed
     }
 
     /// A queue setting of a disk, as in sysfs.
