@@ -356,7 +356,10 @@ fn hanging_storage_is_named_and_abandoned_at_the_second_interrupt() {
     let _one = common::alone();
     let device = or_skip!(Loop::make(8 * MIB));
     let _throttle = or_skip!(Throttle::set(&device, &[("read_bps", 400_000)]));
-    let words = format!("run {} --request 1m --engine sync --runtime 60 --json", device.device);
+    let words = format!(
+        "run {} --request 1m --engine sync --runtime 60 --json --progress none",
+        device.device
+    );
     let mut child = command(HALFPOWER, words.split(' ')).spawn().unwrap();
     let is_waiting = |task: std::io::Result<fs::DirEntry>| {
         fs::read_to_string(task.unwrap().path().join("stat"))
