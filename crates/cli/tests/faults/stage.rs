@@ -615,7 +615,7 @@ impl Stage {
         let any_kept = now.keys().any(|name| kept(&name.to_string_lossy().into_owned()));
         let other = |name: &String| name.starts_with("state/") && !kept(name);
         let only_kept = any_kept && !changed.iter().any(other);
-        changed.retain(|name| !kept(name) && !(only_kept && name == "state"));
+        changed.retain(|name| !(kept(name) || only_kept && name == "state"));
         changed
     }
 
