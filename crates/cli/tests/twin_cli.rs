@@ -193,12 +193,8 @@ fn validate_meets_every_goal() {
         "{text}"
     );
     let every = prints("twin validate --points");
-    for of_a_point in ["Bus Utilization 3 disks", "unbuf read"] {
-        assert!(
-            every.contains(of_a_point) && !text.contains(of_a_point),
-            "points are listed only on request: {text}"
-        );
-    }
+    // Only points that are far off are listed without it.
+    assert!(every.lines().count() > text.lines().count() + 100, "{text}");
     assert!(
         every.lines().count() > 500 && every.contains("19 of 19 bars held"),
         "{}",
@@ -674,7 +670,9 @@ fn the_pages_in_a_browser() {
 fn a_closed_pipe_is_not_an_error() {
     let shell = format!("{HALFPOWER} twin validate --points | head -1; exit ${{PIPESTATUS[0]}}");
     let ended = finish(command("bash", ["-c", &shell]));
-    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let of_progress = |line: &str| line.starts_with("halfpower: 0:");
+    assert!(ended.stderr.lines().all(of_progress), "{}", ended.stderr);
 }
 
 #[test]
