@@ -323,15 +323,30 @@ fn presets_run_by_name_and_say_whether_a_published_bar_holds() {
     halfpower("run twin:nvme --workload ectd").refused(&["etcd"]);
 }
 
-/// Stores know no O_DSYNC: a rate without flushes would be wrong.
+/// Stores to mapped memory do not know O_DSYNC, so each must be followed by a flush.
 #[test]
-fn durable_writes_to_mapped_memory_are_refused() {
+fn durable_writes_to_mapped_memory_are_flushed_one_by_one() {
+    let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
-    let words = format!(
-        "run {} --size 1m --engine mmap --buffered --op write --dsync --bytes 256k --repeats 1",
-        directory.path().display()
-    );
-    let shown = halfpower(&words);
-    assert_ne!(shown.code, Some(0), "{}", shown.stdout);
-    assert!(shown.stdout.contains("mmap goes through the page cache"), "{}", shown.stdout);
+    let trace = directory.path().join("trace");
+    let flushes = |options: &str| -> Result<usize, String> {
+        let words = format!(
+            "-f -o {} -e trace=msync {HALFPOWER} run {} --size 1m --engine mmap --buffered --request 4k --bytes 256k \
+             --repeats 1 --max-repeats 1 {options}",
+            trace.display(),
+            directory.path().display()
+        );
+        let mut command = command("strace", words.split_whitespace());
+        let child = command.spawn().map_err(|error| format!("strace: {error}"))?;
+        let ended = common::ended(child);
+        if ended.code != Some(0) {
+            return Err(format!("strace cannot trace here: {}", ended.stderr));
+        }
+        let lines = fs::read_to_string(&trace).unwrap();
+        Ok(lines.lines().filter(|line| line.contains("MS_SYNC") && line.ends_with("= 0")).count())
+    };
+    assert_eq!(or_skip!(flushes("--op write --dsync")), 64);
+    assert_eq!(or_skip!(flushes("--op write")), 0);
+    let reads = or_skip!(flushes("--op mix --read-percent 50 --dsync"));
+    assert!((1..64).contains(&reads), "only writes are flushed: {reads}");
 }

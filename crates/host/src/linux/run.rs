@@ -191,9 +191,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
             "a RAID 5 set is written in place: use --allocate written".into(),
         ));
     }
-    if part.access.engine.is_mapped()
-        && (part.access.buffering != Buffering::Buffered || first.striped())
-    {
+    if part.access.engine.is_mapped() && (part.access.buffering.is_direct() || first.striped()) {
         return Err(Error::Unsupported(
             "mmap goes through the page cache of one file: use --buffered and a single target"
                 .into(),

@@ -44,7 +44,9 @@ impl Mapping {
         };
         // SAFETY: a stream's files stay open as long as its session.
         let file = unsafe { BorrowedFd::borrow_raw(fd) };
-        let durable = rustix::fs::fcntl_getfl(file)?.contains(OFlags::DSYNC);
+        // O_SYNC includes this bit; `OFlags::DSYNC` is all of O_SYNC.
+        let dsync = OFlags::from_bits_retain(libc::O_DSYNC as u32);
+        let durable = rustix::fs::fcntl_getfl(file)?.contains(dsync);
         // SAFETY: a new shared mapping of a file that stays open as long as the session, at an
         // address that the kernel chooses. The advice applies to our own mapping; if it fails, only
         // speed changes.
