@@ -4,6 +4,7 @@ use crate::answer::{Peak, PlainRate};
 use crate::document::Results;
 use crate::limit::LimitOf;
 use crate::point::{LatencySummary, Numbers, Point};
+use crate::rules::SAME;
 use crate::visits::representatives;
 use machine::{Allocation, Buffering, CacheState, Engine};
 use schemars::JsonSchema;
@@ -11,9 +12,6 @@ use serde::{Deserialize, Serialize};
 use workload::{OpKind, Pattern, Workload};
 
 const SMALL_BYTES: u32 = 4096;
-
-/// Two rates within this share of one another are equal.
-const SAME: f64 = 0.1;
 
 /// The figures of the first screen, and those that other tools show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -93,7 +93,7 @@ pub(crate) fn measure<M: Machine>(
     }
     let weights = weights(&trials);
     let classes: BTreeSet<u32> = weights.values().map(|weight| weight / WEIGHT_CLASS).collect();
-    // The answer needs the least dispensable points, so they may overrun a short budget.
+    // Every study needs these points, so they may overrun a short budget.
     let needed = weights.values().min().copied();
     let needed: Vec<usize> = weights
         .iter()

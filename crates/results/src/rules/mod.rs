@@ -18,7 +18,7 @@ use workload::OpKind;
 const ROUNDING: f64 = 1e-6;
 
 /// Two rates within this share of one another are equal.
-const SAME: f64 = 0.1;
+pub(crate) const SAME: f64 = 0.1;
 
 const GAIN: f64 = 1.1;
 

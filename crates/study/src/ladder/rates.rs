@@ -118,7 +118,7 @@ impl Rungs<'_> {
             _ => (&[buffered::COLD, buffered::HINTED][..], Method::Cold),
         };
         let best = self.best_of(curves, how)?;
-        // If other programs slowed the direct requests only, their best rate is no limit.
+        // If other programs slowed the direct requests only, their best rate does not limit these.
         let surely = best.interval_95.map_or(best.throughput_bytes_per_s, |[low, _]| low);
         let below = below.filter(|below| surely <= below.throughput_bytes_per_s * GAIN);
         Some(self.with_half_power(rate(op, below, Some(best))))
