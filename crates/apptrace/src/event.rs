@@ -1,0 +1,123 @@
+use machine::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Index of a [`TracedFile`] or [`Thread`] in the order of their events.
+pub type Index = u32;
+
+/// One entry of a trace. A file and a thread come before the first request that names them;
+/// requests are in the order of their start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    Thread(Thread),
+    File(TracedFile),
+    Request(Request),
+    /// Events that the recording missed since the last entry.
+    Lost(u64),
+}
+
+/// A thread of the recorded program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// The kernel's number of the process and of the thread in it; 0 if the source has none.
+    pub process: u32,
+    pub thread: u32,
+    /// `None` if names were hidden or are not known.
+    pub name: Option<String>,
+}
+
+/// A file or device that requests go to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TracedFile {
+    /// The path, or a hash of it if names were hidden.
+    pub name: String,
+    pub kind: Kind,
+    /// In bytes, when the trace first saw the file; `None` if not known.
+    pub size_bytes: Option<u64>,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Regular,
+    BlockDevice,
+    Directory,
+    /// Pipes, sockets, terminals: not storage.
+    Stream,
+    /// Its requests have numbers, its name was never seen.
+    Unknown,
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    Read,
+    Write,
+    /// `fsync`: the data and all metadata on stable storage.
+    SyncFile,
+    /// `fdatasync`, `msync`: the data and what reading it back needs.
+    SyncData,
+    /// `sync_file_range`: the pages of a range are written, nothing is promised.
+    SyncRange,
+    /// `sync`, `syncfs`.
+    SyncSystem,
+    /// `fallocate`: space is reserved, or a hole made.
+    Allocate,
+    /// The file is cut or grown to `bytes`.
+    Truncate,
+    Open,
+    Close,
+    Unlink,
+    /// A block device discards a range.
+    Discard,
+    /// A block device is asked to flush its cache.
+    Flush,
+}
+
+/// How a request reached the kernel, or where in the kernel it was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interface {
+    /// `read`, `pwrite`, `fsync` and their like.
+    SystemCall,
+    IoUring,
+    /// `io_submit`.
+    Libaio,
+    /// A page fault of a memory mapping.
+    Mapping,
+    /// The block layer: what reached a device, for any reason.
+    Block,
+}
+
+/// How the file was opened, as far as it matters to its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct OpenFile {
+    /// O_DIRECT.
+    pub direct: bool,
+    /// O_DSYNC, O_SYNC, or RWF_DSYNC of the request: done means on stable storage.
+    pub dsync: bool,
+    /// O_APPEND.
+    pub append: bool,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// From the start of the recording.
+    pub at_ns: Nanos,
+    /// `None` if its end was not seen.
+    pub duration_ns: Option<Nanos>,
+    /// `None` for requests that no thread of the program made itself (write-back).
+    pub thread: Option<Index>,
+    pub file: Index,
+    pub access: Access,
+    pub interface: Interface,
+    /// In bytes; `None` if it does not apply or is not known.
+    pub offset: Option<u64>,
+    /// Bytes asked for. Of a truncation, the new size.
+    pub bytes: u64,
+    /// Bytes done, or Linux's negative error number; `None` if its end was not seen.
+    pub result: Option<i64>,
+    pub open: OpenFile,
+}
