@@ -1,6 +1,6 @@
 //! How fast each operation is, as the rows of a table, the same in every output.
 
-use crate::format::{latency, plus_minus, rate, small_requests};
+use crate::format::{grouped, latency, plus_minus, rate, small_requests};
 use machine::units::{show_size, show_time};
 use results::{Overview, SmallRequests, Speed};
 
@@ -46,6 +46,12 @@ pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
         }),
         row(format!("random {}, best", size(|speed| speed.random.as_ref())), &|speed| {
             speed.random.as_ref().map(small_requests)
+        }),
+        row(format!("random {}, burst", size(|speed| speed.random.as_ref())), &|speed| {
+            let (small, one) = (speed.random.as_ref()?, speed.random_burst?);
+            let iops = one.burst.throughput_bytes_per_s / f64::from(small.request_bytes);
+            let length = show_time(one.burst.length_s * 1e9);
+            Some(format!("{} IOPS for {length}", grouped(iops)))
         }),
         row(format!("random {}, depth 1", size(|speed| speed.random_single.as_ref())), &|speed| {
             speed.random_single.as_ref().map(small_requests)

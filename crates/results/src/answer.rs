@@ -120,6 +120,9 @@ pub struct Answer {
     pub costs: Vec<CostModel>,
     /// Service time by request size.
     pub service_times: Vec<ServiceModel>,
+    /// Random requests whose rate does not last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub random_bursts: Vec<RandomBurst>,
     /// Settings worth changing: those for plain programs first, cheapest first.
     pub findings: Vec<Finding>,
     /// Predictions for a simulated machine with one more part; not measured.
@@ -184,6 +187,19 @@ pub struct Burst {
     pub length_s: f64,
     /// Index of the point that shows it.
     pub point: usize,
+}
+
+/// Random requests that a cache or a credit serves faster at first than in the long run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RandomBurst {
+    /// Read or write.
+    pub op: OpKind,
+    /// Requests outstanding over all threads.
+    pub outstanding: u32,
+    /// Index of the point with the rate that lasts.
+    pub point: usize,
+    /// The faster beginning.
+    pub burst: Burst,
 }
 
 impl Burst {

@@ -130,6 +130,8 @@ pub enum PeakDoubt {
     },
     /// A faster beginning: short runs show it.
     Burst { op: OpKind, burst_bytes_per_s: f64, length_s: f64, lasting_bytes_per_s: f64 },
+    /// The same for random requests.
+    RandomBurst { op: OpKind, outstanding: u32, burst_iops: f64, length_s: f64, lasting_iops: f64 },
     /// Random writes of a rotating disk that are too fast for its mechanics.
     CachedWrites { write_iops: f64, read_iops: f64 },
     /// Points without figures.
@@ -176,6 +178,13 @@ impl fmt::Display for PeakDoubt {
                 show_time(length_s * 1e9),
                 show_rate(*lasting_bytes_per_s)
             ),
+            PeakDoubt::RandomBurst { op, outstanding, burst_iops, length_s, lasting_iops } => {
+                write!(
+                    f,
+                    "random {op}s with {outstanding} outstanding reach {burst_iops:.0} requests/s for the first {}, then {lasting_iops:.0}: short runs in the tables and figures show this burst",
+                    show_time(length_s * 1e9)
+                )
+            }
             PeakDoubt::CachedWrites { write_iops, read_iops } => write!(
                 f,
                 "random writes: {write_iops:.0} requests/s, where the disk reads {read_iops:.0}, go to its write cache, and longer runs fill it: run --op write --pattern random --runtime 1m shows the rate that lasts"

@@ -37,8 +37,8 @@ mod words;
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{
     Advertised, Answer, Burst, CostMode, CostModel, CostScope, Fixed, Goal, HalfPower,
-    MAX_FIT_ERROR, Peak, PeakSource, PlainRate, Predicted, Rule, RuleState, ServiceMode,
-    ServiceModel, Varied,
+    MAX_FIT_ERROR, Peak, PeakSource, PlainRate, Predicted, RandomBurst, Rule, RuleState,
+    ServiceMode, ServiceModel, Varied,
 };
 pub use checks::{CACHED_PERCENT, cache_doubts};
 pub use csv::{csv, history_csv};

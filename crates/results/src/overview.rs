@@ -1,6 +1,6 @@
 //! The figures that a reader looks for first.
 
-use crate::answer::{Peak, PlainRate};
+use crate::answer::{Peak, PlainRate, RandomBurst};
 use crate::document::Results;
 use crate::limit::LimitOf;
 use crate::point::{LatencySummary, Numbers, Point};
@@ -33,6 +33,8 @@ pub struct Speed {
     pub plain: Option<PlainRate>,
     /// Random requests of 4 KiB at the best number outstanding.
     pub random: Option<SmallRequests>,
+    /// The faster beginning of those.
+    pub random_burst: Option<RandomBurst>,
     /// Random requests of 4 KiB, one at a time.
     pub random_single: Option<SmallRequests>,
     /// Small writes one at a time, each on stable storage before the next starts.
@@ -111,10 +113,14 @@ impl Overview {
             let rate = |op| {
                 let mut rate = classic(&results.points, op, bytes, pattern, depth)?;
                 let peak = results.answer.as_ref().and_then(|answer| answer.peak(op));
-                let lasting = peak.filter(|peak| peak.burst.is_some());
-                rate.burst = lasting.is_some_and(|peak| {
-                    rate.throughput_bytes_per_s > peak.throughput_bytes_per_s * (1.0 + SAME)
-                });
+                let peak = peak.filter(|peak| peak.burst.is_some());
+                let lasting = match pattern {
+                    Pattern::Random => random_burst(results, op, None)
+                        .and_then(|one| results.points.get(one.point)?.rate()),
+                    _ => peak.map(|peak| peak.throughput_bytes_per_s),
+                };
+                rate.burst = lasting
+                    .is_some_and(|lasting| rate.throughput_bytes_per_s > lasting * (1.0 + SAME));
                 Some(rate)
             };
             ClassicRow {
@@ -130,6 +136,14 @@ impl Overview {
         }
         (!speeds.is_empty() || !classic.is_empty()).then_some(Overview { speeds, classic })
     }
+}
+
+/// The first burst of random requests, with this many outstanding if it matters.
+fn random_burst(results: &Results, op: OpKind, outstanding: Option<u32>) -> Option<&RandomBurst> {
+    let of = |one: &&RandomBurst| {
+        one.op == op && outstanding.is_none_or(|wanted| wanted == one.outstanding)
+    };
+    results.answer.as_ref()?.random_bursts.iter().find(of)
 }
 
 impl Speed {
@@ -166,13 +180,17 @@ impl Speed {
                 && is_undisturbed(workload)
         });
         let plain = answer.iter().flat_map(|answer| &answer.plain).filter(|one| one.op == op);
+        // After a burst of the best, single requests without one of their own were not measured.
+        let lasting_single =
+            random_burst(results, op, Some(1)).and_then(|one| SmallRequests::at(points, one.point));
         Speed {
             op,
+            random_burst: random_burst(results, op, None).copied(),
             peak: answer.and_then(|answer| answer.peak(op)).cloned(),
             plain: plain.max_by_key(|one| one.request_bytes).cloned(),
             random: judged.or_else(|| best(&small)),
-            random_single: best(&|workload| {
-                small(workload) && workload.depth * workload.threads == 1
+            random_single: lasting_single.or_else(|| {
+                best(&|workload| small(workload) && workload.depth * workload.threads == 1)
             }),
             durable: highest(durable).and_then(|index| SmallRequests::at(points, index)),
         }

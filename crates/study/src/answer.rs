@@ -10,9 +10,12 @@ use crate::findings::{findings, is_worth_a_word};
 use crate::found::{Found, PeakRates};
 use crate::roles::{self, PLAIN_BYTES};
 use crate::sampler::{Entry, Sampler};
+use crate::sustain::TOO_FAST;
 use crate::{advice, checklist, doubts, ladder, models, verdict};
 use machine::{Machine, MachineFacts};
-use results::{Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, UncertainGain};
+use results::{
+    Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, RandomBurst, UncertainGain,
+};
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
@@ -21,9 +24,6 @@ const UNDECIDED: f64 = 0.1;
 
 /// Requests up to this size cost a rotating disk a seek each.
 const SMALL_RANDOM_BYTES: u32 = 8192;
-
-/// A disk that sorts the writes in its cache gains less than this over the best random reads.
-const TOO_FAST: f64 = 5.0;
 
 /// Experiments with conclusions, the overall answer, the ladder. `cases` holds the rates whose
 /// limits are wanted.
@@ -37,7 +37,7 @@ pub(crate) fn answer(
     noisy: bool,
 ) -> (Vec<Experiment>, Answer, Ladder) {
     let (facts, points) = (&found.setting.facts, found.points);
-    let BestRates { peaks, bursts } = best;
+    let BestRates { peaks, bursts, random_bursts } = best;
     found.measured = PeakRates::measured(peaks, points);
     let peak = |&(op, point): &(OpKind, usize)| {
         let rate = found.measured.of(op)?;
@@ -64,7 +64,7 @@ pub(crate) fn answer(
         verdict::limit(case, found.entries, points, facts, machine, peak, copy)
     };
     let limits = cases.iter().map(limit).collect();
-    let peak_doubts = peak_doubts(&found, &peaks, noisy);
+    let peak_doubts = peak_doubts(&found, &peaks, random_bursts, noisy);
     let mut answer = Answer {
         doubts: doubts(&found, &peaks, &peak_doubts),
         peak_doubts,
@@ -73,6 +73,7 @@ pub(crate) fn answer(
         half_power: Vec::new(),
         costs: Vec::new(),
         service_times: Vec::new(),
+        random_bursts: random_bursts.to_vec(),
         findings: Vec::new(),
         predictions: Vec::new(),
         unproven: Vec::new(),
@@ -167,7 +168,12 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<Stri
     doubts
 }
 
-fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt> {
+fn peak_doubts(
+    found: &Found<'_>,
+    peaks: &[Peak],
+    random_bursts: &[RandomBurst],
+    noisy: bool,
+) -> Vec<PeakDoubt> {
     let points = found.points;
     let mut doubts: Vec<PeakDoubt> =
         peaks.iter().filter_map(|peak| changed_since(peak, found)).collect();
@@ -175,7 +181,11 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
     let noisy_peaks = || peaks.iter().filter(|_| noisy);
     doubts.extend(noisy_peaks().filter_map(|peak| undecided(peak, points)));
     doubts.extend(peaks.iter().filter_map(above_advertised));
-    doubts.extend(cached_writes(found));
+    let is_write = |one: &RandomBurst| one.op == OpKind::Write;
+    if !random_bursts.iter().any(is_write) {
+        doubts.extend(cached_writes(found));
+    }
+    doubts.extend(random_bursts.iter().filter_map(|one| random_burst(one, points)));
     doubts.extend(peaks.iter().filter_map(|peak| {
         peak.burst.map(|burst| PeakDoubt::Burst {
             op: peak.op,
@@ -191,6 +201,17 @@ fn peak_doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<PeakDoubt>
         points.iter().filter(|point| point.numbers.as_ref().is_some_and(is_wide)).count();
     doubts.extend((noisy && uncertain * 3 > of).then_some(PeakDoubt::Uncertain { uncertain, of }));
     doubts
+}
+
+fn random_burst(one: &RandomBurst, points: &[Point]) -> Option<PeakDoubt> {
+    let lasting = &points[one.point];
+    Some(PeakDoubt::RandomBurst {
+        op: one.op,
+        outstanding: one.outstanding,
+        burst_iops: one.burst.throughput_bytes_per_s / f64::from(lasting.workload.request_bytes),
+        length_s: one.burst.length_s,
+        lasting_iops: lasting.numbers.as_ref()?.iops,
+    })
 }
 
 /// Random writes of a rotating disk that are several times as fast as its random reads: both need

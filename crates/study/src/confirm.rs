@@ -8,13 +8,14 @@ use crate::roles::{PLAIN_BYTES, is_plain, stands_for};
 use crate::sampler::{Entry, Sampler};
 use machine::{Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use results::rules::is_above;
-use results::{Burst, LimitOf};
+use results::{Burst, LimitOf, RandomBurst};
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
 pub(crate) struct BestRates<'a> {
     pub(crate) peaks: &'a [(OpKind, usize)],
     pub(crate) bursts: &'a [(OpKind, Burst)],
+    pub(crate) random_bursts: &'a [RandomBurst],
 }
 
 /// Share of the budget until which a new choice is measured from scratch.

@@ -12,11 +12,11 @@ use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Entry, Progress, Sampler};
 use crate::schedule;
-use crate::sustain::sustain;
+use crate::sustain::{sustain, sustain_random};
 use crate::trial::{climb, investigate, investigate_peak};
 use machine::{Error, Machine, MemoryUse, Nanos, Result, TargetSpec};
 use measure::Runner;
-use results::{Answer, Began, Burst, Kind, LimitOf, Program, Results};
+use results::{Answer, Began, Burst, Kind, LimitOf, Program, RandomBurst, Results};
 use workload::OpKind;
 
 const FILL_SHARE: f64 = 0.10;
@@ -66,13 +66,21 @@ pub fn study<M: Machine>(
         let budget_ns = sampler.noisy.then_some(plan.budget_ns);
         return Ok(Results { budget_ns, points: sampler.points(), ..results }.interrupted(None));
     }
-    let Measurements { setting, mut trials, peaks, mut bursts, cases } = measured?;
+    let Measurements { setting, mut trials, peaks, mut bursts, mut random_bursts, cases } =
+        measured?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> =
         peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
     bursts.iter_mut().for_each(|(_, burst)| {
         burst.point = indices[burst.point].expect("the run that showed the burst is kept");
+    });
+    random_bursts.retain_mut(|one| {
+        let kept = indices[one.point].zip(indices[one.burst.point]);
+        if let Some((lasting, burst)) = kept {
+            (one.point, one.burst.point) = (lasting, burst);
+        }
+        kept.is_some()
     });
     let cases: Vec<_> = cases.into_iter().filter_map(|case| case.renumbered(&indices)).collect();
     let points = sampler.points();
@@ -94,7 +102,7 @@ pub fn study<M: Machine>(
     let (experiments, answer, ladder) = answer::answer(
         found,
         &trials,
-        &BestRates { peaks: &peaks, bursts: &bursts },
+        &BestRates { peaks: &peaks, bursts: &bursts, random_bursts: &random_bursts },
         &cases,
         &machine.facts(),
         &command,
@@ -116,6 +124,7 @@ struct Measurements {
     trials: Vec<Trial>,
     peaks: Vec<(OpKind, usize)>,
     bursts: Vec<(OpKind, Burst)>,
+    random_bursts: Vec<RandomBurst>,
     cases: Vec<Case>,
 }
 
@@ -130,8 +139,9 @@ fn measure<M: Machine>(
     let mut peaks = confirm(sampler, &setting, &trials, plan)?;
     climb(sampler, &setting, &mut peaks)?;
     let mut bursts = sustain(sampler, &setting, &mut peaks)?;
+    let random_bursts = sustain_random(sampler, &setting)?;
     crossings::bracket(sampler, &setting, &mut trials, plan, &peaks)?;
-    let cases = investigate(sampler, &setting, spec, &peaks)?;
+    let cases = investigate(sampler, &setting, spec, &peaks, &random_bursts)?;
     schedule::settle(sampler, &setting, &mut trials, plan, &peaks, memory)?;
     let mut cases = settle_peaks(sampler, &setting, &mut peaks, &mut bursts, cases)?;
     for _ in 0..MOVES {
@@ -143,7 +153,7 @@ fn measure<M: Machine>(
         }
         cases = settle_peaks(sampler, &setting, &mut peaks, &mut bursts, cases)?;
     }
-    Ok(Measurements { setting, trials, peaks, bursts, cases })
+    Ok(Measurements { setting, trials, peaks, bursts, random_bursts, cases })
 }
 
 const MOVES: u32 = 3;

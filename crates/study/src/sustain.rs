@@ -3,15 +3,20 @@
 use crate::case::SAME;
 use crate::context::StudyContext;
 use crate::sampler::{Entry, Sampler};
+use crate::trial::best_random;
 use crate::verdict;
 use machine::{Machine, Nanos, Result};
 use measure::Sample;
 use measure::stats::Verdict;
-use results::Burst;
+use results::{Burst, RandomBurst};
 use workload::{OpKind, Stop, Workload};
 
 /// A rate that falls to this share within a run was a burst's.
 const FELL: f64 = 0.85;
+
+/// A disk that sorts the writes in its cache gains less than this over the best random reads: both
+/// need the same seeks.
+pub(crate) const TOO_FAST: f64 = 5.0;
 
 /// Each attempt to see the end of a burst, than the last.
 const LONGER: u64 = 4;
@@ -43,6 +48,44 @@ pub(crate) fn sustain<M: Machine>(
         {
             bursts.push((*op, burst));
             *peak = lasting;
+        }
+    }
+    Ok(bursts)
+}
+
+/// Measures small random requests, the best and those one at a time, after the cache or the credit
+/// that serves their beginning.
+pub(crate) fn sustain_random<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &StudyContext,
+) -> Result<Vec<RandomBurst>> {
+    let mut bursts = Vec::new();
+    if sampler.bursty || setting.facts.in_memory {
+        return Ok(bursts);
+    }
+    let iops = |sampler: &Sampler<'_, M>, index: usize| {
+        let point = sampler.entries[index].point();
+        point.numbers.as_ref().map_or(0.0, |numbers| numbers.iops)
+    };
+    let reads = best_random(sampler, setting, OpKind::Read, |_| true);
+    let reads = reads.map_or(f64::INFINITY, |index| iops(sampler, index));
+    for op in setting.ops() {
+        let best = best_random(sampler, setting, op, |_| true);
+        let single = best_random(sampler, setting, op, |workload| workload.outstanding() == 1);
+        for index in best.into_iter().chain(single.filter(|&single| Some(single) != best)) {
+            let cached = op == OpKind::Write
+                && verdict::turns(&setting.facts)
+                && iops(sampler, index) > reads * TOO_FAST;
+            if !cached && !is_burst(&sampler.entries[index], setting, op) {
+                continue;
+            }
+            let outstanding = sampler.entries[index].workload.outstanding();
+            bursts.extend(beyond(sampler, index)?.map(|(burst, point)| RandomBurst {
+                op,
+                outstanding,
+                point,
+                burst,
+            }));
         }
     }
     Ok(bursts)

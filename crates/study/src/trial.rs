@@ -8,7 +8,7 @@ use crate::ratios::ratio;
 use crate::roles::{PLAIN_BYTES, is_plain, stands_for};
 use crate::sampler::{Entry, Sampler};
 use machine::{LayerKind, Machine, Nanos, Result, TargetKind, TargetSpec};
-use results::LimitOf;
+use results::{LimitOf, RandomBurst};
 use workload::{OpKind, Pattern, Stop, Workload};
 
 /// Share of the budget at which the trials end.
@@ -31,6 +31,7 @@ fn cases<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,
     peaks: &[(OpKind, usize)],
+    random_bursts: &[RandomBurst],
 ) -> Vec<Case> {
     let case = |of, op, base| Case { of, op, base, trials: Vec::new(), other_target: None };
     let mut all: Vec<Case> =
@@ -47,21 +48,32 @@ fn cases<M: Machine>(
             all.extend(plain.map(|&(base, _)| case(LimitOf::Plain, op, base)));
         }
     }
-    let small = 4096.max(setting.facts.direct_align_bytes);
     for op in setting.ops() {
-        let random = measured.iter().filter(|(_, entry)| {
-            let workload = &entry.workload;
-            workload.pattern == Pattern::Random
-                && workload.request_bytes == small
-                && !workload.engine.is_mapped()
-                && stands_for(entry, op, setting, sampler.bursty)
-        });
-        let best = random.max_by(|a, b| {
-            a.1.point().rate().unwrap_or(0.0).total_cmp(&b.1.point().rate().unwrap_or(0.0))
-        });
-        all.extend(best.map(|&(base, _)| case(LimitOf::Random, op, base)));
+        let lasting = random_bursts.iter().find(|one| one.op == op).map(|one| one.point);
+        let best = lasting.or_else(|| best_random(sampler, setting, op, |_| true));
+        all.extend(best.map(|base| case(LimitOf::Random, op, base)));
     }
     all
+}
+
+/// The entry with the highest rate of small random requests that is wanted.
+pub(crate) fn best_random<M: Machine>(
+    sampler: &Sampler<'_, M>,
+    setting: &StudyContext,
+    op: OpKind,
+    wanted: impl Fn(&Workload) -> bool,
+) -> Option<usize> {
+    let small = 4096.max(setting.facts.direct_align_bytes);
+    let random = sampler.entries.iter().enumerate().filter(|(_, entry)| {
+        let workload = &entry.workload;
+        workload.pattern == Pattern::Random
+            && workload.request_bytes == small
+            && !workload.engine.is_mapped()
+            && stands_for(entry, op, setting, sampler.bursty)
+            && wanted(workload)
+    });
+    let rated = random.filter_map(|(index, entry)| Some((index, entry.point().rate()?)));
+    rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
 /// A changed entry: an existing one, or a new one; `None` if the change is invalid or the target
@@ -143,8 +155,9 @@ pub(crate) fn investigate<M: Machine>(
     setting: &StudyContext,
     spec: &TargetSpec,
     peaks: &[(OpKind, usize)],
+    random_bursts: &[RandomBurst],
 ) -> Result<Vec<Case>> {
-    let mut cases = cases(sampler, setting, peaks);
+    let mut cases = cases(sampler, setting, peaks, random_bursts);
     for case in &mut cases {
         for variant in [Variant::Deeper, Variant::Wider, Variant::Resized, Variant::Hinted] {
             if variant == Variant::Resized && case.of == LimitOf::Plain {

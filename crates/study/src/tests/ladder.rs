@@ -118,7 +118,8 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
         &TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() },
         &setting.facts,
     );
-    let best = crate::confirm::BestRates { peaks: &[(OpKind::Read, 0)], bursts: &[] };
+    let best =
+        crate::confirm::BestRates { peaks: &[(OpKind::Read, 0)], bursts: &[], random_bursts: &[] };
     let (experiments, mut answer, _) =
         crate::answer::answer(found(), &trials, &best, &[], &machine, &command, false);
     answer.limits.extend(what.map(|what| Limit {
