@@ -3,7 +3,7 @@
 
 use crate::answer::Goal;
 use crate::point::Point;
-use machine::units::{show_rate, show_time, significant};
+use machine::units::{grouped, show_rate, show_time, significant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -181,13 +181,17 @@ impl fmt::Display for PeakDoubt {
             PeakDoubt::RandomBurst { op, outstanding, burst_iops, length_s, lasting_iops } => {
                 write!(
                     f,
-                    "random {op}s with {outstanding} outstanding reach {burst_iops:.0} requests/s for the first {}, then {lasting_iops:.0}: short runs in the tables and figures show this burst",
-                    show_time(length_s * 1e9)
+                    "random {op}s with {outstanding} outstanding reach {} requests/s for the first {}, then {}: short runs in the tables and figures show this burst",
+                    grouped(burst_iops.round()),
+                    show_time(length_s * 1e9),
+                    grouped(lasting_iops.round())
                 )
             }
             PeakDoubt::CachedWrites { write_iops, read_iops } => write!(
                 f,
-                "random writes: {write_iops:.0} requests/s, where the disk reads {read_iops:.0}, go to its write cache, and longer runs fill it: run --op write --pattern random --runtime 1m shows the rate that lasts"
+                "random writes: {} requests/s, although the disk reads only {}: they go to its write cache, and longer runs fill it: run --op write --pattern random --runtime 1m shows the rate that lasts",
+                grouped(write_iops.round()),
+                grouped(read_iops.round())
             ),
             PeakDoubt::Failed { failed, of } => {
                 write!(f, "{failed} of {of} points failed; they are shown as failed")

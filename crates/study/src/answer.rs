@@ -185,7 +185,11 @@ fn peak_doubts(
     if !random_bursts.iter().any(is_write) {
         doubts.extend(cached_writes(found));
     }
-    doubts.extend(random_bursts.iter().filter_map(|one| random_burst(one, points)));
+    // The first of an operation is its best.
+    for op in [OpKind::Read, OpKind::Write] {
+        let first = random_bursts.iter().find(|one| one.op == op);
+        doubts.extend(first.and_then(|one| random_burst(one, points)));
+    }
     doubts.extend(peaks.iter().filter_map(|peak| {
         peak.burst.map(|burst| PeakDoubt::Burst {
             op: peak.op,

@@ -2,7 +2,7 @@
 
 use machine::TargetSpec;
 use results::rules::{Rule, check};
-use results::{Answer, Program, Results};
+use results::{Answer, Overview, PeakDoubt, Program, Results};
 use study::{Effort, Plan};
 use twin::Twin;
 
@@ -18,6 +18,26 @@ fn broken(results: &Results, change: impl FnOnce(&mut Answer)) -> Vec<Rule> {
     let mut changed = results.clone();
     change(changed.answer.as_mut().expect("an answer"));
     check(&changed).iter().map(|one| one.rule).collect()
+}
+
+#[test]
+fn random_writes_of_a_disk_are_those_past_its_cache() {
+    let results = study("hdd-20tb");
+    let overview = Overview::of(&results).unwrap();
+    let [reads, writes] = &overview.speeds[..] else { panic!("reads and writes") };
+    let (read, best) = (reads.random.as_ref().unwrap(), writes.random.as_ref().unwrap());
+    let single = writes.random_single.as_ref().unwrap();
+    // The heads move for a write as for a read.
+    assert!((0.5..2.0).contains(&(best.iops / read.iops)), "{} of {}", best.iops, read.iops);
+    assert!(single.iops <= best.iops * 1.1, "{} of {}", single.iops, best.iops);
+    let burst = writes.random_burst.unwrap().burst;
+    assert!(burst.throughput_bytes_per_s > best.iops * 4096.0 * 50.0, "{burst:?}");
+    let doubts = &results.answer.as_ref().unwrap().peak_doubts;
+    let of_random = doubts.iter().filter(|doubt| matches!(doubt, PeakDoubt::RandomBurst { .. }));
+    assert_eq!(of_random.count(), 1);
+    let rows = overview.classic.iter().filter(|row| row.name.starts_with("RND"));
+    let marked = rows.filter_map(|row| row.write).map(|rate| rate.burst).collect::<Vec<_>>();
+    assert!(!marked.is_empty() && marked.iter().all(|marked| *marked), "{marked:?}");
 }
 
 #[test]

@@ -59,6 +59,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
         ],
         findings: findings(points),
         predictions: Vec::new(),
+        random_bursts: Vec::new(),
         unproven: vec![
             "Tell the page cache that you read sequentially (1.2 times, 0.9 to 1.5)".into(),
         ],
