@@ -2,9 +2,10 @@
 
 use machine::TargetSpec;
 use results::rules::{Rule, check};
-use results::{Answer, Overview, PeakDoubt, Program, Results};
+use results::{Answer, Limit, LimitOf, Overview, PeakDoubt, Program, Results};
 use study::{Effort, Plan};
 use twin::Twin;
+use workload::OpKind;
 
 fn study(name: &str) -> Results {
     let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only: Vec::new(), seed: 7 };
@@ -38,6 +39,12 @@ fn random_writes_of_a_disk_are_those_past_its_cache() {
     let rows = overview.classic.iter().filter(|row| row.name.starts_with("RND"));
     let marked = rows.filter_map(|row| row.write).map(|rate| rate.burst).collect::<Vec<_>>();
     assert!(!marked.is_empty() && marked.iter().all(|marked| *marked), "{marked:?}");
+    let is_random = |limit: &&mut Limit| (limit.of, limit.op) == (LimitOf::Random, OpKind::Write);
+    let at_burst = broken(&results, |answer| {
+        let burst = answer.random_bursts[0].burst.point;
+        answer.limits.iter_mut().find(is_random).unwrap().point = Some(burst);
+    });
+    assert!(at_burst.contains(&Rule::OneValue), "{at_burst:?}");
 }
 
 #[test]

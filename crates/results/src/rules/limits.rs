@@ -1,7 +1,7 @@
 //! Rules about limits and their trials.
 
 use super::{Checks, GAIN, Rule, SAME};
-use crate::{Bottleneck, Cause, DEEPER_GAIN, Limit, LimitChange, LimitTrial, Meaning};
+use crate::{Bottleneck, Cause, DEEPER_GAIN, Limit, LimitChange, LimitOf, LimitTrial, Meaning};
 
 impl Checks<'_> {
     pub(super) fn limits(&mut self) {
@@ -10,6 +10,7 @@ impl Checks<'_> {
             if let Some((point, rate)) = limit.point.zip(limit.throughput_bytes_per_s) {
                 self.is_rate(&format!("the rate of {name}"), point, rate, None);
             }
+            self.is_lasting(limit, &name);
             self.cap_is_limit(limit, &name);
             for trial in &limit.trials {
                 if let Some(outcome) = trial.meaning.filter(|&meaning| !allows(trial, meaning)) {
@@ -21,6 +22,17 @@ impl Checks<'_> {
                 }
             }
             self.agrees(limit, &name);
+        }
+    }
+
+    /// A limit of random requests is that of the rate after their burst.
+    fn is_lasting(&mut self, limit: &Limit, name: &str) {
+        let bursts = &self.answer.random_bursts;
+        let burst = bursts.iter().find(|one| limit.of == LimitOf::Random && one.op == limit.op);
+        let lasting = burst.map(|one| one.point).filter(|&point| limit.point != Some(point));
+        if let Some(lasting) = lasting {
+            let text = format!("{name} is that of point {:?}, not of {lasting}", limit.point);
+            self.add(Rule::OneValue, text);
         }
     }
 
