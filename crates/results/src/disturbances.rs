@@ -118,9 +118,7 @@ impl Disturbances {
             self.contention_percent.filter(|share| held.is_none() && *share >= CONTENTION_PERCENT);
         if let Some(contention) = contention {
             said.push(format!(
-                "CPU contention: its threads were runnable but not scheduled for {contention:.0} % of the time; other programs kept {:.1} \
-                 processors busy",
-                self.others_processors.unwrap_or_default()
+                "CPU contention: other programs kept its threads waiting for a processor for {contention:.0} % of the time"
             ));
         }
         if let Some(some) = self.memory_pressure_percent.filter(|some| *some >= MEMORY_PERCENT) {
@@ -151,11 +149,9 @@ mod tests {
             others_processors: Some(1.9),
             ..Disturbances::default()
         };
-        assert!(
-            said(contended).starts_with(
-                "CPU contention: its threads were runnable but not scheduled for 40 %"
-            )
-        );
+        assert!(said(contended).starts_with(
+            "CPU contention: other programs kept its threads waiting for a processor for 40 %"
+        ));
         let held = Disturbances {
             quota_throttled_percent: Some(95.0),
             quota_throttled_periods: Some(105),
