@@ -175,9 +175,6 @@ fn a_loaded_machine_is_contention_not_a_pause() {
     );
     let document = halfpower(&line).good_json();
     let point = &points(&document)[0];
-    assert!(
-        warns(point, "CPU contention: other programs kept its threads waiting"),
-        "{point:#}"
-    );
+    assert!(warns(point, "CPU contention: other programs kept its threads waiting"), "{point:#}");
     assert!(!warns(point, "stopped"), "{point:#}");
 }

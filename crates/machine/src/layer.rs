@@ -181,16 +181,27 @@ impl BurstFacts {
             true => format!("{} requests/s", significant(per_s, 3)),
             false => show_rate(per_s),
         };
-        let time = match self.lasts_s {
+        format!(
+            "{layer} sustains only {}: it bursts to {} for {}; shorter runs measure the burst",
+            rate(self.sustained_per_s),
+            rate(self.burst_per_s),
+            self.length()
+        )
+    }
+
+    /// Its length in words: `33 min`.
+    pub fn length(&self) -> String {
+        match self.lasts_s {
             5400.0.. => format!("{} h", significant(self.lasts_s / 3600.0, 2)),
             90.0.. => format!("{:.0} min", self.lasts_s / 60.0),
             _ => format!("{} s", significant(self.lasts_s, 2)),
-        };
-        format!(
-            "{layer} sustains only {}: it bursts to {} for {time}; shorter runs measure the burst",
-            rate(self.sustained_per_s),
-            rate(self.burst_per_s)
-        )
+        }
+    }
+
+    /// The rate of requests of this size after it, in bytes per second.
+    pub fn sustained_bytes_per_s(&self, request_bytes: u32) -> f64 {
+        let of_each = if self.in_requests { f64::from(request_bytes) } else { 1.0 };
+        self.sustained_per_s * of_each
     }
 }
 

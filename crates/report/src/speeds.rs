@@ -39,6 +39,11 @@ pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
             let length = show_time(burst.length_s * 1e9);
             Some(format!("{} for {length}", rate(burst.throughput_bytes_per_s)))
         }),
+        row("sequential, lasting".into(), &|speed| {
+            let credit = speed.peak_credit?;
+            let lasting = rate(credit.sustained_bytes_per_s(1));
+            Some(format!("{lasting} after {}", credit.length()))
+        }),
         row(format!("plain program, {}", show_size(plain_bytes.unwrap_or(0).into())), &|speed| {
             let plain = speed.plain.as_ref()?;
             let share = plain.share_of_peak.map(|share| format!(", {:.0} % of it", share * 100.0));
@@ -52,6 +57,12 @@ pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
             let iops = one.burst.throughput_bytes_per_s / f64::from(small.request_bytes);
             let length = show_time(one.burst.length_s * 1e9);
             Some(format!("{} IOPS for {length}", grouped(iops)))
+        }),
+        row(format!("random {}, lasting", size(|speed| speed.random.as_ref())), &|speed| {
+            let (small, credit) = (speed.random.as_ref()?, speed.random_credit?);
+            let bytes = f64::from(small.request_bytes);
+            let iops = credit.sustained_bytes_per_s(small.request_bytes) / bytes;
+            Some(format!("{} IOPS after {}", grouped(iops), credit.length()))
         }),
         row(format!("random {}, depth 1", size(|speed| speed.random_single.as_ref())), &|speed| {
             speed.random_single.as_ref().map(small_requests)

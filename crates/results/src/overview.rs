@@ -6,7 +6,7 @@ use crate::limit::LimitOf;
 use crate::point::{LatencySummary, Numbers, Point};
 use crate::rules::SAME;
 use crate::visits::representatives;
-use machine::{Allocation, Buffering, CacheState, Engine};
+use machine::{Allocation, Buffering, BurstFacts, CacheState, Engine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Pattern, Workload};
@@ -29,10 +29,14 @@ pub struct Speed {
     pub op: OpKind,
     /// The best rate.
     pub peak: Option<Peak>,
+    /// The credit that serves that rate, if it does not last: of bytes.
+    pub peak_credit: Option<BurstFacts>,
     /// The rate of a plain program with its largest requests.
     pub plain: Option<PlainRate>,
     /// Random requests of 4 KiB at the best number outstanding.
     pub random: Option<SmallRequests>,
+    /// The credit that serves those, if their rate does not last.
+    pub random_credit: Option<BurstFacts>,
     /// The faster beginning of those.
     pub random_burst: Option<RandomBurst>,
     /// Random requests of 4 KiB, one at a time.
@@ -183,12 +187,30 @@ impl Speed {
         // After a burst of the best, single requests without one of their own were not measured.
         let lasting_single =
             random_burst(results, op, Some(1)).and_then(|one| SmallRequests::at(points, one.point));
+        let random = judged.or_else(|| best(&small));
+        let peak = answer.and_then(|answer| answer.peak(op)).cloned();
+        let credit = |rate: f64, request_bytes: Option<u32>| {
+            let layers = results.target.layers.iter();
+            let bursts = layers.flat_map(|layer| &layer.facts.bursts);
+            // How a layer counts large requests is not known.
+            let counted = bursts.filter(|one| request_bytes.is_some() || !one.in_requests);
+            let sustained =
+                |one: &BurstFacts| one.sustained_bytes_per_s(request_bytes.unwrap_or(1));
+            counted
+                .filter(|one| rate > sustained(one) * (1.0 + SAME))
+                .min_by(|one, other| sustained(one).total_cmp(&sustained(other)))
+                .copied()
+        };
         Speed {
             op,
+            peak_credit: peak.as_ref().and_then(|peak| credit(peak.throughput_bytes_per_s, None)),
+            random_credit: random.as_ref().and_then(|one| {
+                credit(one.iops * f64::from(one.request_bytes), Some(one.request_bytes))
+            }),
             random_burst: random_burst(results, op, None).copied(),
-            peak: answer.and_then(|answer| answer.peak(op)).cloned(),
+            peak,
             plain: plain.max_by_key(|one| one.request_bytes).cloned(),
-            random: judged.or_else(|| best(&small)),
+            random,
             random_single: lasting_single.or_else(|| {
                 best(&|workload| small(workload) && workload.depth * workload.threads == 1)
             }),

@@ -48,6 +48,19 @@ fn random_writes_of_a_disk_are_those_past_its_cache() {
 }
 
 #[test]
+fn a_rate_on_credit_names_the_rate_after_it() {
+    let overview = Overview::of(&study("cloud-burst")).unwrap();
+    let reads = &overview.speeds[0];
+    let credit = reads.random_credit.unwrap();
+    assert_eq!((credit.burst_per_s, credit.sustained_per_s), (3000.0, 300.0));
+    assert_eq!(credit.sustained_bytes_per_s(4096), 300.0 * 4096.0);
+    assert_eq!(reads.peak_credit, None, "its bytes are not on credit");
+    let overview = Overview::of(&study("cloud-hdd")).unwrap();
+    let rates = overview.speeds.iter().map(|one| one.peak_credit.unwrap().sustained_per_s);
+    assert_eq!(rates.collect::<Vec<_>>(), [40.0 * 1048576.0; 2]);
+}
+
+#[test]
 fn a_study_contradicts_nothing_and_a_changed_figure_is_found() {
     for name in ["hdd-20tb", "gateway-1997"] {
         let results = study(name);
