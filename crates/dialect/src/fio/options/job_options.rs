@@ -1,7 +1,8 @@
 use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
 use super::kinds::{
-    self, Distribution, ExitWhat, Fallocate, FileOperation, FileService, Logs, Strides, SyncMode, Unified,
+    self, Distribution, ExitWhat, Fallocate, FileOperation, FileService, Logs, Strides, SyncMode,
+    Unified,
 };
 use super::latency_goal::LatencyGoal;
 use super::method::Method;

@@ -406,7 +406,10 @@ fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), Fio
     let engine = &options.engine_name;
     let refused = [
         ("verify", options.verify.is_some()),
-        ("fsync, fdatasync or end_fsync", options.fsync + options.fdatasync > 0 || options.end_fsync),
+        (
+            "fsync, fdatasync or end_fsync",
+            options.fsync + options.fdatasync > 0 || options.end_fsync,
+        ),
         ("rw=trim", options.trims),
         ("read_iolog", options.trace.is_some()),
         ("fill_device", options.fills),
@@ -416,9 +419,9 @@ fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), Fio
         ("create_only", options.create_only),
     ];
     if let Some((what, _)) = refused.iter().find(|(_, given)| *given) {
-        return Err(job.wrong(format!(
-            "{what} with ioengine={engine}: it transfers no data; leave it out"
-        )));
+        return Err(
+            job.wrong(format!("{what} with ioengine={engine}: it transfers no data; leave it out"))
+        );
     }
     if operation == FileOperation::Delete && (options.loops > 1 || options.time_based) {
         return Err(job.wrong(

@@ -95,9 +95,7 @@ impl Arrangement {
                     "allow_file_create=0: {shown} does not exist; make it first, or leave the option out"
                 )));
             }
-            Found::File(_)
-                if operation == FileOperation::Delete && !destroy.contains(&path) =>
-            {
+            Found::File(_) if operation == FileOperation::Delete && !destroy.contains(&path) => {
                 return Err(job.wrong(format!(
                     "{shown} is there already, and the job would delete it (fio does so without a word); if it may be lost, name it again: --destroy-data={shown}"
                 )));

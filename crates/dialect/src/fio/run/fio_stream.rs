@@ -134,8 +134,15 @@ impl FioStream {
     pub(crate) fn finish(self) -> Finished {
         let Core { stream, record, ended, no_space, .. } = self.core;
         let complete = ended || record.failures.count > 0;
-        let mut finished =
-            Finished { stream, record, complete, no_space, kept: Vec::new(), contest: None, failed: None };
+        let mut finished = Finished {
+            stream,
+            record,
+            complete,
+            no_space,
+            kept: Vec::new(),
+            contest: None,
+            failed: None,
+        };
         self.filters.into_iter().for_each(|filter| filter.finish(&mut finished));
         finished
     }
