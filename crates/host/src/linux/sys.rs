@@ -130,11 +130,7 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
             0 as libc::c_uint,
         )
     };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(pages[0] * page_size() as u64)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * page_size() as u64) }
 }
 
 /// All architectures except Alpha; libc lacks it on some.
