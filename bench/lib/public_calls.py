@@ -108,7 +108,7 @@ def differs(sections, ours, theirs):
     logs = set(values(sections, "write_iolog"))
     for thread in [*our_threads, *their_threads]:
         thread.requests = [request for request in thread.requests if request[0] not in logs]
-    if any(re.search("left out|was stopped for", warning) for warning in ours["halfpower"]["warnings"]):
+    if any(re.search("left out|was stopped for|do not trust it", warning) for warning in ours["halfpower"]["warnings"]):
         # Under a loaded computer the run was interrupted: the calls are those of several runs.
         return None
     pairs = [(name, document, threads) for name, document, threads in (("halfpower", ours, our_threads), ("fio", theirs, their_threads))]
