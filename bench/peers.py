@@ -23,12 +23,14 @@ MEASUREMENTS = {
         "--jobs": {"type": pathlib.Path, "default": JOBS},
         "--only": {"help": "only those whose repository or path contains this"},
         "--workers": {"type": int, "default": 2},
+        "--keep": {"type": pathlib.Path, "help": "file with the outcomes so far: jobs in it are not run again"},
     }, jobs_summary),
     "calls": Measurement("public fio jobs, call by call", public_calls, {
         "--jobs": {"type": pathlib.Path, "default": JOBS},
         "--only": {"help": "only those whose repository or path contains this"},
         "--workers": {"type": int, "default": 2},
-    }),
+        "--keep": {"type": pathlib.Path, "help": "file with the outcomes so far: jobs in it are not run again"},
+    }, jobs_summary),
     "lines": Measurement("public command lines of diskspd and IOzone, run by halfpower", lines, {
         "--lines": {"type": pathlib.Path, "default": LINES},
         "--only": {"help": "only those whose tool or source contains this"},

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass
 from typing import Callable
 
@@ -234,13 +235,34 @@ def compare(entry, halfpower, way):
     return (way.other, why) if why else ("same", None)
 
 
+class Kept:
+    """Outcomes in a file, a line each, so that an interrupted comparison goes on where it ended."""
+
+    def __init__(self, path):
+        self.path, self.lock = path, threading.Lock()
+        lines = path.read_text(encoding="utf8").splitlines() if path and path.exists() else []
+        self.known = {key: tuple(found) for key, found in map(json.loads, lines)}
+
+    def add(self, key, found):
+        if self.path:
+            with self.lock, open(self.path, "a", encoding="utf8") as file:
+                file.write(json.dumps([key, found]) + "\n")
+        return found
+
+
 def outcomes(options, way):
     """The entries chosen by the options, and the kind and reason of each."""
     halfpower = os.path.abspath(options.halfpower)
     entries = json.loads(options.jobs.read_text(encoding="utf8"))
     entries = [entry for entry in entries if not options.only or options.only in f"{entry['repository']}/{entry['path']}"]
+    kept = Kept(options.keep)
+
+    def outcome(entry):
+        key = json.dumps([way.other, entry], sort_keys=True)
+        return kept.known.get(key) or kept.add(key, compare(entry, halfpower, way))
+
     with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
-        return entries, list(pool.map(lambda entry: compare(entry, halfpower, way), entries))
+        return entries, list(pool.map(outcome, entries))
 
 
 def differing(entries, found, way):

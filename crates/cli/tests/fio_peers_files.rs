@@ -1,11 +1,13 @@
-//! Jobs on small, missing or too short files do the same as in Debian's fio.
+//! Jobs on small, missing or too short files, and on whole files, do the same as in Debian's fio.
 
+#[macro_use]
 mod common;
 
-use common::alone;
-use common::fio::{fio_is_here, jobs_of, run, succeeds};
+use common::fio::{FIO, fio_is_here, jobs_of, run, succeeds};
+use common::{HALFPOWER, alone};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// Bytes read and written, and the name and length of each file that is left.
 fn done(ours: bool, at: &Path, options: &str) -> ([u64; 2], Vec<(String, u64)>) {
@@ -87,4 +89,104 @@ fn a_file_that_is_too_short_becomes_longer_if_its_data_may_be_lost() {
     let bytes = fs::read(&path).unwrap();
     assert_eq!(bytes.len(), 64 << 10);
     assert!(bytes.chunks(512).all(|part| part.iter().any(|&byte| byte != part[0])));
+}
+
+/// What a job does to files as a whole, in order: the operation, and the file's name.
+fn operations(ours: bool, options: &str) -> Vec<(&'static str, String)> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("strace");
+    command.args([
+        "-ff",
+        "-otrace",
+        "-e",
+        "trace=open,openat,stat,newfstatat,statx,unlink,unlinkat",
+    ]);
+    command.arg(if ours { HALFPOWER } else { FIO }).args(ours.then_some("fio")).arg("--name=j");
+    command.args(options.split_whitespace()).current_dir(directory.path());
+    let output = command.env("HALFPOWER_HISTORY", "none").output().unwrap();
+    assert!(output.status.success(), "{ours}: {options}: {output:?}");
+    let mut traces: Vec<_> = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            Some((name.strip_prefix("trace.")?.parse::<u32>().ok()?, path))
+        })
+        .collect();
+    traces.sort();
+    // The first thread lays out the files.
+    let texts = traces.iter().skip(1).map(|(_, path)| fs::read_to_string(path).unwrap());
+    texts.flat_map(|text| text.lines().filter_map(operation).collect::<Vec<_>>()).collect()
+}
+
+/// Parses `openat(AT_FDCWD, "j.0.0", O_RDWR|O_CREAT, 0600) = 6`.
+fn operation(line: &str) -> Option<(&'static str, String)> {
+    let (call, rest) = line.split_once('(')?;
+    let name = rest.split('"').nth(1).filter(|name| name.starts_with("j."))?;
+    let what = match call {
+        "open" | "openat" if line.contains("O_CREAT") => "create",
+        "open" | "openat" => "open",
+        "stat" | "newfstatat" | "statx" => "stat",
+        _ => "delete",
+    };
+    Some((what, name.into()))
+}
+
+#[test]
+fn whole_files_are_created_looked_at_and_deleted() {
+    if !fio_is_here() {
+        return;
+    }
+    or_skip!(Command::new("strace").arg("-V").output().map_err(|error| format!("strace: {error}")));
+    let _one = alone();
+    for options in [
+        "--ioengine=filecreate --nrfiles=5 --filesize=4k",
+        "--ioengine=filecreate --nrfiles=5 --filesize=4k --rw=write --loops=2 --openfiles=1",
+        "--ioengine=filecreate --nrfiles=5 --filesize=4k --unlink=1",
+        "--ioengine=filestat --nrfiles=5 --size=20k --numjobs=2",
+        "--ioengine=filedelete --nrfiles=5 --filesize=4k --rw=write",
+    ] {
+        let [ours, theirs] =
+            [true, false].map(|ours| done(ours, tempfile::tempdir().unwrap().path(), options));
+        assert_eq!(ours, theirs, "{options}");
+        if !options.contains("numjobs") && !options.contains("unlink") {
+            let [ours, theirs] = [true, false].map(|ours| operations(ours, options));
+            let passes = if options.contains("loops") { 2 } else { 1 };
+            assert_eq!(ours.len(), passes * 5, "{options}: {ours:?}");
+            assert_eq!(ours, theirs, "{options}");
+        }
+    }
+}
+
+#[test]
+fn files_of_others_are_not_deleted() {
+    let _one = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let words = "--name=j --ioengine=filedelete --nrfiles=2 --filesize=4k";
+    let refused = |options: &str| {
+        let output = run(true, directory.path(), &format!("{words} {options}"));
+        assert_eq!(output.status.code(), Some(2), "{options}: {output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    fs::write(directory.path().join("j.0.1"), "mine").unwrap();
+    let said = refused("");
+    assert!(said.contains("--destroy-data=j.0.1"), "{said}");
+    // Nothing was laid out before the check.
+    assert!(!directory.path().join("j.0.0").exists());
+    assert_eq!(fs::read(directory.path().join("j.0.1")).unwrap(), b"mine");
+    for (options, word) in [
+        ("--directory=missing", "missing does not exist"),
+        ("--loops=2", "only once"),
+        ("--verify=md5", "transfers no data"),
+        ("--fsync=1", "transfers no data"),
+        ("--allow_file_create=0", "allow_file_create"),
+        ("--ioengine=filestat --filename=twin:hdd-2020", "simulated"),
+        ("--ioengine=dircreate", "halfpower metadata"),
+        ("--ioengine=splice", "psync"),
+    ] {
+        let said = refused(options);
+        assert!(said.contains(word), "{options}: {said}");
+    }
+    succeeds(true, directory.path(), &format!("{words} --destroy-data=j.0.1"));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }

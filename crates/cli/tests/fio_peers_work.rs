@@ -76,6 +76,13 @@ fn syncs_are_of_the_same_file_as_in_fio() {
         "--rw=write --nrfiles=3 --size=48k --fsync=2 --file_service_type=sequential",
         "--rw=write --nrfiles=3 --size=96k --fsync=3 --file_service_type=roundrobin:4",
         "--rw=write --nrfiles=1 --size=48k --fsync=3 --fdatasync=2",
+        // A rest that is too short for a request.
+        "--rw=write --size=50000 --fdatasync=1",
+        "--rw=write --size=50000 --fsync=4",
+        "--rw=write --nrfiles=2 --size=50000 --fsync=1",
+        "--rw=write --filesize=50000 --fdatasync=2",
+        "--rw=write --size=100k --io_size=50000 --fdatasync=1",
+        "--rw=write --size=50000 --number_ios=3 --fdatasync=1",
     ] {
         let [ours, theirs] = [true, false].map(|ours| calls(ours, options));
         assert_eq!(ours, theirs, "{options}");

@@ -8,7 +8,7 @@ use crate::PRIVATE;
 use crate::input::check_regular;
 use crate::system::{is_same_file, is_stream, is_trusted_user, names_of};
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RawMode, Uid, chmodat, fchown, fsync, linkat};
-use rustix::fs::{mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::collections::{HashMap, VecDeque};
@@ -165,6 +165,29 @@ impl Directory {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self, name, flags, bits(mode))?.into())
+    }
+
+    /// Opens a file to read and write, and creates it if the name is free. Never follows a link.
+    ///
+    /// # Errors
+    /// A symbolic link, a directory, or no permission.
+    pub fn open_or_create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        let flags = OFlags::RDWR
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
+        Ok(openat(self, name, flags, bits(mode))?.into())
+    }
+
+    /// Reads the attributes of the file that a name leads to with one call (`stat`).
+    ///
+    /// # Errors
+    /// Missing, or no permission.
+    pub fn stat(&self, name: &OsStr) -> io::Result<()> {
+        statat(self, name, AtFlags::empty())?;
+        Ok(())
     }
 
     /// As root in another user's directory, creates a file that this user owns and so can use.

@@ -89,6 +89,8 @@ pub(crate) struct Reaping<'a> {
     poll_until: Nanos,
     polled: bool,
     trials: Option<Box<Trials>>,
+    /// Neither polls nor learns, so a turn is only counted.
+    sleeps: bool,
     tally: &'a PartCounters,
 }
 
@@ -129,6 +131,7 @@ impl<'a> Reaping<'a> {
             poll_until: 0,
             polled: false,
             trials,
+            sleeps: false,
             tally,
         };
         reaping.set(first, depth);
@@ -139,6 +142,7 @@ impl<'a> Reaping<'a> {
         self.min_completions = if let Reap::AtLeast(min) = reap { min.min(depth) } else { 1 };
         self.polling = (reap == Reap::Poll && !self.tally.crowded).then(Polling::default);
         self.poll_until = 0;
+        self.sleeps = self.polling.is_none() && self.trials.is_none();
     }
 
     /// The wait of a turn with nothing left to issue.
@@ -157,6 +161,14 @@ impl<'a> Reaping<'a> {
 
     #[inline(always)]
     pub(crate) fn turned(&mut self, completions: u64, now: Nanos) {
+        if self.sleeps {
+            self.waits += 1;
+        } else {
+            self.turned_awake(completions, now);
+        }
+    }
+
+    fn turned_awake(&mut self, completions: u64, now: Nanos) {
         self.waits += u64::from(!self.polled);
         if let Some(polling) = &mut self.polling
             && completions > 0

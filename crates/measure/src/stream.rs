@@ -70,8 +70,11 @@ pub struct Stream {
     /// Bytes of the completed requests, and of those in the ramp.
     bytes: u64,
     bytes_before: u64,
-    /// Time integral of the requests in flight.
-    depth_area: u128,
+    /// Times of the completions less those of the issues: with the present time of each request in
+    /// flight added, the time integral of their number. Two sums per request cost less than a
+    /// product per event. They wrap around; the integral does not: 65,536 requests in flight take
+    /// 78 hours to reach 2^64 ns.
+    depth_sum: u64,
     /// Part of the latencies that is not service time: before the issue, and within the ramp.
     not_served: u64,
     latency: [Histogram; 2],
@@ -166,7 +169,7 @@ impl Stream {
             in_time: None,
             bytes: 0,
             bytes_before: 0,
-            depth_area: 0,
+            depth_sum: 0,
             not_served: 0,
             latency: [Histogram::new(), Histogram::new()],
             slices: Slices::new(0, SLICE_NS),
@@ -186,7 +189,7 @@ impl Stream {
         self.before += self.completed();
         self.bytes_before = self.bytes;
         self.in_time = None;
-        self.depth_area = u128::from(now - from) * u128::from(self.in_flight);
+        self.depth_sum = from.wrapping_mul(u64::from(self.in_flight)).wrapping_neg();
         self.latency.iter_mut().for_each(Histogram::clear);
         self.slices = Slices::new(from, SLICE_NS);
         self.slices.close(now, 0);
@@ -253,13 +256,9 @@ impl Stream {
 
     #[inline(always)]
     fn advance_clock(&mut self, now: Nanos) {
-        // All events of one turn have the same time.
-        if now != self.last_event {
-            self.depth_area += u128::from(now - self.last_event) * u128::from(self.in_flight);
-            self.last_event = now;
-            if now >= self.next_mark {
-                self.at_mark(now);
-            }
+        self.last_event = now;
+        if now >= self.next_mark {
+            self.at_mark(now);
         }
     }
 
@@ -279,8 +278,8 @@ impl Stream {
 
     #[inline(always)]
     fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Request {
-        self.advance_clock(now);
         self.in_flight += 1;
+        self.depth_sum = self.depth_sum.wrapping_sub(now);
         let request = self.take(index);
         let slot = &mut self.slots[index as usize];
         slot.since = since;
@@ -294,7 +293,9 @@ impl Stream {
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
         (self.slots[0].since, self.free, self.in_flight) = (since, NO_SLOT, 1);
+        self.depth_sum = self.depth_sum.wrapping_sub(now);
         self.at_mark(now);
+        self.depth_sum = self.depth_sum.wrapping_add(now);
         (self.free, self.in_flight) = (0, 0);
     }
 
@@ -336,8 +337,9 @@ impl Stream {
             pace.advance();
             since = intended;
         }
+        // It may end the ramp, and earlier time does not belong to this request.
+        self.advance_clock(now);
         let request = self.issue(self.free, now, since);
-        // After `issue`: it may end the ramp, and earlier time does not belong to this request.
         self.not_served += now - since;
         Next::Issue(request)
     }
@@ -421,6 +423,7 @@ impl Stream {
         self.advance_clock(now);
         self.slots[slot as usize].next = self.free;
         self.in_flight -= 1;
+        self.depth_sum = self.depth_sum.wrapping_add(now);
         if self.think == 0 {
             self.free = slot;
         } else {
@@ -438,7 +441,7 @@ impl Stream {
         self.began
     }
 
-    /// When the stream issued or completed a request last, or its time was over.
+    /// When the stream completed a request last, or its time was over.
     pub fn lasted_until(&self) -> Nanos {
         self.last_event
     }
@@ -478,7 +481,8 @@ impl Stream {
 
     /// Requests in flight over the measured part.
     pub fn mean_depth(&self) -> f64 {
-        self.depth_area as f64 / self.measured_ns().max(1) as f64
+        let outstanding = self.last_event.wrapping_mul(u64::from(self.in_flight));
+        self.depth_sum.wrapping_add(outstanding) as f64 / self.measured_ns().max(1) as f64
     }
 
     /// Mean time from issue to completion. With [`Stream::mean_depth`] and the rate it obeys
@@ -563,6 +567,7 @@ impl RequestSource for Stream {
         self.bytes += u64::from(completion.result as u32);
         slot.next = self.free;
         self.in_flight -= 1;
+        self.depth_sum = self.depth_sum.wrapping_add(now);
         if self.think == 0 {
             self.free = completion.slot;
         } else {
@@ -572,16 +577,12 @@ impl RequestSource for Stream {
 
     #[inline(always)]
     fn next_sync(&mut self, now: Nanos) -> Option<Request> {
-        if now >= self.plain_until {
-            return None;
-        }
-        self.advance_clock(now);
-        Some(self.take(0))
+        (now < self.plain_until).then(|| self.take(0))
     }
 
     #[inline(always)]
     fn complete_sync(&mut self, request: &Request, since: Nanos, now: Nanos) {
-        self.depth_area += u128::from(now - self.last_event);
+        self.depth_sum = self.depth_sum.wrapping_add(now - since);
         self.last_event = now;
         if now >= self.next_mark {
             self.at_mark_alone(since, now);

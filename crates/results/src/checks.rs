@@ -37,6 +37,9 @@ const INNERMOST_SHARE: f64 = 0.45;
 /// A run by time in which fewer requests complete says little of a rate.
 const FEW_REQUESTS: u64 = 10;
 
+/// The warning about an engine that transfers no data.
+pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
+
 /// Everything that makes a result less than trustworthy, one sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
@@ -47,7 +50,7 @@ pub(crate) fn warnings(
     let mut warnings: Vec<String> = Vec::new();
     let achieved = &numbers.achieved;
     if !workload.engine.does_io() {
-        warnings.push("the engine null does no I/O: this is the generator's own rate".into());
+        warnings.push(NO_IO.into());
     } else if facts.in_memory {
         warnings.push(
             "the file system keeps its files in memory: no device was reached, and memory is what was measured".into(),

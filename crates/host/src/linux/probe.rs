@@ -47,7 +47,7 @@ pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<Strin
     const SAMPLES: u64 = 32;
     let file = member.open_with(false, direct.map_or(0, |_| libc::O_DIRECT)).ok()?;
     // Whole pages: only these can leave the page cache again.
-    let len = direct.unwrap_or(1).max(u32::try_from(rustix::param::page_size()).ok()?);
+    let len = direct.unwrap_or(1).max(u32::try_from(sys::page_size()).ok()?);
     let mut arena = buffer(len).ok()?;
     let len = len as usize;
     let sample = arena.bytes().get_mut(..len)?;
@@ -98,7 +98,7 @@ mod tests {
     const SIZE: usize = 8 << 20;
 
     fn cached(file: &File) -> Vec<u8> {
-        let mut pages = vec![0; SIZE / rustix::param::page_size()];
+        let mut pages = vec![0; SIZE / sys::page_size()];
         // SAFETY: a new private mapping of the whole file, unmapped here.
         unsafe {
             let at = libc::mmap(

@@ -1,7 +1,7 @@
 //! The rings that io_uring shares with a program (io_uring(7)). Entries are written in place, only
 //! in fields that differ between requests.
 
-use rustix::io_uring::{IoringEnterFlags, io_uring_enter};
+use rustix::io_uring::IoringEnterFlags;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
@@ -429,9 +429,11 @@ impl Rings {
     fn enter(&mut self, completions: u32, flags: IoringEnterFlags) -> io::Result<()> {
         let queued = self.publish();
         // SAFETY: the entries refer to memory and files that outlive them.
-        self.taken = self
-            .taken
-            .wrapping_add(unsafe { io_uring_enter(&self.fd, queued, completions, flags) }?);
+        let taken = unsafe { enter(self.fd.as_raw_fd(), queued, completions, flags.bits()) };
+        if taken < 0 {
+            return Err(refused(taken));
+        }
+        self.taken = self.taken.wrapping_add(taken as u32);
         Ok(())
     }
 
@@ -455,6 +457,58 @@ impl Rings {
         self.head = head;
         // SAFETY: as above. The kernel may now overwrite the entries taken.
         unsafe { self.shared_head.as_ref() }.store(head, Ordering::Release);
+    }
+}
+
+#[cold]
+fn refused(taken: i32) -> io::Error {
+    io::Error::from_raw_os_error(-taken)
+}
+
+/// `io_uring_enter` without a set of signals; a negative result is an error number. The wrappers of
+/// libraries turn the result into other forms, which costs a dozen instructions per request.
+///
+/// # Safety
+/// The queued entries refer to memory and files that outlive them.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn enter(fd: RawFd, queued: u32, completions: u32, flags: u32) -> i32 {
+    let mut result = libc::SYS_io_uring_enter;
+    // SAFETY: the kernel's convention on x86_64: it changes only rax, rcx, r11 and memory that the
+    // entries name.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") result,
+            in("rdi") i64::from(fd),
+            in("rsi") u64::from(queued),
+            in("rdx") u64::from(completions),
+            in("r10") u64::from(flags),
+            in("r8") 0_u64,
+            in("r9") 0_u64,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result as i32
+}
+
+/// Through the C library.
+///
+/// # Safety
+/// As on x86_64.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn enter(fd: RawFd, queued: u32, completions: u32, flags: u32) -> i32 {
+    let no_signals = std::ptr::null::<libc::c_void>();
+    // SAFETY: as the caller promises.
+    let taken = unsafe {
+        libc::syscall(libc::SYS_io_uring_enter, fd, queued, completions, flags, no_signals, 0)
+    };
+    if taken < 0 {
+        -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+    } else {
+        taken as i32
     }
 }
 

@@ -14,6 +14,12 @@ use std::path::{Path, PathBuf};
 /// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
+/// Through the C library: rustix reads the auxiliary vector itself, which crashes under valgrind.
+pub(crate) fn page_size() -> usize {
+    // SAFETY: it only returns a number, which every Linux has.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
 pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
@@ -124,11 +130,7 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
             0 as libc::c_uint,
         )
     };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(pages[0] * rustix::param::page_size() as u64)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * page_size() as u64) }
 }
 
 /// All architectures except Alpha; libc lacks it on some.

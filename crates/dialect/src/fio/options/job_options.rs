@@ -1,7 +1,8 @@
 use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
 use super::kinds::{
-    self, Distribution, ExitWhat, Fallocate, FileService, Logs, Strides, SyncMode, Unified,
+    self, Distribution, ExitWhat, Fallocate, FileOperation, FileService, Logs, Strides, SyncMode,
+    Unified,
 };
 use super::latency_goal::LatencyGoal;
 use super::method::Method;
@@ -109,6 +110,8 @@ pub struct Options {
     pub engine: Engine,
     /// Its name as written.
     pub engine_name: String,
+    /// The engine's operation on whole files, instead of data transfers.
+    pub file_operation: Option<FileOperation>,
     pub direct: bool,
     /// `atomic`: implies `direct`, as in fio 3.33.
     pub atomic: bool,
@@ -303,6 +306,7 @@ impl Default for Options {
             batch_complete_max: None,
             engine: Engine::Sync,
             engine_name: "psync".into(),
+            file_operation: None,
             direct: false,
             atomic: false,
             sync: SyncMode::None,
@@ -449,6 +453,7 @@ impl Options {
     pub(crate) fn set_engine(&mut self, text: &str) -> Result<(), Reason> {
         self.engine = kinds::parse_engine(text)?;
         self.engine_name = text.into();
+        self.file_operation = FileOperation::of_engine(text);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 use machine::Engine;
 
 /// fio's engine names; the usual name of an engine comes first.
-const ENGINES: [(&str, Engine); 10] = [
+const ENGINES: [(&str, Engine); 13] = [
     ("psync", Engine::Sync),
     ("sync", Engine::Sync),
     ("vsync", Engine::Sync),
@@ -13,7 +13,33 @@ const ENGINES: [(&str, Engine); 10] = [
     ("posixaio", Engine::Threads),
     ("mmap", Engine::Mmap),
     ("null", Engine::Null),
+    // Operations on whole files, which transfer no data: [`FileOperation`].
+    ("filecreate", Engine::Null),
+    ("filestat", Engine::Null),
+    ("filedelete", Engine::Null),
 ];
+
+/// What an engine without data transfers does to each file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileOperation {
+    /// Opens the file, and creates it if it does not exist.
+    Create,
+    /// Reads its attributes.
+    Stat,
+    /// Removes its name.
+    Delete,
+}
+
+impl FileOperation {
+    pub(crate) fn of_engine(name: &str) -> Option<FileOperation> {
+        match name {
+            "filecreate" => Some(FileOperation::Create),
+            "filestat" => Some(FileOperation::Stat),
+            "filedelete" => Some(FileOperation::Delete),
+            _ => None,
+        }
+    }
+}
 
 /// Names of all engines, one per line.
 pub fn engine_names() -> String {
@@ -28,10 +54,18 @@ pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
     found.ok_or_else(|| match text {
-        "filecreate" | "filestat" | "filedelete" | "dircreate" | "dirstat" | "dirdelete" => {
-            "it times operations on whole files or directories; use halfpower metadata DIRECTORY --files N".into()
+        "dircreate" | "dirstat" | "dirdelete" => {
+            "fio 3.33 does not have it; for files write filecreate, filestat or filedelete, for directories use halfpower metadata".into()
         }
-        "splice" => "pages moved between pipes are not served; use psync or mmap".into(),
+        "splice" => {
+            "it moves each block through a pipe, with two calls (vmsplice and splice), which are not supported; use psync or mmap".into()
+        }
+        "net" | "netsplice" => "it measures the network, not storage; use fio".into(),
+        "cpuio" => "it uses the processor, not storage; start another program to load the processors".into(),
+        "falloc" | "ftruncate" | "e4defrag" => {
+            "it changes the allocation of files and transfers no data, which is not supported; use fallocate or fill_device for the layout of a job's files".into()
+        }
+        "exec" => "start the program before or after halfpower".into(),
         _ => format!("not supported; write one of {}", names()),
     })
 }

@@ -1,6 +1,7 @@
 //! Decides which file, and which part of it, each clone of a job uses, before anything is written.
 
 use super::jobs::{Job, Plan};
+use super::whole_files::NamedFile;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::Fallocate;
 use crate::fio::options::value::Amount;
@@ -58,6 +59,9 @@ pub struct ClonePlan {
     pub limit_bytes: Option<u64>,
     /// Passes that make up these bytes.
     pub passes: u64,
+    /// The files of a job that operates on whole files. [`ClonePlan::files`] then has their
+    /// directory, once for each of them.
+    pub named: Vec<NamedFile>,
 }
 
 /// Files and clones.
@@ -70,7 +74,7 @@ pub struct Arrangement {
 
 const PURPOSE_SIZE: u64 = 0xf15;
 
-fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
+pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
     let options = &job.options;
     // Clones alternate between directories if their file names are generated; named files go to the
     // first one.
@@ -283,6 +287,13 @@ impl Arrangement {
         clone.files.iter().map(|&file| self.files[file].bytes).min().unwrap_or(0)
     }
 
+    /// Paths of all files that jobs use.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let named = self.clones.iter().flat_map(|clone| &clone.named);
+        let files = self.files.iter().map(|file| file.path.as_path());
+        files.chain(named.map(|file| file.path.as_path()))
+    }
+
     pub(crate) fn bytes(&self, clone: &ClonePlan) -> u64 {
         self.file_bytes(clone) * clone.files.len() as u64
     }
@@ -307,7 +318,7 @@ impl Arrangement {
             }
         }
         let unused =
-            destroy.iter().find(|named| !arrangement.files.iter().any(|file| file.path == **named));
+            destroy.iter().find(|named| !arrangement.paths().any(|path| path == named.as_path()));
         match unused {
             Some(named) => Err(FioError::Usage(format!(
                 "--destroy-data={}: no job writes an existing file or device with this name; use the job's name for it",
@@ -325,6 +336,9 @@ impl Arrangement {
         look: &dyn Fn(&Path) -> io::Result<Found>,
         destroy: &[PathBuf],
     ) -> Result<(), FioError> {
+        if let Some(operation) = job.options.file_operation {
+            return self.add_named((job, operation), place, clone, look, destroy);
+        }
         let paths = paths_of(job, clone);
         let count = paths.len() as u64;
         let mut files = Vec::new();
@@ -368,6 +382,7 @@ impl Arrangement {
             part: (start, len),
             limit_bytes,
             passes,
+            named: Vec::new(),
         });
         Ok(())
     }

@@ -4,8 +4,9 @@ use super::jobs::Job;
 use crate::fio::options::criterion::whole_seconds;
 use crate::fio::options::error::FioError;
 use crate::fio::options::jobfile::cut;
-use crate::fio::options::kinds::{Distribution, FileService, SyncMode};
+use crate::fio::options::kinds::{Distribution, FileOperation, FileService, SyncMode};
 use crate::fio::options::method::Method;
+use crate::fio::options::value::Amount;
 use machine::units::show_size;
 
 pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
@@ -341,6 +342,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         )));
     }
     check_offload(job)?;
+    check_file_operation(job, warnings)?;
     check_priorities(job)?;
     if options.atomic {
         warnings.push(format!(
@@ -397,6 +399,49 @@ fn check_priorities(job: &Job) -> Result<(), FioError> {
 }
 
 /// Only blocking engines need threads; the others queue their requests themselves.
+/// Jobs that operate on whole files transfer no data.
+fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let Some(operation) = options.file_operation else { return Ok(()) };
+    let engine = &options.engine_name;
+    let refused = [
+        ("verify", options.verify.is_some()),
+        (
+            "fsync, fdatasync or end_fsync",
+            options.fsync + options.fdatasync > 0 || options.end_fsync,
+        ),
+        ("rw=trim", options.trims),
+        ("read_iolog", options.trace.is_some()),
+        ("fill_device", options.fills),
+        ("bsrange or bssplit", job.sizes().is_some()),
+        ("zonemode", options.strides.are_on()),
+        ("io_size", options.io_size.is_some()),
+        ("create_only", options.create_only),
+    ];
+    if let Some((what, _)) = refused.iter().find(|(_, given)| *given) {
+        return Err(
+            job.wrong(format!("{what} with ioengine={engine}: it transfers no data; leave it out"))
+        );
+    }
+    if operation == FileOperation::Delete && (options.loops > 1 || options.time_based) {
+        return Err(job.wrong(
+            "ioengine=filedelete with loops or time_based: a file can be deleted only once (fio fails in the second pass); leave them out",
+        ));
+    }
+    let size = options.file_bytes.map(|[low, _]| low).or(match options.size {
+        Some(Amount::Bytes(bytes)) => Some(bytes / u64::from(job.file_count()).max(1)),
+        _ => None,
+    });
+    if size.is_some_and(|size| size > job.request_bytes()) {
+        warnings.push(format!(
+            "{}: ioengine={engine}: each file counts as one request of {} (fio counts every block of the file, though it makes one call)",
+            job.shown(),
+            show_size(job.request_bytes())
+        ));
+    }
+    Ok(())
+}
+
 fn check_offload(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let served = !options.engine.does_io()

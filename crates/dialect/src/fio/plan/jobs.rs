@@ -37,7 +37,9 @@ impl Job {
 
     /// Requests that each stream keeps outstanding: 1 if the engine blocks.
     pub fn effective_depth(&self) -> u32 {
-        if self.options.offload {
+        if self.options.file_operation.is_some() {
+            1
+        } else if self.options.offload {
             self.options.depth
         } else {
             self.options.depth.min(self.options.engine.max_depth())

@@ -6,3 +6,4 @@ pub(super) mod jobs;
 pub(super) mod state;
 pub(super) mod translate;
 pub(super) mod turns;
+pub(super) mod whole_files;

@@ -5,6 +5,7 @@ use super::group::{Group, NotRun};
 use super::result::{FioResult, GroupResult};
 use super::status::Status;
 use super::system_stats::SystemStats;
+use super::whole_files::LaidOutNames;
 use crate::fio::options::command::IdleProfile;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::{ExitWhat, engine_name};
@@ -112,6 +113,7 @@ pub fn run<M: Machine>(
     not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
     let facts: Vec<TargetFacts> =
         targets.iter().map(|target| machine.target_facts(target)).collect();
+    let named = LaidOutNames::make(asked, plan)?;
     let all = All { machine, plan, asked, targets: &targets, facts: &facts, system_stats };
     let arrangement = &runnable(asked, &not_run, &places);
     let processors = machine.processors();
@@ -139,6 +141,10 @@ pub fn run<M: Machine>(
         let clones = asked.clones.iter().filter(|clone| chosen(clone));
         clones.flat_map(|clone| &clone.files).filter_map(|&file| places[file]).collect()
     };
+    named.settle(|job| {
+        let options = &plan.groups[job.0][job.1].options;
+        !cleanup && !failed && !options.unlink && !options.unlink_each_loop
+    });
     let created = files_of(&|clone| only_created(&clone));
     let unlinked = files_of(&|clone| {
         let options = &plan.groups[clone.job.0][clone.job.1].options;

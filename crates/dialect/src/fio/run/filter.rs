@@ -1,5 +1,5 @@
 //! Features that hold, watch or end a stream, only those asked for, in this order: status, steady rate,
-//! verification, common end, pauses, flow, limits, syncs, batches, priorities, trace.
+//! verification, common end, pauses, flow, limits, syncs, batches, priorities, trace, whole files.
 
 use super::core::{Core, Issue};
 use super::finished::Finished;

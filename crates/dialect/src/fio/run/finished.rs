@@ -1,4 +1,5 @@
 use super::contested::Contest;
+use super::failures::JobError;
 use super::pending_verify::Piece;
 use super::stream_stats::StreamStats;
 use measure::Stream;
@@ -12,4 +13,6 @@ pub(crate) struct Finished {
     /// Its writes in the order in which to read them, if it kept them.
     pub(crate) kept: Vec<Piece>,
     pub(crate) contest: Option<Contest>,
+    /// The failure that ended an operation on whole files.
+    pub(crate) failed: Option<JobError>,
 }

@@ -19,6 +19,7 @@ use super::stream_stats::StreamStats;
 use super::syncs::{Passes, Syncs};
 use super::trace_log::TraceLog;
 use super::verifying::{Verification, Verifying};
+use super::whole_files::WholeFiles;
 use crate::fio::options::tolerated::Tolerated;
 use crate::fio::plan::jobs::Job;
 use crate::fio::plan::turns::FileTurns;
@@ -50,6 +51,7 @@ pub(crate) struct StreamState {
     pub(crate) passes: Passes,
     pub(crate) guide: Option<Guide>,
     pub(crate) answers: Option<Answers>,
+    pub(crate) whole_files: Option<WholeFiles>,
 }
 
 impl FioStream {
@@ -108,7 +110,7 @@ impl FioStream {
         }
         let syncs = Syncs::of(job, depth, state.passes);
         let between_passes = syncs.as_ref().is_some_and(Syncs::is_between_passes);
-        let filters: [Option<Box<dyn Filter>>; 11] = [
+        let filters: [Option<Box<dyn Filter>>; 12] = [
             state.answers.map(|answers| Box::new(answers) as _),
             state.watch.map(|watch| Box::new(Watched::new(watch, options.steady.ramp_ns)) as _),
             verifying.map(|one| Box::new(one) as _),
@@ -120,6 +122,7 @@ impl FioStream {
             Batching::of(job, depth).map(|batches| Box::new(batches) as _),
             Priorities::of(options, chance, &mut core).map(|priorities| Box::new(priorities) as _),
             TraceLog::of(options).map(|trace| Box::new(trace) as _),
+            state.whole_files.map(|files| Box::new(files) as _),
         ];
         let filters: Vec<_> = filters.into_iter().flatten().collect();
         // Reading back is not part of the writes' time.
@@ -131,8 +134,15 @@ impl FioStream {
     pub(crate) fn finish(self) -> Finished {
         let Core { stream, record, ended, no_space, .. } = self.core;
         let complete = ended || record.failures.count > 0;
-        let mut finished =
-            Finished { stream, record, complete, no_space, kept: Vec::new(), contest: None };
+        let mut finished = Finished {
+            stream,
+            record,
+            complete,
+            no_space,
+            kept: Vec::new(),
+            contest: None,
+            failed: None,
+        };
         self.filters.into_iter().for_each(|filter| filter.finish(&mut finished));
         finished
     }

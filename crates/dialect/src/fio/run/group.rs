@@ -15,6 +15,7 @@ use super::syncs::Passes;
 use super::system_stats::{Counts, DiskUse, SystemStats};
 use super::verify::{Check, CloneVerify, VerifyStats};
 use super::verifying::Verification;
+use super::whole_files::WholeFiles;
 use crate::fio::options::error::FioError;
 use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
 use crate::fio::plan::arrange::{Arrangement, ClonePlan};
@@ -104,6 +105,7 @@ impl<'a, M: Machine> Group<'a, M> {
         } = ran;
         let after = (self.system_stats.counts(), self.system_stats.disks(&facts.devices));
         let mut recorders: Vec<Finished> = recorders.into_iter().map(FioStream::finish).collect();
+        self.add_failures(&mut recorders, &mut errors);
         let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
             let complaint = stats
@@ -144,6 +146,17 @@ impl<'a, M: Machine> Group<'a, M> {
         }
         let disks = DiskUse::all_since(&after.1, &before.1);
         Ok(GroupResult { jobs, usage, process_ns, counts: after.0.since(before.0), disks, facts })
+    }
+
+    /// Adds the failures of operations on whole files to the errors of their jobs.
+    fn add_failures(&self, recorders: &mut [Finished], errors: &mut [Option<JobError>]) {
+        let mut recorders = recorders.iter_mut();
+        for clone in &self.clones {
+            let count = streams_of(self.job_of(clone)) as usize;
+            for failed in recorders.by_ref().take(count).filter_map(|one| one.failed.take()) {
+                errors[clone.job.1].get_or_insert(failed);
+            }
+        }
     }
 
     /// The group before its jobs have figures, if reports are wanted while they run.
@@ -412,6 +425,7 @@ impl<'a, M: Machine> Group<'a, M> {
                     passes,
                     answers: board.map(|board| Answers::new(board.clone(), recorders.len())),
                     guide: self.guide(clone, seed)?,
+                    whole_files: WholeFiles::of(job, clone)?,
                 };
                 recorders.push(FioStream::new(
                     stream,

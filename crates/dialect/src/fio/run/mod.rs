@@ -31,3 +31,4 @@ pub(super) mod system_stats;
 pub(super) mod trace_log;
 pub(super) mod verify;
 pub(super) mod verifying;
+pub(super) mod whole_files;

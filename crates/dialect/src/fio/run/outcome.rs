@@ -12,7 +12,7 @@ use crate::fio::plan::translate;
 use machine::{Machine, Nanos, Usage};
 use measure::histogram::Histogram;
 use measure::{Stream, gather};
-use results::Point;
+use results::{NO_IO, Point};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -106,6 +106,10 @@ impl<M: Machine> Group<'_, M> {
                     Point::from_samples(&workload, &self.facts_of(&own_clones), &[sample])
                 }
             };
+            if let (Some(numbers), Some(_)) = (&mut point.numbers, job.options.file_operation) {
+                // Its requests are operations on whole files.
+                numbers.warnings.retain(|warning| warning != NO_IO);
+            }
             if let (Some(numbers), Failures { count: count @ 1.., first }) =
                 (&mut point.numbers, failures)
             {

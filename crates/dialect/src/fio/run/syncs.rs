@@ -5,6 +5,7 @@ use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
 use super::finished::Finished;
 use super::stream_stats::Done;
+use crate::fio::options::value::Amount;
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next, Op, Stability};
 
@@ -24,6 +25,8 @@ pub(crate) struct Syncs {
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
+    /// The last write is synced like those before it.
+    last_too: bool,
     passes: Passes,
     progress: Option<Progress>,
 }
@@ -57,7 +60,9 @@ impl Syncs {
         });
         let asked = every != [0; 2] || options.end_fsync || passes.bytes > 0 || progress.is_some();
         let at_end = options.end_fsync;
-        asked.then_some(Syncs { every, written: [0; 2], last_file: 0, at_end, passes, progress })
+        let last_too = leaves_rest(job);
+        let (written, last_file) = ([0; 2], 0);
+        asked.then_some(Syncs { every, written, last_file, at_end, last_too, passes, progress })
     }
 
     pub(crate) fn is_between_passes(&self) -> bool {
@@ -88,14 +93,32 @@ impl Syncs {
     }
 }
 
+/// Whether the size of each file ends with a rest that is too short for a request. fio then looks for
+/// another request, and makes the sync that comes before it.
+fn leaves_rest(job: &Job) -> bool {
+    let options = &job.options;
+    let one_pass = options.loops == 1 && !options.time_based;
+    if !one_pass || job.sizes().is_some() || options.io_size.is_some() || job.is_guided() {
+        return false;
+    }
+    let bytes = match (options.file_bytes, options.size) {
+        (Some([low, high]), _) if low == high => low,
+        (None, Some(Amount::Bytes(bytes))) => bytes / u64::from(job.file_count().max(1)),
+        _ => return false,
+    };
+    options.number_ios.is_none() && !bytes.is_multiple_of(job.request_bytes().max(1))
+}
+
 impl Filter for Syncs {
     /// Syncs after every N writes and after each pass, and drops the cache before the next pass. As
     /// in fio, the syncs between writes do not wait for writes in flight, and the last write gets
-    /// such a sync only with `end_fsync`.
+    /// such a sync only with `end_fsync`, or if a rest of the size is too short for another write.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         let sync = self.wanted();
         let turn = core.passed >= core.pass_bytes;
-        if !(sync.is_some() || turn) || core.is_over(now) {
+        let is_last = self.last_too && sync.is_some() && !core.ended;
+        let over = core.is_over(now) && !(is_last && now < core.stream.deadline());
+        if !(sync.is_some() || turn) || over {
             return None;
         }
         if sync.is_none() && core.in_flight > 0 {

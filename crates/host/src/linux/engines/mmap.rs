@@ -1,6 +1,7 @@
 //! Copies to and from a memory-mapped file.
 
 use super::open::{Open, Setup, discard, synchronise};
+use crate::linux::sys;
 use crate::session::BlockingSession;
 use machine::{Hint, Op, Request, Stability};
 use rustix::fs::OFlags;
@@ -71,7 +72,7 @@ impl Mapping {
     /// The range is inside the mapping.
     unsafe fn flush(&self, offset: usize, len: usize) -> rustix::io::Result<()> {
         // The mapping begins at a page, and msync takes whole pages.
-        let page = rustix::param::page_size();
+        let page = sys::page_size();
         let from = offset / page * page;
         // SAFETY: as the caller promises, except for the start of the page, which is mapped too.
         unsafe { mm::msync(self.base.add(from).cast(), offset + len - from, MsyncFlags::SYNC) }

@@ -74,7 +74,7 @@ pub fn memory_bytes(roots: &Roots) -> Option<u64> {
 }
 
 pub fn page_bytes() -> usize {
-    rustix::param::page_size()
+    crate::linux::sys::page_size()
 }
 
 fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
@@ -98,7 +98,7 @@ pub(crate) fn own_limit_left() -> Option<u64> {
     let left = |(resource, field): (Resource, usize)| {
         let limit = getrlimit(resource).current?;
         let used: u64 = statm.split_whitespace().nth(field)?.parse().ok()?;
-        Some(limit.saturating_sub(used * rustix::param::page_size() as u64))
+        Some(limit.saturating_sub(used * crate::linux::sys::page_size() as u64))
     };
     limits.into_iter().filter_map(left).min()
 }

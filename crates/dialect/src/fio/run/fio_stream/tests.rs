@@ -16,6 +16,7 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
         part: (0, 4 * 4096),
         limit_bytes: Some(blocks * 4096),
         passes: 1,
+        named: Vec::new(),
     };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
@@ -83,6 +84,7 @@ fn a_trim_goes_before_its_write() {
             part: (0, 16 * 8192),
             limit_bytes: None,
             passes: 1,
+            named: Vec::new(),
         };
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
@@ -132,6 +134,7 @@ fn poisson_arrivals_have_the_right_mean_and_deviation() {
             part: (0, size),
             limit_bytes: None,
             passes: 1,
+            named: Vec::new(),
         };
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
@@ -185,6 +188,7 @@ fn latency_is_the_sum_of_submission_and_completion() {
         part: (0, 4 * 4096),
         limit_bytes: None,
         passes: 1,
+        named: Vec::new(),
     };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
@@ -243,6 +247,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
         part: (0, 12 * 4096),
         limit_bytes: Some(12 * 4096),
         passes: 1,
+        named: Vec::new(),
     };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);

@@ -1,0 +1,143 @@
+//! Jobs that time operations on whole files. They need the names of files, not open files.
+
+use super::arrange::{Arrangement, ClonePlan, FilePlan, Found, paths_of};
+use super::jobs::Job;
+use crate::fio::options::error::FioError;
+use crate::fio::options::kinds::FileOperation;
+use crate::fio::options::value::Amount;
+use crate::parse::is_twin;
+use machine::NewFile;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that a job creates, looks at or deletes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFile {
+    pub path: PathBuf,
+    /// Bytes to lay out before the jobs start; `None`: nothing to lay out.
+    pub laid_out: Option<u64>,
+    /// Nothing had this name before the run.
+    pub is_new: bool,
+}
+
+/// Size of the test file in the directory. It only shows which file system and devices are used.
+const MIN_BYTES: u64 = 4096;
+
+impl Arrangement {
+    /// Adds a clone that operates on whole files. As in fio, each file counts as one block.
+    pub(super) fn add_named(
+        &mut self,
+        (job, operation): (&Job, FileOperation),
+        place: (usize, usize),
+        clone: u32,
+        look: &dyn Fn(&Path) -> io::Result<Found>,
+        destroy: &[PathBuf],
+    ) -> Result<(), FioError> {
+        let paths = paths_of(job, clone);
+        let count = paths.len() as u64;
+        let bytes = file_bytes(job, count)?;
+        let directory = files::parent(&paths[0]).to_path_buf();
+        if paths.iter().any(|path| is_twin(path)) {
+            return Err(job.wrong(format!(
+                "ioengine={}: a simulated machine has no files; name a directory",
+                job.options.engine_name
+            )));
+        }
+        let mut named = Vec::with_capacity(paths.len());
+        for path in paths {
+            named.push(self.named_file((job, operation), path, bytes, look, destroy)?);
+        }
+        match look(&directory) {
+            Ok(Found::Other("a directory")) => {}
+            _ => {
+                return Err(job.wrong(format!(
+                    "the directory {} does not exist; make it first, or name another",
+                    directory.display()
+                )));
+            }
+        }
+        let block = job.request_bytes();
+        let index = self.directory(directory, block);
+        let pass = block.saturating_mul(count);
+        let asked = match job.options.number_ios {
+            Some(max) => pass.min(max.saturating_mul(block)),
+            None => pass,
+        };
+        let loops = job.options.loops;
+        let number = self.clones.len() as u32 + 1;
+        self.clones.push(ClonePlan {
+            number,
+            job: place,
+            files: vec![index; named.len()],
+            part: (0, block),
+            limit_bytes: (!job.options.time_based).then_some(asked.saturating_mul(loops)),
+            passes: loops,
+            named,
+        });
+        Ok(())
+    }
+
+    fn named_file(
+        &self,
+        (job, operation): (&Job, FileOperation),
+        path: PathBuf,
+        bytes: u64,
+        look: &dyn Fn(&Path) -> io::Result<Found>,
+        destroy: &[PathBuf],
+    ) -> Result<NamedFile, FioError> {
+        let shown = path.display();
+        let found =
+            look(&path).map_err(|error| job.wrong(format!("cannot examine {shown}: {error}")))?;
+        let is_new = found == Found::Nothing;
+        match found {
+            Found::Nothing if !job.options.allow_create => {
+                return Err(job.wrong(format!(
+                    "allow_file_create=0: {shown} does not exist; make it first, or leave the option out"
+                )));
+            }
+            Found::File(_) if operation == FileOperation::Delete && !destroy.contains(&path) => {
+                return Err(job.wrong(format!(
+                    "{shown} is there already, and the job would delete it (fio does so without a word); if it may be lost, name it again: --destroy-data={shown}"
+                )));
+            }
+            Found::Nothing | Found::File(_) | Found::Made(_) => {}
+            Found::Device(_) | Found::Endless | Found::Other(_) => {
+                return Err(job.wrong(format!(
+                    "{shown} is not a regular file; ioengine={} needs files: name others, or use directory",
+                    job.options.engine_name
+                )));
+            }
+        }
+        let known = self.paths().any(|other| other == path);
+        let lays_out = operation != FileOperation::Create && is_new && !known;
+        Ok(NamedFile { laid_out: lays_out.then_some(bytes), is_new, path })
+    }
+
+    /// The entry of a directory: a test file in it that no job uses.
+    fn directory(&mut self, path: PathBuf, block: u64) -> usize {
+        let bytes = block.max(MIN_BYTES);
+        if let Some(index) = self.files.iter().position(|file| file.path == path) {
+            self.files[index].bytes = self.files[index].bytes.max(bytes);
+            return index;
+        }
+        self.files.push(FilePlan {
+            path,
+            bytes,
+            made: Some(NewFile::Sparse),
+            lengthened: false,
+            written: false,
+            idle: true,
+            grows: false,
+        });
+        self.files.len() - 1
+    }
+}
+
+/// Bytes of each file. `filesize` may be a range, of which the first value counts.
+fn file_bytes(job: &Job, count: u64) -> Result<u64, FioError> {
+    match (job.options.file_bytes, job.options.size) {
+        (Some([bytes, _]), _) => Ok(bytes),
+        (None, Some(Amount::Bytes(bytes))) => Ok(bytes / count.max(1)),
+        (None, _) => Err(job.wrong("filesize: the size of each file is needed; write filesize=4k")),
+    }
+}
