@@ -358,7 +358,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         if !request.offset.is_multiple_of(align) || !u64::from(request.len).is_multiple_of(align)
         {
             let what = format!("a direct request of {} bytes at {}", request.len, request.offset);
-            let hint = format!("give multiples of {} bytes, or go through the cache", job.align);
+            let hint = format!("give multiples of {} bytes, or go through the cache", align);
             self.fail(part, Error::refused(what, "a device takes whole blocks", hint));
             return false;
         }

@@ -36,6 +36,8 @@ pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 /// A trace format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
+    /// halfpower's own.
+    Halfpower,
     /// fio's `write_iolog`, versions 2 and 3.
     FioLog,
     /// The binary files of blktrace.
@@ -67,6 +69,7 @@ impl Format {
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
+            Format::Halfpower => "halfpower trace",
             Format::FioLog => "fio log",
             Format::Blktrace => "blktrace",
             Format::Strace => "strace",
@@ -82,6 +85,9 @@ impl Format {
 
 /// Recognises a format by the first bytes of a trace, at least its first line.
 pub fn detect(head: &[u8]) -> Option<Format> {
+    if head.starts_with(crate::code::MAGIC) {
+        return Some(Format::Halfpower);
+    }
     if head.starts_with(b"fio version ") {
         return Some(Format::FioLog);
     }
@@ -150,6 +156,11 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<(Format, Events)>
         })
     })?;
     let events = match format {
+        Format::Halfpower => {
+            let whole = |error: crate::Error| ForeignError::Whole(error.to_string());
+            let reader = crate::TraceReader::new(from).map_err(whole)?;
+            Box::new(reader.map(move |event| event.map_err(whole)))
+        }
         Format::FioLog => events(fio_log::Log::new(from)?),
         Format::Blktrace => events(blktrace::Blktrace::new(vec![Box::new(from)])?),
         Format::Delimited(table) => events(delimited::Delimited::new(from, table)),

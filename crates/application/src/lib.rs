@@ -1,0 +1,3 @@
+//! A recorded application: replayed on a machine.
+
+pub mod replay;
