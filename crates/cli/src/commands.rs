@@ -3,8 +3,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::{self, Display, Mode};
 use crate::{
-    check, compare, fio, history, metadata, points, postmark, pts, shell, stack, studies, tools,
-    tune, twin, verify,
+    check, compare, fio, history, metadata, points, postmark, pts, replay, shell, stack, studies,
+    tools, trace, tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -123,6 +123,17 @@ pub(crate) enum Command {
     Postmark(postmark::Arguments),
     /// Measure creating, opening, renaming, listing and deleting many files
     Metadata(metadata::Arguments),
+    /// Ask a recorded application's requests again, on files made for it: how long do they take
+    /// here?
+    #[command(
+        after_help = "Examples:\n  halfpower replay app.hptrace /mnt/data\n  halfpower replay app.strace twin:cloud --as-fast-as-possible\n  halfpower replay app.hptrace --dry-run"
+    )]
+    Replay(replay::Arguments),
+    /// Convert a trace of an application or a device: to halfpower's format, a fio log, a fio job
+    #[command(
+        after_help = "Examples:\n  halfpower trace convert app.strace -o app.hptrace\n  halfpower trace convert app.hptrace --to fio-job -o app.fio"
+    )]
+    Trace(trace::Arguments),
     /// List, check, change and fit simulated machines
     Twin(twin::Arguments),
     /// Print the completion script of a shell
@@ -160,6 +171,8 @@ impl Cli {
             Command::Fio(arguments) => fio::fio(context.clone(), &arguments.words),
             Command::Postmark(arguments) => postmark::postmark(context, &arguments),
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
+            Command::Replay(arguments) => replay::replay(&arguments),
+            Command::Trace(arguments) => trace::trace(context, &arguments),
             Command::Twin(arguments) => twin::twin(context, &arguments),
             Command::Completions(arguments) => shell::completions(&arguments),
             Command::Man(arguments) => shell::man(context, &arguments, Cli::command()),

@@ -1,8 +1,8 @@
 //! A run: parts that start together.
 
 use crate::{
-    Access, BlockTimes, Buffering, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos, ParityUse, Pause,
-    ResourceUse, Result, Usage, Waits,
+    Access, BlockTimes, Buffering, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos,
+    ParityUse, Pause, ResourceUse, Result, Usage, Waits,
 };
 
 /// A target, its access and sources: a job, or a process's files. Parts may share a target.

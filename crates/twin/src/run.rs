@@ -5,7 +5,8 @@ use crate::event::Event;
 use crate::world::files::Barrier;
 use crate::world::{Owner, World};
 use machine::{
-    Access, Buffering, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result, Stability,
+    Access, Buffering, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result,
+    Stability,
 };
 use std::collections::VecDeque;
 
@@ -355,8 +356,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
             return false;
         }
         let align = job.aligns[target];
-        if !request.offset.is_multiple_of(align) || !u64::from(request.len).is_multiple_of(align)
-        {
+        if !request.offset.is_multiple_of(align) || !u64::from(request.len).is_multiple_of(align) {
             let what = format!("a direct request of {} bytes at {}", request.len, request.offset);
             let hint = format!("give multiples of {} bytes, or go through the cache", align);
             self.fail(part, Error::refused(what, "a device takes whole blocks", hint));

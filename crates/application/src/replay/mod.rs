@@ -4,11 +4,13 @@
 //! thread have ended as in the recording, and the thread's pause before it is over.
 
 mod document;
+mod fio;
 mod run;
 mod script;
 mod source;
 
 pub use document::{ClassResult, Latency, Quantity, ReplayDocument, SCHEMA, Skipped, schema};
+pub use fio::{fio_job, fio_log};
 pub use run::{Cache, Layout, Pace, Settings, replay};
 pub use script::{Class, FileRole, FileScript, OpKind, Script};
 pub use source::ReplaySource;

@@ -95,7 +95,7 @@ impl Places {
                         let all = FileScript { bytes: base, filled, ..files[0].clone() };
                         spec(place, &all, 0)
                     }
-                    Layout::Regions(spec) => spec.clone(),
+                    Layout::Regions(spec) => TargetSpec { size: Some(base), ..spec.clone() },
                 };
                 Places { specs: vec![spec], spots, used: base }
             }

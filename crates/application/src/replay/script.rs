@@ -86,6 +86,8 @@ pub(super) enum After {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
+    /// When it started, from the first request.
+    pub at_ns: Nanos,
     pub act: Act,
     pub file: u32,
     pub offset: u64,
@@ -225,6 +227,13 @@ impl Script {
             }
         }
         Ok(build(kept, names, seen, skipped))
+    }
+}
+
+impl Script {
+    /// Threads that made requests.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
     }
 }
 
@@ -392,6 +401,7 @@ fn thread(
             bytes = end - offset;
         }
         steps.push(Step {
+            at_ns: one.at_ns - began,
             act: one.act,
             file: file(one),
             offset,
