@@ -3,8 +3,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::{self, Display, Mode};
 use crate::{
-    check, compare, fio, history, metadata, points, postmark, pts, replay, shell, stack, studies,
-    tools, trace, tune, twin, verify,
+    check, compare, fio, history, metadata, plan, points, postmark, pts, replay, shell, stack,
+    studies, tools, trace, tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -129,6 +129,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  halfpower replay app.hptrace /mnt/data\n  halfpower replay app.strace twin:cloud --as-fast-as-possible\n  halfpower replay app.hptrace --dry-run"
     )]
     Replay(replay::Arguments),
+    /// Predict a recorded application's time and latencies on other volumes
+    #[command(
+        after_help = "Examples:\n  halfpower plan app.hptrace --on gp3,io2,iops=10000,twin:nvme\n  halfpower plan app.hptrace --on gp3,gp2,size=500g --p99 log-sync=2ms --prices mine.toml"
+    )]
+    Plan(plan::Arguments),
     /// Convert a trace of an application or a device: to halfpower's format, a fio log, a fio job
     #[command(
         after_help = "Examples:\n  halfpower trace convert app.strace -o app.hptrace\n  halfpower trace convert app.hptrace --to fio-job -o app.fio"
@@ -172,6 +177,7 @@ impl Cli {
             Command::Postmark(arguments) => postmark::postmark(context, &arguments),
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
             Command::Replay(arguments) => replay::replay(&arguments),
+            Command::Plan(arguments) => plan::plan(&arguments),
             Command::Trace(arguments) => trace::trace(context, &arguments),
             Command::Twin(arguments) => twin::twin(context, &arguments),
             Command::Completions(arguments) => shell::completions(&arguments),

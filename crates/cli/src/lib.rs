@@ -17,6 +17,7 @@ mod load;
 mod metadata;
 mod other_tools;
 mod output;
+mod plan;
 mod points;
 mod postmark;
 mod progress;

@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     /// Requests that each thread may have outstanding [default: as recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     depth: Option<u32>,
+    /// Bypass the page cache, in whole blocks of 4 KiB [default: as recorded]
+    #[arg(long)]
+    direct: bool,
     /// State of the page cache before each run
     #[arg(long, value_parser = choices(CacheState::ALL, CacheState::name), default_value = "cold")]
     cache: CacheState,
@@ -93,7 +96,10 @@ fn layout(arguments: &Arguments) -> Layout {
 }
 
 pub(crate) fn replay(arguments: &Arguments) -> Result<(), Failure> {
-    let (script, format) = load(&arguments.trace)?;
+    let (mut script, format) = load(&arguments.trace)?;
+    if arguments.direct {
+        script.make_direct();
+    }
     if arguments.dry_run {
         return output::print(&plan(&script, format));
     }

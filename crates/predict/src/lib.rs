@@ -7,6 +7,7 @@
 mod error;
 pub mod fit;
 pub mod outlook;
+pub mod plan;
 mod run;
 pub mod stack_distance;
 pub mod sustained;

@@ -231,6 +231,18 @@ impl Script {
 }
 
 impl Script {
+    /// Makes all requests direct, in whole blocks of the files.
+    pub fn make_direct(&mut self) {
+        for step in self.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
+            step.direct = true;
+            if matches!(step.act, Act::Move(_)) {
+                let end = (step.offset + u64::from(step.bytes)).next_multiple_of(BLOCK);
+                step.offset = step.offset / BLOCK * BLOCK;
+                step.bytes = (end - step.offset) as u32;
+            }
+        }
+    }
+
     /// Threads that made requests.
     pub fn thread_count(&self) -> usize {
         self.threads.len()

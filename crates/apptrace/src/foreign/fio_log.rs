@@ -55,8 +55,7 @@ impl<R: BufRead> Log<R> {
     /// # Errors
     /// It does not begin a log.
     pub fn new(mut from: R) -> Result<Log<R>> {
-        const OTHER: &str =
-            "it is not a trace in text: its first line is not 'fio version 3 iolog'";
+        const OTHER: &str = "it is not a trace in text: its first line is not 'fio version 3 iolog' (a trace of blktrace is turned into one with halfpower trace convert --to fio-log)";
         let mut first = Vec::new();
         (&mut from)
             .take(64)

@@ -152,6 +152,12 @@ impl Processes {
                 self.duplicate(pid, call, names, out)?;
                 Ok(None)
             }
+            "pipe" | "pipe2" | "socketpair" | "socket" | "accept" | "accept4" | "eventfd2"
+            | "epoll_create1" | "memfd_create" | "timerfd_create" | "signalfd4"
+            | "inotify_init1" => {
+                self.streams(pid, call, names, out)?;
+                Ok(None)
+            }
             "clone" | "clone3" | "fork" | "vfork" => {
                 self.fork(pid, call);
                 Ok(None)
@@ -341,6 +347,36 @@ impl Processes {
             open.append = call.has_flag(2, "O_APPEND");
         } else if call.has_flag(1, "F_SETFD") {
             self.opened[at].close_on_exec = call.has_flag(2, "FD_CLOEXEC");
+        }
+        Ok(())
+    }
+
+    /// New descriptors of what is not storage.
+    fn streams(
+        &mut self,
+        pid: u32,
+        call: &Call<'_>,
+        names: &mut Names,
+        out: &mut VecDeque<Event>,
+    ) -> Result<(), String> {
+        let Some(result @ 0..) = call.result else { return Ok(()) };
+        let pair = matches!(call.name, "pipe" | "pipe2" | "socketpair");
+        let pair = pair.then(|| {
+            let numbers = call.arguments.iter().find_map(|text| text.strip_prefix('['));
+            numbers.map(|text| text.trim_end_matches(']').to_owned()).unwrap_or_default()
+        });
+        let numbers: Vec<i32> = match pair {
+            Some(text) => text.split(", ").filter_map(descriptor).map(|(one, _)| one).collect(),
+            None => i32::try_from(result).into_iter().collect(),
+        };
+        for number in numbers {
+            let file = names.file("descriptors of other kinds", Kind::Stream, None, out)?;
+            let (open, position) = (OpenFile::default(), None);
+            self.add(
+                pid,
+                number,
+                Opened { file, open, position, close_on_exec: false, stream: true },
+            )?;
         }
         Ok(())
     }
