@@ -3,8 +3,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::{self, Display, Mode};
 use crate::{
-    check, compare, fio, history, metadata, points, postmark, pts, shell, stack, studies, tools,
-    tune, twin, verify,
+    check, compare, fio, history, metadata, points, postmark, pts, record, shell, stack, studies,
+    tools, tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -100,6 +100,11 @@ pub(crate) enum Command {
     Check(check::Arguments),
     /// Show everything measured so far: a list, an entry, trends
     History(history::Arguments),
+    /// Record what a program asks of storage: every read, write and sync, by thread and file
+    #[command(
+        after_help = "Examples:\n  halfpower record -- sqlite3 app.db 'vacuum'\n  halfpower record --pid 1234 --for 60s -o database.hptrace"
+    )]
+    Record(record::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check
     /// it
     Verify(verify::Arguments),
@@ -139,6 +144,8 @@ impl Cli {
         let mode = match &self.command {
             // Its lines are the progress.
             Command::Run(arguments) if arguments.live => Mode::None,
+            // The terminal is the command's.
+            Command::Record(_) => Mode::None,
             _ => progress::mode(self.progress, std::env::args_os()),
         };
         let _display = self.command.measures().then(|| Display::start(mode));
@@ -153,6 +160,7 @@ impl Cli {
             Command::Tune(arguments) => tune::tune(context, &arguments),
             Command::Check(arguments) => check::check(context, &arguments),
             Command::History(arguments) => history::history(context, &arguments),
+            Command::Record(arguments) => record::record(context, &arguments),
             Command::Verify(arguments) => verify::verify(&arguments),
             Command::Iozone(arguments) => tools::iozone(context.clone(), &arguments.words),
             Command::Sqlio(arguments) => tools::sqlio(context.clone(), &arguments.words),

@@ -21,6 +21,7 @@ mod points;
 mod postmark;
 mod progress;
 mod pts;
+mod record;
 mod shell;
 mod stack;
 mod studies;
@@ -103,6 +104,7 @@ fn run() -> ExitCode {
     host::watch_cleanup(interrupt::flag, console::tell);
     // Every command restores the settings that a killed `tune` left changed.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
+    host::record::remove_stale();
     let result = cli.run();
     let cleanup = host::cleanup();
     for (path, why) in &cleanup.left {
