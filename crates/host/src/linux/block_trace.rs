@@ -35,7 +35,7 @@ impl BlockTrace {
             .map(|&(major, minor)| format!("{FILTER}{}", u64::from(major) << 20 | u64::from(minor)))
             .collect();
         let own = fs::read_to_string("/proc/thread-self/comm")?.trim_end().to_owned();
-        let instance = TraceInstance::new("", BUFFER_KIB)?;
+        let instance = TraceInstance::new(BUFFER_KIB)?;
         for event in EVENTS {
             instance.set(&format!("events/block/{event}/filter"), &filter.join(" || "))?;
             instance.set(&format!("events/block/{event}/enable"), "1")?;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const INSTANCES: [&str; 2] =
     ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
@@ -36,11 +37,13 @@ pub(crate) struct TraceInstance {
 
 impl TraceInstance {
     /// Makes an instance with an empty buffer of `buffer_kib` per processor, on the monotonic
-    /// clock, and removes those of killed processes. A process has one of each suffix.
-    pub(crate) fn new(suffix: &str, buffer_kib: u32) -> io::Result<TraceInstance> {
+    /// clock, and removes those of killed processes.
+    pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);
-        let dir = parent.join(format!("{NAME}{}{suffix}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let dir = parent.join(format!("{NAME}{}-{number}", std::process::id()));
         fs::create_dir(&dir)?;
         let instance = TraceInstance { dir };
         // The same clock that halfpower's is compared with.
@@ -105,7 +108,7 @@ mod tests {
         };
         // Beyond any process ID.
         let of = |name: &str| parent.join(format!("{NAME}{name}"));
-        let all = [of("4294967295"), of("4294967295-block"), of("4294967294"), of("4294967295x")];
+        let all = [of("4294967295"), of("4294967295-1"), of("4294967294"), of("4294967295x")];
         for dir in &all {
             fs::create_dir(dir).unwrap();
         }

@@ -2,7 +2,8 @@
 
 use super::RecordError;
 use crate::linux::trace_instance::TraceInstance;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
 /// Where a field is in an event's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +65,12 @@ fn field(line: &str) -> Option<(String, Field)> {
     Some((name, Field { offset: number("offset:")?, size: number("size:")? }))
 }
 
-/// The bytes of a page of the buffer: its header and its data.
+/// The bytes of a page of the buffer: its header and its data. The file is not in the instance.
 pub(super) fn page_bytes(instance: &TraceInstance) -> Option<usize> {
-    let text = fs::read_to_string(instance.path("events/header_page")).ok()?;
+    // The kernel gives all of it at the first reading, and nothing at another.
+    let mut text = [0; 4096];
+    let bytes = File::open(instance.path("../../events/header_page")).ok()?.read(&mut text).ok()?;
+    let text = str::from_utf8(&text[..bytes]).ok()?;
     let (_, data) = text.lines().filter_map(field).find(|(name, _)| name == "data")?;
     // The data follow the time and the length.
     (data.offset == super::pages::HEADER_BYTES).then_some(data.offset + data.size)

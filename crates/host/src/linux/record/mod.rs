@@ -3,12 +3,13 @@
 //!
 //! Two trace instances of our own hold the events: system calls of the recorded processes only
 //! (the kernel follows their children), and requests of the block layer, which other threads
-//! complete. The binary pages of the kernel's buffers are read once a millisecond while there are
-//! events.
+//! complete. The binary pages of the kernel's buffers are read at once while that costs little, else
+//! once a millisecond.
 
 mod calls;
 mod child;
 mod descriptors;
+mod early;
 mod error;
 mod format;
 mod identity;
@@ -49,6 +50,9 @@ const SETTLE_NS: Nanos = 1_000_000;
 
 /// Rest between two readings: lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
+
+/// Processor time beyond 2 % after which it rests.
+const FREE_CPU_NS: Nanos = 5_000_000;
 
 /// The longest wait for events.
 const WAIT_NS: i64 = 50_000_000;
@@ -104,7 +108,7 @@ impl Recorder {
     /// The kernel has no trace points here or does not permit their use, the command cannot be
     /// started, the process or the group is not there.
     pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
-        let instance = TraceInstance::new("", BUFFER_KIB).map_err(RecordError::of_instance)?;
+        let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
         let mut decoder = Decoder::default();
         let mut events = decoder.calls(&instance)?;
         for event in PROCESS_EVENTS {
@@ -208,6 +212,11 @@ impl Recorder {
             if is_last {
                 break;
             }
+            // Names of files are seen for sure only at once; many events gather first.
+            let used = now(ClockId::ThreadCPUTime) - cpu;
+            if used > FREE_CPU_NS + (now(ClockId::Monotonic) - start) / 50 {
+                std::thread::sleep(REST);
+            }
             self.wait();
         }
         tracker.end()?;
@@ -256,9 +265,11 @@ impl Recorder {
             let until = now(ClockId::Monotonic).saturating_sub(SETTLE_NS);
             let mut horizon = if is_last { Nanos::MAX } else { until };
             let mut lost = 0;
+            let first = held.len();
             for pipes in &mut self.pipes {
                 lost += pipes.read(&self.decoder, held, &mut horizon)?;
             }
+            tracker.early.look(&held[first..]);
             if lost > 0 {
                 tracker.lose(lost)?;
             }
@@ -277,7 +288,6 @@ impl Recorder {
 
     /// Sleeps until there are events.
     fn wait(&self) {
-        std::thread::sleep(REST);
         let files = self.pipes.iter().flat_map(Pipes::files);
         let mut polled: Vec<PollFd<'_>> =
             files.map(|file| PollFd::new(file, PollFlags::IN)).collect();

@@ -2,6 +2,7 @@
 
 use super::calls::{Call, Transfer};
 use super::descriptors::{Descriptors, Open, OpenId};
+use super::early::EarlyNames;
 use super::identity::{self, Found, Identity, Names};
 use super::order::Order;
 use super::seen::{Seen, What};
@@ -51,6 +52,7 @@ pub(super) struct Tracker<W: Write> {
     /// Shared mappings by process and address: bytes, file, offset.
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     pub(super) order: Order,
+    pub(super) early: EarlyNames,
     pub(super) lost: u64,
 }
 
@@ -68,6 +70,7 @@ impl<W: Write> Tracker<W> {
             pending: HashMap::new(),
             mappings: BTreeMap::new(),
             order: Order::default(),
+            early: EarlyNames::default(),
             lost: 0,
         }
     }
@@ -252,6 +255,10 @@ impl<W: Write> Tracker<W> {
         if let Some(found) = identity::look(thread, descriptor) {
             return self.open(table, descriptor, found);
         }
+        self.unknown(table, descriptor)
+    }
+
+    fn unknown(&mut self, table: u32, descriptor: i32) -> Result<OpenId> {
         let file = self.named_file("closed before its name was seen", Kind::Unknown)?;
         let flags = OpenFile::default();
         let open = Open { file, kind: Kind::Unknown, flags, position: None };
@@ -320,10 +327,10 @@ impl<W: Write> Tracker<W> {
                 self.descriptors.close(table, first as i32..=last);
                 Ok(())
             }
-            Call::Duplicate => self.duplicate(seen.thread, first as i32, result as i32),
+            Call::Duplicate => self.duplicate(seen, first as i32, result as i32),
             Call::Control => match second as i32 {
                 libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-                    self.duplicate(seen.thread, first as i32, result as i32)
+                    self.duplicate(seen, first as i32, result as i32)
                 }
                 libc::F_SETFL => {
                     let id = self.descriptor(seen.thread, first as i32)?;
@@ -344,9 +351,19 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    fn duplicate(&mut self, thread: i32, from: i32, to: i32) -> Result<()> {
-        self.descriptor(thread, from)?;
-        let table = self.state(thread).table;
+    fn duplicate(&mut self, seen: &Seen, from: i32, to: i32) -> Result<()> {
+        let found = self.early.take(seen);
+        let id = self.descriptor(seen.thread, from)?;
+        if self.descriptors.open_file(id).kind == Kind::Unknown
+            && let Some(found) = found
+        {
+            // The first descriptor was gone before its name was seen.
+            let kind = found.file.kind;
+            let file = self.file(found.identity, found.file)?;
+            let open = self.descriptors.open_file(id);
+            (open.file, open.kind) = (file, kind);
+        }
+        let table = self.state(seen.thread).table;
         self.descriptors.duplicate(table, from, to);
         Ok(())
     }
@@ -359,8 +376,10 @@ impl<W: Write> Tracker<W> {
         descriptor: i32,
     ) -> Result<()> {
         let table = self.state(seen.thread).table;
-        self.descriptors.close(table, descriptor..=descriptor);
-        let id = self.descriptor(seen.thread, descriptor)?;
+        let id = match self.early.take(seen) {
+            Some(found) => self.open(table, descriptor, found)?,
+            None => self.unknown(table, descriptor)?,
+        };
         let open = self.descriptors.open_file(id);
         open.position = Some(0);
         let flags = flags.map(|index| pending.arguments[index] as i32);
