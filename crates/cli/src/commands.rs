@@ -3,8 +3,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::{self, Display, Mode};
 use crate::{
-    check, compare, fio, history, metadata, points, postmark, pts, record, shell, stack, studies,
-    tools, tune, twin, verify,
+    check, compare, fio, history, metadata, points, postmark, profile, pts, record, shell, stack,
+    studies, tools, tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -105,6 +105,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  halfpower record -- sqlite3 app.db 'vacuum'\n  halfpower record --pid 1234 --for 60s -o database.hptrace"
     )]
     Record(record::Arguments),
+    /// Describe a recording: the requests, syncs and waiting of each file, and what it is for
+    #[command(
+        after_help = "Examples:\n  halfpower profile app.hptrace\n  halfpower profile app.hptrace --json"
+    )]
+    Profile(profile::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check
     /// it
     Verify(verify::Arguments),
@@ -161,6 +166,7 @@ impl Cli {
             Command::Check(arguments) => check::check(context, &arguments),
             Command::History(arguments) => history::history(context, &arguments),
             Command::Record(arguments) => record::record(context, &arguments),
+            Command::Profile(arguments) => profile::profile(context, &arguments),
             Command::Verify(arguments) => verify::verify(&arguments),
             Command::Iozone(arguments) => tools::iozone(context.clone(), &arguments.words),
             Command::Sqlio(arguments) => tools::sqlio(context.clone(), &arguments.words),

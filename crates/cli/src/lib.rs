@@ -19,6 +19,7 @@ mod other_tools;
 mod output;
 mod points;
 mod postmark;
+mod profile;
 mod progress;
 mod pts;
 mod record;

@@ -8,11 +8,12 @@ mod error;
 pub mod fit;
 pub mod outlook;
 mod run;
-pub mod stack_distance;
 pub mod sustained;
 pub mod trace;
 pub mod validate;
 pub mod whatif;
+
+pub use application::stack_distance;
 
 pub use error::{Error, Result};
 pub use run::{Outcome, run, workload};
