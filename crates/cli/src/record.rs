@@ -27,6 +27,9 @@ pub(crate) struct Arguments {
     /// Record all processes of a control group
     #[arg(long, value_name = "PATH", group = "subject")]
     cgroup: Option<PathBuf>,
+    /// Record what reaches a block device, whoever asks it; ends with --for or Ctrl-C
+    #[arg(long, value_name = "DEV", group = "subject")]
+    device: Option<PathBuf>,
     /// End the recording after this time; a command runs on
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
     at_most: Option<Nanos>,
@@ -43,7 +46,10 @@ impl Arguments {
         match (self.pid, &self.cgroup) {
             (Some(process), _) => Subject::Process(process),
             (_, Some(group)) => Subject::ControlGroup(group.clone()),
-            _ => Subject::Command(self.command.clone()),
+            _ => match &self.device {
+                Some(device) => Subject::Device(device.clone()),
+                None => Subject::Command(self.command.clone()),
+            },
         }
     }
 }

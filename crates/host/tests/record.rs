@@ -119,3 +119,23 @@ fn a_command_that_is_not_there_is_an_error() {
     let error = recorder.record(Vec::new(), &options, &AtomicBool::new(false)).unwrap_err();
     assert!(error.is_usage() && error.to_string().starts_with("/no/such/program: No such file"));
 }
+
+#[test]
+fn what_reaches_the_device_is_followed_to_the_thread() {
+    let here = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = path(here.path(), "direct");
+    let script =
+        format!("dd if=/dev/zero of={file} bs=64k count=4 oflag=direct 2>/dev/null; sleep 0.1");
+    let Some(recorded) = record(&["sh", "-c", &script], false) else { return };
+    let own: Vec<&Request> = recorded
+        .requests
+        .iter()
+        .filter(|request| request.interface == apptrace::Interface::Block)
+        .filter(|request| request.thread.is_some() && request.access == Access::Write)
+        .collect();
+    let bytes: u64 = own.iter().map(|request| request.bytes).sum();
+    assert!(bytes >= 4 << 16, "{own:?}");
+    let device = &recorded.files[own[0].file as usize];
+    assert!(device.kind == Kind::BlockDevice && device.name.starts_with("/dev/"), "{device:?}");
+    assert!(own.iter().all(|request| request.duration_ns.is_some()));
+}

@@ -19,8 +19,9 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// Holds for every event, so that a filter of this text only marks an instance.
-pub(crate) const RECORDING: &str = "common_pid != 0 && common_pid != -1";
+/// Holds for every event, so that a filter of this text only marks an instance. The kernel gives a
+/// filter at the first reading only, which is of 32 bytes.
+pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 
 pub(crate) fn instances() -> Option<PathBuf> {
     INSTANCES.iter().map(PathBuf::from).find(|dir| dir.is_dir())

@@ -21,6 +21,8 @@ pub enum RecordError {
     Process(u32, io::Error),
     #[error("--cgroup {}: no control group ({}); name a directory with cgroup.procs", .0.display(), .1)]
     ControlGroup(PathBuf, io::Error),
+    #[error("--device {}: {}; name a block device, such as /dev/sda", .0.display(), .1)]
+    Device(PathBuf, io::Error),
     #[error("there is no process to record; name a group that has one")]
     NoProcesses,
     #[error("the kernel's trace cannot be set or read: {0}")]

@@ -53,6 +53,16 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     })
 }
 
+/// `/dev/sda`, from the kernel's numbers.
+pub(super) fn device_name((major, minor): (u32, u32)) -> String {
+    let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
+    let name = link.as_deref().and_then(|link| link.file_name());
+    match name {
+        Some(name) => format!("/dev/{}", name.to_string_lossy()),
+        None => format!("device {major}:{minor}"),
+    }
+}
+
 fn kind(metadata: &Metadata, name: &str) -> Kind {
     let kind = metadata.file_type();
     if kind.is_dir() {

@@ -9,6 +9,7 @@
 mod calls;
 mod child;
 mod descriptors;
+mod devices;
 mod early;
 mod error;
 mod format;
@@ -17,6 +18,7 @@ mod order;
 mod pages;
 mod pipes;
 mod processes;
+mod rings;
 mod seen;
 mod tracker;
 
@@ -34,9 +36,10 @@ use seen::{Decoder, Seen};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -64,6 +67,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PROCESS_EVENTS: [&str; 3] =
     ["task/task_newtask", "sched/sched_process_exit", "filemap/mm_filemap_fault"];
 
+/// What reaches devices, and what io_uring's threads do: events of any thread.
+const SYSTEM_EVENTS: [&str; 6] = [
+    "block/block_bio_queue",
+    "block/block_rq_issue",
+    "block/block_rq_complete",
+    "io_uring/io_uring_submit_req",
+    "io_uring/io_uring_file_get",
+    "io_uring/io_uring_complete",
+];
+
 /// What is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
@@ -73,6 +86,8 @@ pub enum Subject {
     Process(u32),
     /// All processes of a control group.
     ControlGroup(PathBuf),
+    /// What reaches a block device, whoever asks it.
+    Device(PathBuf),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +123,9 @@ impl Recorder {
     /// The kernel has no trace points here or does not permit their use, the command cannot be
     /// started, the process or the group is not there.
     pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
+        if let Subject::Device(device) = subject {
+            return Recorder::of_device(device);
+        }
         let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
         let mut decoder = Decoder::default();
         let mut events = decoder.calls(&instance)?;
@@ -134,6 +152,7 @@ impl Recorder {
             }
             Subject::ControlGroup(group) => processes::of_group(group)
                 .map_err(|error| RecordError::ControlGroup(group.clone(), error)),
+            Subject::Device(_) => Ok(BTreeSet::new()),
         };
         let mut followed = BTreeSet::new();
         loop {
@@ -159,8 +178,23 @@ impl Recorder {
             Subject::Command(words) => words.clone(),
             _ => Vec::new(),
         };
-        let pipes = vec![Pipes::open(instance)?];
+        let system = system_events(&mut decoder, &SYSTEM_EVENTS, None)?;
+        let pipes = vec![Pipes::open(instance)?, system];
         Ok(Recorder { pipes, decoder, processes: followed, child, command })
+    }
+
+    fn of_device(path: &Path) -> Result<Recorder, RecordError> {
+        let wrong = |error| RecordError::Device(path.to_owned(), error);
+        let metadata = fs::metadata(path).map_err(wrong)?;
+        if !metadata.file_type().is_block_device() {
+            return Err(wrong(io::Error::other("it is not a block device")));
+        }
+        let number = metadata.rdev();
+        let device = (rustix::fs::major(number), rustix::fs::minor(number));
+        let mut decoder = Decoder::default();
+        let system = system_events(&mut decoder, &SYSTEM_EVENTS[..3], Some(device))?;
+        let (processes, command) = (BTreeSet::new(), Vec::new());
+        Ok(Recorder { pipes: vec![system], decoder, processes, child: None, command })
     }
 
     /// Records until the command or the processes end, the time is over, or `stop` is set.
@@ -180,6 +214,9 @@ impl Recorder {
         let cpu = now(ClockId::ThreadCPUTime);
         let writer = TraceWriter::new(to, &self.header(options))?;
         let mut tracker = Tracker::new(writer, start, names);
+        if self.processes.is_empty() {
+            tracker.take_all_devices();
+        }
         for &process in &self.processes {
             tracker.adopt(process, &processes::threads(process))?;
         }
@@ -200,6 +237,7 @@ impl Recorder {
                     status = child.try_wait()?;
                     status.is_some()
                 }
+                None if self.processes.is_empty() => false,
                 None => !self.processes.iter().any(|&process| is_alive(process)),
             };
             let is_last = is_over || has_ended;
@@ -294,6 +332,28 @@ impl Recorder {
         // An interrupted wait is as good as one that ended.
         let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: WAIT_NS }));
     }
+}
+
+/// An instance with events of all threads, or of one device.
+fn system_events(
+    decoder: &mut Decoder,
+    events: &[&str],
+    device: Option<(u32, u32)>,
+) -> Result<Pipes, RecordError> {
+    let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
+    instance.set("events/syscalls/sys_enter_sync/filter", RECORDING)?;
+    instance.set("buffer_percent", "0")?;
+    for event in events {
+        if !decoder.other(&instance, event)? {
+            continue;
+        }
+        if let Some((major, minor)) = device {
+            let number = u64::from(major) << 20 | u64::from(minor);
+            instance.set(&format!("events/{event}/filter"), &format!("dev == {number}"))?;
+        }
+        instance.set(&format!("events/{event}/enable"), "1")?;
+    }
+    Pipes::open(instance)
 }
 
 fn now(clock: ClockId) -> Nanos {

@@ -13,9 +13,10 @@ use std::os::unix::fs::OpenOptionsExt;
 /// Pages of a processor that are read before the others have their turn.
 const MAX_PAGES: u32 = 256;
 
+/// The files are closed before the instance is removed: fields are dropped in this order.
 pub(super) struct Pipes {
-    pub(super) instance: TraceInstance,
     processors: Vec<File>,
+    pub(super) instance: TraceInstance,
     page: Vec<u8>,
 }
 

@@ -2,16 +2,18 @@
 
 use super::calls::{Call, Transfer};
 use super::descriptors::{Descriptors, Open, OpenId};
+use super::devices::{DeviceRequest, Devices};
 use super::early::EarlyNames;
 use super::identity::{self, Found, Identity, Names};
 use super::order::Order;
+use super::rings::{RingRequest, Rings};
 use super::seen::{Seen, What};
 use apptrace::{
     Access, Event, Index, Interface, Kind, OpenFile, Request, Result, Thread, TraceWriter,
     TracedFile,
 };
 use machine::Nanos;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 
 const CLONE_FILES: u64 = 0x400;
@@ -44,6 +46,8 @@ pub(super) struct Tracker<W: Write> {
     identities: HashMap<Identity, Index>,
     /// The last file of each device and inode.
     inodes: HashMap<(u64, u64), Index>,
+    /// Devices with files of the recording.
+    file_systems: HashSet<u64>,
     /// Sizes as far as the requests show them, by file.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
@@ -51,6 +55,11 @@ pub(super) struct Tracker<W: Write> {
     pending: HashMap<i32, Pending>,
     /// Shared mappings by process and address: bytes, file, offset.
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
+    rings: Rings,
+    devices: Devices,
+    /// Every request of a device is taken, not only those of followed threads and of write-back to
+    /// the devices of their files.
+    only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) lost: u64,
@@ -64,11 +73,15 @@ impl<W: Write> Tracker<W> {
             names,
             identities: HashMap::new(),
             inodes: HashMap::new(),
+            file_systems: HashSet::new(),
             sizes: Vec::new(),
             descriptors: Descriptors::default(),
             threads: HashMap::new(),
             pending: HashMap::new(),
             mappings: BTreeMap::new(),
+            rings: Rings::default(),
+            devices: Devices::default(),
+            only_devices: false,
             order: Order::default(),
             early: EarlyNames::default(),
             lost: 0,
@@ -77,6 +90,11 @@ impl<W: Write> Tracker<W> {
 
     pub(super) fn into_writer(self) -> TraceWriter<W> {
         self.writer
+    }
+
+    /// Takes every request of the block events, whoever makes it.
+    pub(super) fn take_all_devices(&mut self) {
+        self.only_devices = true;
     }
 
     /// Takes up a process that runs already, with its threads and descriptors.
@@ -122,10 +140,23 @@ impl<W: Write> Tracker<W> {
                 Ok(())
             }
             What::Fault { device, inode, page } => self.fault(seen, device, inode, page),
-            What::Block(..)
-            | What::RingSubmit { .. }
-            | What::RingFile { .. }
-            | What::RingDone { .. } => Ok(()),
+            What::Block(step, sectors) => {
+                for done in self.devices.see(seen.at, seen.thread, step, &sectors) {
+                    self.device_request(done)?;
+                }
+                Ok(())
+            }
+            What::RingSubmit { request, opcode } => {
+                if self.is_followed(seen.thread) {
+                    self.rings.submit(seen.at, seen.thread, request, opcode);
+                }
+                Ok(())
+            }
+            What::RingFile { request, descriptor } => self.ring_file(request, descriptor),
+            What::RingDone { request, result } => match self.rings.done(request) {
+                Some(pending) => self.ring_done(seen.at, pending, result.into()),
+                None => Ok(()),
+            },
         }
     }
 
@@ -137,6 +168,8 @@ impl<W: Write> Tracker<W> {
             _ => false,
         };
         let first = self.pending.values().filter(waits).map(|pending| pending.at).min();
+        let under_way = [first, self.rings.first(), self.devices.first()];
+        let first = under_way.into_iter().flatten().min();
         let horizon = self.since_start(first.map_or(until, |first| first.min(until)));
         while let Some(request) = self.order.next(horizon) {
             self.writer.event(&Event::Request(request))?;
@@ -146,6 +179,7 @@ impl<W: Write> Tracker<W> {
 
     /// Writes the requests whose end was not seen, and everything held back.
     pub(super) fn end(&mut self) -> Result<()> {
+        (self.rings, self.devices) = Default::default();
         let pending: Vec<(i32, Pending)> = self.pending.drain().collect();
         for (thread, pending) in pending {
             let Some((file, kind, open)) = pending.file else { continue };
@@ -228,6 +262,9 @@ impl<W: Write> Tracker<W> {
         let index = self.sizes.len() as Index;
         self.sizes.push(file.size_bytes);
         self.inodes.insert((identity.0, identity.1), index);
+        if file.kind == Kind::Regular {
+            self.file_systems.insert(identity.0);
+        }
         self.identities.insert(identity, index);
         let name = self.names.show(file.name);
         self.writer.event(&Event::File(TracedFile { name, ..file }))?;
@@ -481,6 +518,84 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
+    fn ring_file(&mut self, request: u64, descriptor: i32) -> Result<()> {
+        let Some(pending) = self.rings.get(request) else { return Ok(()) };
+        let thread = pending.thread;
+        let id = self.descriptor(thread, descriptor)?;
+        let file = self.descriptors.open_file(id).file;
+        if let Some(pending) = self.rings.get(request) {
+            (pending.descriptor, pending.file) = (Some(descriptor), Some(file));
+        }
+        Ok(())
+    }
+
+    fn ring_done(&mut self, at: Nanos, pending: RingRequest, result: i64) -> Result<()> {
+        let file = match pending.file {
+            Some(file) => file,
+            None => self.named_file("registered files of io_uring", Kind::Unknown)?,
+        };
+        let open = match pending.descriptor {
+            Some(descriptor) => {
+                let id = self.descriptor(pending.thread, descriptor)?;
+                self.descriptors.open_file(id).flags
+            }
+            None => OpenFile::default(),
+        };
+        let thread = self.thread_index(pending.thread)?;
+        let is_transfer = matches!(pending.access, Access::Read | Access::Write);
+        self.order.add(Request {
+            at_ns: self.since_start(pending.at),
+            duration_ns: Some(at.saturating_sub(pending.at)),
+            thread: Some(thread),
+            file,
+            access: pending.access,
+            interface: Interface::IoUring,
+            offset: None,
+            // Only the result shows it.
+            bytes: if is_transfer { u64::try_from(result).unwrap_or(0) } else { 0 },
+            result: Some(result),
+            open,
+        });
+        Ok(())
+    }
+
+    /// Requests of followed threads, and write-back of kernel threads; those of other programs
+    /// are left out.
+    fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
+        let is_own = self.is_followed(done.thread);
+        let number = rustix::fs::makedev(done.device.0, done.device.1);
+        let is_wanted = is_own
+            || self.only_devices
+            || (done.access == Access::Write
+                && self.holds_files(number)
+                && is_kernel_thread(done.thread));
+        if !is_wanted {
+            return Ok(());
+        }
+        let thread = if is_own { Some(self.thread_index(done.thread)?) } else { None };
+        let name = identity::device_name(done.device);
+        let file = TracedFile { name: name.clone(), kind: Kind::BlockDevice, size_bytes: None };
+        let file = self.file((0, number, name), file)?;
+        self.order.add(Request {
+            at_ns: self.since_start(done.at),
+            duration_ns: Some(done.duration),
+            thread,
+            file,
+            access: done.access,
+            interface: Interface::Block,
+            offset: Some(done.offset),
+            bytes: done.bytes,
+            result: i64::try_from(done.bytes).ok(),
+            open: OpenFile::default(),
+        });
+        Ok(())
+    }
+
+    /// Whether files of the recording are on this device.
+    fn holds_files(&self, device: u64) -> bool {
+        self.file_systems.contains(&device)
+    }
+
     fn mapped(&mut self, thread: i32, address: u64) -> Option<(Index, Kind, OpenFile)> {
         let process = self.state(thread).process;
         let (&(_, start), &(bytes, file, _)) =
@@ -508,4 +623,10 @@ impl<W: Write> Tracker<W> {
         });
         Ok(())
     }
+}
+
+/// A kernel thread has no command line.
+fn is_kernel_thread(thread: i32) -> bool {
+    thread == 0
+        || std::fs::read(format!("/proc/{thread}/cmdline")).is_ok_and(|words| words.is_empty())
 }
