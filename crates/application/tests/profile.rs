@@ -26,7 +26,13 @@ fn request(at_ms: u64, file: u32, access: Access, offset: u64, bytes: u64) -> Ev
 fn of(requests: impl IntoIterator<Item = Event>, elapsed_ms: u64) -> Profile {
     let mut writer = TraceWriter::new(Vec::new(), &Header::default()).unwrap();
     writer.event(&Event::Thread(Thread { process: 1, thread: 1, name: None })).unwrap();
-    for (name, kind) in [("wal", Kind::Regular), ("table", Kind::Regular), ("pipe", Kind::Stream)] {
+    let files = [
+        ("wal", Kind::Regular),
+        ("table", Kind::Regular),
+        ("pipe", Kind::Stream),
+        ("/dev/disk", Kind::BlockDevice),
+    ];
+    for (name, kind) in files {
         let file = TracedFile { name: name.into(), kind, size_bytes: Some(1 << 20) };
         writer.event(&Event::File(file)).unwrap();
     }
@@ -99,4 +105,20 @@ fn a_cut_trace_is_a_doubt() {
     let profile = profile(TraceReader::new(cut).unwrap()).unwrap();
     assert_eq!(profile.doubts.len(), 2);
     assert!(profile.text().contains("doubt: 7 events were lost"), "{}", profile.text());
+}
+
+#[test]
+fn hits_are_reads_that_no_device_served() {
+    let mut requests: Vec<Event> =
+        (0..10).map(|index| request(index * 10, 1, Access::Read, index * 4096, 4096)).collect();
+    for event in [0, 50].map(|at| request(at, 3, Access::Read, 0, 8192)) {
+        let Event::Request(request) = event else { unreachable!() };
+        requests.push(Event::Request(Request { interface: Interface::Block, ..request }));
+    }
+    let profile = of(requests, 100);
+    // 16 of 40 KiB came from the device.
+    assert!((profile.read_hits.unwrap() - 0.6).abs() < 1e-9);
+    assert_eq!((profile.requests, profile.files.len(), profile.devices.len()), (10, 1, 1));
+    assert_eq!(profile.devices[0].reads.as_ref().unwrap().bytes, 16384);
+    assert!(profile.text().contains("60 % of the bytes that it read came from the page cache"));
 }

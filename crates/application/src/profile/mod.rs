@@ -9,11 +9,12 @@ pub use file::{Bursts, Concurrency, FileProfile, Locality, SyncProfile};
 pub use flow::{BLOCK_BYTES, FlowProfile, Latency, SizeCount};
 pub use role::Role;
 
-use apptrace::{Event, Header, Index, Interface, Kind, Request, TraceReader, TracedFile};
+use apptrace::{Access, Event, Header, Index, Interface, Kind, Request, TraceReader, TracedFile};
 use file::File;
+use flow::Flow;
 use machine::Nanos;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
 /// The schema's name in the document.
@@ -41,8 +42,28 @@ pub struct Profile {
     pub waited_ns: Nanos,
     /// Mean time of a thread between two of its requests.
     pub think_ns: Option<Nanos>,
+    /// Share of the bytes that its threads read from files which no device had to read for them;
+    /// `None` without requests of devices. Read-ahead counts as read.
+    pub read_hits: Option<f64>,
     /// The longest waited for first.
     pub files: Vec<FileProfile>,
+    /// What reached devices: requests of its threads, and write-back.
+    pub devices: Vec<DeviceProfile>,
+}
+
+/// Requests that reached a block device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceProfile {
+    pub name: String,
+    pub reads: Option<FlowProfile>,
+    pub writes: Option<FlowProfile>,
+}
+
+#[derive(Default)]
+struct Device {
+    name: String,
+    reads: Flow,
+    writes: Flow,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -54,6 +75,9 @@ struct ThreadTimes {
 struct Collector {
     files: Vec<File>,
     threads: HashMap<Index, ThreadTimes>,
+    devices: BTreeMap<Index, Device>,
+    read_bytes: u64,
+    device_read_bytes: u64,
     requests: u64,
     end_ns: Nanos,
     waited_ns: Nanos,
@@ -77,11 +101,30 @@ impl Collector {
         let end = request.at_ns.saturating_add(duration);
         self.end_ns = self.end_ns.max(end);
         let Some(file) = self.files.get_mut((request.file as usize).min(MAX_FILES)) else { return };
-        // Block events are seen a second time, as what they serve.
-        if file.file.kind == Kind::Stream || request.interface == Interface::Block {
+        if file.file.kind == Kind::Stream {
+            return;
+        }
+        // What the other requests led to.
+        if request.interface == Interface::Block {
+            let device = self.devices.entry(request.file).or_default();
+            if device.name.is_empty() {
+                device.name.clone_from(&file.file.name);
+            }
+            match request.access {
+                Access::Read => {
+                    device.reads.add(request);
+                    self.device_read_bytes += request.thread.map_or(0, |_| request.bytes);
+                }
+                Access::Write => device.writes.add(request),
+                _ => {}
+            }
             return;
         }
         file.add(request);
+        if request.access == Access::Read {
+            self.read_bytes +=
+                request.result.and_then(|done| u64::try_from(done).ok()).unwrap_or(0);
+        }
         self.requests += 1;
         self.waited_ns += duration;
         let Some(thread) = request.thread else { return };
@@ -141,6 +184,19 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
         threads: collector.threads.len() as u64,
         waited_ns: waited,
         think_ns: collector.think_ns.checked_div(collector.thinks),
+        read_hits: (!collector.devices.is_empty() && collector.read_bytes > 0).then(|| {
+            let missed = collector.device_read_bytes as f64 / collector.read_bytes as f64;
+            (1.0 - missed).max(0.0)
+        }),
         files,
+        devices: collector
+            .devices
+            .values()
+            .map(|device| DeviceProfile {
+                name: device.name.clone(),
+                reads: device.reads.profile(),
+                writes: device.writes.profile(),
+            })
+            .collect(),
     })
 }

@@ -21,7 +21,7 @@ impl FileProfile {
         let flows = [("read", &self.reads), ("write", &self.writes)];
         let mut parts: Vec<String> = flows
             .into_iter()
-            .filter_map(|(word, flow)| Some(self.flow(word, flow.as_ref()?, elapsed_ns)))
+            .filter_map(|(word, flow)| Some(flow_text(self.role, word, flow.as_ref()?, elapsed_ns)))
             .collect();
         if self.mapped_reads > 0 {
             parts.push(format!("{} page faults of a mapping", self.mapped_reads));
@@ -53,36 +53,34 @@ impl FileProfile {
             self.waited_share * 100.0
         )
     }
-
-    fn flow(&self, word: &str, flow: &FlowProfile, elapsed_ns: Nanos) -> String {
-        let size = flow.sizes.first().map_or(0, |size| size.bytes);
-        let is_one_size =
-            flow.sizes.first().is_some_and(|size| size.requests * 10 >= flow.requests * 9);
-        let size =
-            if is_one_size { show_size(size) } else { format!("mostly {}", show_size(size)) };
-        let order = match (flow.sequential, self.role, word) {
-            (share, Role::Log, "write") if share >= 0.6 => "appends".to_owned(),
-            (share, ..) if share >= 0.6 => format!("sequential {word}s"),
-            (share, ..) if share <= 0.1 => format!("random {word}s"),
-            (share, ..) => format!("{word}s, {:.0} % of them sequential,", share * 100.0),
-        };
-        let mut text = format!("{} {order} of {size}", per_second(flow.requests, elapsed_ns));
-        if flow.direct > 0.5 {
-            text += " with O_DIRECT";
-        }
-        if flow.durable > 0.5 {
-            text += " with O_DSYNC";
-        }
-        if let Some(latency) = &flow.latency {
-            text += &format!(" ({})", times(latency));
-        }
-        if flow.aligned < 0.5 && flow.direct > 0.0 {
-            text += ", not aligned to 4 KiB";
-        }
-        text
-    }
 }
 
+fn flow_text(role: Role, word: &str, flow: &FlowProfile, elapsed_ns: Nanos) -> String {
+    let size = flow.sizes.first().map_or(0, |size| size.bytes);
+    let is_one_size =
+        flow.sizes.first().is_some_and(|size| size.requests * 10 >= flow.requests * 9);
+    let size = if is_one_size { show_size(size) } else { format!("mostly {}", show_size(size)) };
+    let order = match (flow.sequential, role, word) {
+        (share, Role::Log, "write") if share >= 0.6 => "appends".to_owned(),
+        (share, ..) if share >= 0.6 => format!("sequential {word}s"),
+        (share, ..) if share <= 0.1 => format!("random {word}s"),
+        (share, ..) => format!("{word}s, {:.0} % of them sequential,", share * 100.0),
+    };
+    let mut text = format!("{} {order} of {size}", per_second(flow.requests, elapsed_ns));
+    if flow.direct > 0.5 {
+        text += " with O_DIRECT";
+    }
+    if flow.durable > 0.5 {
+        text += " with O_DSYNC";
+    }
+    if let Some(latency) = &flow.latency {
+        text += &format!(" ({})", times(latency));
+    }
+    if flow.aligned < 0.5 && flow.direct > 0.0 {
+        text += ", not aligned to 4 KiB";
+    }
+    text
+}
 fn sync(syncs: &SyncProfile, elapsed_ns: Nanos) -> String {
     let name = if syncs.data_only > 0.5 { "fdatasync" } else { "fsync" };
     let follows = match syncs.writes_per_call {
@@ -126,6 +124,12 @@ impl Profile {
                 show_time(think as f64)
             ))
         ));
+        if let Some(hits) = self.read_hits {
+            lines.push(format!(
+                "{:.0} % of the bytes that it read came from the page cache",
+                hits * 100.0
+            ));
+        }
         for file in self.files.iter().take(SHOWN) {
             lines.push(String::new());
             let size =
@@ -135,6 +139,16 @@ impl Profile {
         }
         if let Some(more) = self.files.len().checked_sub(SHOWN).filter(|&more| more > 0) {
             lines.push(format!("\n{more} more files: --json shows all"));
+        }
+        for device in &self.devices {
+            let flows = [("read", &device.reads), ("write", &device.writes)];
+            let parts: Vec<String> = flows
+                .into_iter()
+                .filter_map(|(word, flow)| {
+                    Some(flow_text(Role::Other, word, flow.as_ref()?, self.elapsed_ns))
+                })
+                .collect();
+            lines.push(format!("\n{}\n  reached the device: {}", device.name, parts.join(", ")));
         }
         lines.join("\n") + "\n"
     }
