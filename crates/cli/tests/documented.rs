@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Commands that would take long or change this computer: only their command line is parsed.
-const PARSED_ONLY: [(&str, &str); 6] = [
+const PARSED_ONLY: [(&str, &str); 8] = [
+    ("halfpower record", "needs root and a process to record; record.rs runs it"),
+    ("halfpower profile", "needs a recording; record.rs runs it"),
     ("halfpower twin validate", "replays all published figures; twin_cli.rs runs it"),
     ("halfpower twin fit", "calibrates a machine for a minute; twin_cli.rs runs it"),
     ("halfpower stack", "measures every layer for 20 s; stack.rs runs it"),

@@ -246,7 +246,7 @@ impl File {
             syncs: self.syncs.calls,
             durable_writes: self.writes.durable,
             sequential_reads: self.reads.sequential(),
-            sequential_writes: self.writes.sequential(),
+            appended_writes: self.writes.appended(),
             reused: locality.as_ref().map_or(0.0, |locality| locality.reused),
             bursts: bursts.as_ref().map_or(0, |bursts| bursts.count),
         };

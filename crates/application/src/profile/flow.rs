@@ -48,6 +48,9 @@ pub struct FlowProfile {
     pub sizes: Vec<SizeCount>,
     /// Share of the requests that begin where the one before them in the file ended.
     pub sequential: f64,
+    /// Share of the requests that begin within the one before them in the file and end no earlier:
+    /// a log's last block is written again as it fills.
+    pub rewrites: f64,
     /// Mean number of requests in a sequential run.
     pub run_requests: f64,
     /// Share of the requests whose start and size are multiples of 4 KiB.
@@ -69,12 +72,13 @@ pub(super) struct Flow {
     errors: u64,
     sizes: BTreeMap<u64, u64>,
     sequential: u64,
+    rewrites: u64,
     aligned: u64,
     direct: u64,
     pub(super) durable: u64,
     latency: Histogram,
     pub(super) waited_ns: Nanos,
-    end: Option<u64>,
+    last: Option<(u64, u64)>,
 }
 
 impl Flow {
@@ -91,8 +95,13 @@ impl Flow {
         };
         *self.sizes.entry(size).or_default() += 1;
         if let Some(offset) = request.offset {
-            self.sequential += u64::from(self.end == Some(offset));
-            self.end = Some(offset.saturating_add(request.bytes));
+            let end = offset.saturating_add(request.bytes);
+            if let Some((start_before, end_before)) = self.last {
+                self.sequential += u64::from(offset == end_before);
+                let is_again = (start_before..end_before).contains(&offset) && end >= end_before;
+                self.rewrites += u64::from(is_again);
+            }
+            self.last = Some((offset, end));
             let is_aligned =
                 offset.is_multiple_of(BLOCK_BYTES) && request.bytes.is_multiple_of(BLOCK_BYTES);
             self.aligned += u64::from(is_aligned);
@@ -110,6 +119,16 @@ impl Flow {
         self.sequential as f64 / self.requests.saturating_sub(1).max(1) as f64
     }
 
+    /// Share of the requests that continue the one before or write its end again, if the file
+    /// grows at all.
+    pub(super) fn appended(&self) -> f64 {
+        if self.sequential == 0 {
+            return 0.0;
+        }
+        let continued = self.sequential + self.rewrites;
+        continued as f64 / self.requests.saturating_sub(1).max(1) as f64
+    }
+
     pub(super) fn profile(&self) -> Option<FlowProfile> {
         if self.requests == 0 {
             return None;
@@ -124,6 +143,7 @@ impl Flow {
             errors: self.errors,
             sizes,
             sequential: self.sequential(),
+            rewrites: share(self.rewrites),
             run_requests: self.requests as f64 / (self.requests - self.sequential) as f64,
             aligned: share(self.aligned),
             direct: share(self.direct),

@@ -45,7 +45,7 @@ pub(super) struct Shape {
     pub(super) syncs: u64,
     pub(super) durable_writes: u64,
     pub(super) sequential_reads: f64,
-    pub(super) sequential_writes: f64,
+    pub(super) appended_writes: f64,
     pub(super) reused: f64,
     pub(super) bursts: u64,
 }
@@ -68,7 +68,7 @@ impl Role {
             return Role::Other;
         }
         if writes > reads {
-            let is_appended = shape.sequential_writes >= SEQUENTIAL;
+            let is_appended = shape.appended_writes >= SEQUENTIAL;
             return match (is_appended, is_durable) {
                 (true, true) => Role::Log,
                 (true, false) if reads > 0 => Role::Temporary,
@@ -98,13 +98,13 @@ mod tests {
             syncs: 0,
             durable_writes: 0,
             sequential_reads: 0.0,
-            sequential_writes: 0.0,
+            appended_writes: 0.0,
             reused: 0.0,
             bursts: 1,
         };
         let role = |shape| Role::of(&shape);
         assert_eq!(role(none), Role::Other);
-        let appended = Shape { writes: 100, sequential_writes: 1.0, ..none };
+        let appended = Shape { writes: 100, appended_writes: 1.0, ..none };
         assert_eq!(role(appended), Role::Output);
         assert_eq!(role(Shape { syncs: 100, ..appended }), Role::Log);
         assert_eq!(role(Shape { durable_writes: 100, ..appended }), Role::Log);
