@@ -122,3 +122,38 @@ fn hits_are_reads_that_no_device_served() {
     assert_eq!(profile.devices[0].reads.as_ref().unwrap().bytes, 16384);
     assert!(profile.text().contains("60 % of the bytes that it read came from the page cache"));
 }
+
+#[test]
+fn a_log_writes_its_last_block_again() {
+    let requests = (0..90).flat_map(|index| {
+        // Three commits fill a block.
+        let write = request(index * 10, 0, Access::Write, index / 3 * 8192, 8192);
+        [write, request(index * 10 + 3, 0, Access::SyncData, 0, 0)]
+    });
+    let profile = of(requests, 1000);
+    let wal = &profile.files[0];
+    assert_eq!(wal.role, Role::Log);
+    assert!((wal.writes.as_ref().unwrap().rewrites.unwrap() - 60.0 / 90.0).abs() < 1e-9);
+    let sentence = wal.sentence(profile.elapsed_ns);
+    assert!(sentence.contains("appends (67 % write the last block again) of 8 KiB"), "{sentence}");
+    // One block over and over is not a log.
+    let requests = (0..90).flat_map(|index| {
+        let write = request(index * 10, 0, Access::Write, 0, 8192);
+        [write, request(index * 10 + 3, 0, Access::SyncData, 0, 0)]
+    });
+    assert_eq!(of(requests, 1000).files[0].role, Role::Data);
+}
+
+#[test]
+fn without_offsets_nothing_is_said_about_order() {
+    let requests = (0..10).map(|index| {
+        let Event::Request(request) = request(index * 10, 1, Access::Read, 0, 4096) else {
+            unreachable!()
+        };
+        Event::Request(Request { interface: Interface::IoUring, offset: None, ..request })
+    });
+    let profile = of(requests, 100);
+    let reads = profile.files[0].reads.as_ref().unwrap();
+    assert_eq!((reads.sequential, reads.aligned, reads.requests), (None, None, 10));
+    assert!(profile.files[0].sentence(1).contains("their order was not recorded"));
+}

@@ -46,15 +46,16 @@ pub struct FlowProfile {
     pub errors: u64,
     /// The most frequent first.
     pub sizes: Vec<SizeCount>,
-    /// Share of the requests that begin where the one before them in the file ended.
-    pub sequential: f64,
+    /// Share of the requests that begin where the one before them in the file ended; `None` if the
+    /// recording shows no offsets.
+    pub sequential: Option<f64>,
     /// Share of the requests that begin within the one before them in the file and end no earlier:
     /// a log's last block is written again as it fills.
-    pub rewrites: f64,
+    pub rewrites: Option<f64>,
     /// Mean number of requests in a sequential run.
-    pub run_requests: f64,
+    pub run_requests: Option<f64>,
     /// Share of the requests whose start and size are multiples of 4 KiB.
-    pub aligned: f64,
+    pub aligned: Option<f64>,
     /// Share of the requests with O_DIRECT.
     pub direct: f64,
     /// Share of the requests that are on stable storage when they are done.
@@ -71,6 +72,8 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     errors: u64,
     sizes: BTreeMap<u64, u64>,
+    /// Requests whose offset is known.
+    located: u64,
     sequential: u64,
     rewrites: u64,
     aligned: u64,
@@ -95,6 +98,7 @@ impl Flow {
         };
         *self.sizes.entry(size).or_default() += 1;
         if let Some(offset) = request.offset {
+            self.located += 1;
             let end = offset.saturating_add(request.bytes);
             if let Some((start_before, end_before)) = self.last {
                 self.sequential += u64::from(offset == end_before);
@@ -116,7 +120,7 @@ impl Flow {
 
     /// Share of the requests that continue the one before. The first continues none.
     pub(super) fn sequential(&self) -> f64 {
-        self.sequential as f64 / self.requests.saturating_sub(1).max(1) as f64
+        self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
     /// Share of the requests that continue the one before or write its end again, if the file
@@ -126,7 +130,7 @@ impl Flow {
             return 0.0;
         }
         let continued = self.sequential + self.rewrites;
-        continued as f64 / self.requests.saturating_sub(1).max(1) as f64
+        continued as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
     pub(super) fn profile(&self) -> Option<FlowProfile> {
@@ -134,6 +138,8 @@ impl Flow {
             return None;
         }
         let share = |count: u64| count as f64 / self.requests as f64;
+        let of_located =
+            |count: u64| (self.located > 0).then(|| count as f64 / self.located as f64);
         let mut sizes: Vec<SizeCount> =
             self.sizes.iter().map(|(&bytes, &requests)| SizeCount { bytes, requests }).collect();
         sizes.sort_by_key(|size| std::cmp::Reverse(size.requests));
@@ -142,10 +148,11 @@ impl Flow {
             bytes: self.bytes,
             errors: self.errors,
             sizes,
-            sequential: self.sequential(),
-            rewrites: share(self.rewrites),
-            run_requests: self.requests as f64 / (self.requests - self.sequential) as f64,
-            aligned: share(self.aligned),
+            sequential: (self.located > 0).then(|| self.sequential()),
+            rewrites: of_located(self.rewrites),
+            run_requests: (self.located > 0)
+                .then(|| self.located as f64 / (self.located - self.sequential) as f64),
+            aligned: of_located(self.aligned),
             direct: share(self.direct),
             durable: share(self.durable),
             latency: Latency::of(&self.latency),

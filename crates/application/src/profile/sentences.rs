@@ -60,11 +60,16 @@ fn flow_text(role: Role, word: &str, flow: &FlowProfile, elapsed_ns: Nanos) -> S
     let is_one_size =
         flow.sizes.first().is_some_and(|size| size.requests * 10 >= flow.requests * 9);
     let size = if is_one_size { show_size(size) } else { format!("mostly {}", show_size(size)) };
+    let again = flow.rewrites.unwrap_or(0.0);
     let order = match (flow.sequential, role, word) {
-        (share, Role::Log, "write") if share >= 0.6 => "appends".to_owned(),
-        (share, ..) if share >= 0.6 => format!("sequential {word}s"),
-        (share, ..) if share <= 0.1 => format!("random {word}s"),
-        (share, ..) => format!("{word}s, {:.0} % of them sequential,", share * 100.0),
+        (Some(_), Role::Log, "write") if again < 0.05 => "appends".to_owned(),
+        (Some(_), Role::Log, "write") => {
+            format!("appends ({:.0} % write the last block again)", again * 100.0)
+        }
+        (None, ..) => format!("{word}s (their order was not recorded)"),
+        (Some(share), ..) if share >= 0.6 => format!("sequential {word}s"),
+        (Some(share), ..) if share <= 0.1 => format!("random {word}s"),
+        (Some(share), ..) => format!("{word}s, {:.0} % of them sequential,", share * 100.0),
     };
     let mut text = format!("{} {order} of {size}", per_second(flow.requests, elapsed_ns));
     if flow.direct > 0.5 {
@@ -76,7 +81,7 @@ fn flow_text(role: Role, word: &str, flow: &FlowProfile, elapsed_ns: Nanos) -> S
     if let Some(latency) = &flow.latency {
         text += &format!(" ({})", times(latency));
     }
-    if flow.aligned < 0.5 && flow.direct > 0.0 {
+    if flow.direct > 0.0 && flow.aligned.is_some_and(|aligned| aligned < 0.5) {
         text += ", not aligned to 4 KiB";
     }
     text
