@@ -1,5 +1,5 @@
 use crate::code::{self, Last};
-use crate::event::{Event, Request, Thread, TracedFile};
+use crate::event::{Event, Index, Request, Thread, TracedFile};
 use crate::header::{Header, Summary};
 use crate::{Error, Result};
 use std::io::{self, Write};
@@ -58,6 +58,16 @@ impl<W: Write> TraceWriter<W> {
     /// Requests written so far.
     pub fn requests(&self) -> u64 {
         self.requests
+    }
+
+    /// Threads written so far: the index of the next.
+    pub fn threads(&self) -> Index {
+        self.threads
+    }
+
+    /// Files written so far: the index of the next.
+    pub fn files(&self) -> Index {
+        self.files
     }
 
     /// Writes what is held back, so that a reader finds it.

@@ -3,8 +3,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::{self, Display, Mode};
 use crate::{
-    check, compare, fio, history, metadata, plan, points, postmark, pts, replay, shell, stack,
-    studies, tools, trace, tune, twin, verify,
+    check, compare, fio, history, metadata, plan, points, postmark, profile, pts, record, replay,
+    shell, stack, studies, tools, trace, tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -100,6 +100,16 @@ pub(crate) enum Command {
     Check(check::Arguments),
     /// Show everything measured so far: a list, an entry, trends
     History(history::Arguments),
+    /// Record what a program asks of storage: every read, write and sync, by thread and file
+    #[command(
+        after_help = "Examples:\n  halfpower record -- sqlite3 app.db 'vacuum'\n  halfpower record --pid 1234 --for 60s -o database.hptrace"
+    )]
+    Record(record::Arguments),
+    /// Describe a recording: the requests, syncs and waiting of each file, and what it is for
+    #[command(
+        after_help = "Examples:\n  halfpower profile app.hptrace\n  halfpower profile app.hptrace --json"
+    )]
+    Profile(profile::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check
     /// it
     Verify(verify::Arguments),
@@ -155,6 +165,8 @@ impl Cli {
         let mode = match &self.command {
             // Its lines are the progress.
             Command::Run(arguments) if arguments.live => Mode::None,
+            // The terminal is the command's.
+            Command::Record(_) => Mode::None,
             _ => progress::mode(self.progress, std::env::args_os()),
         };
         let _display = self.command.measures().then(|| Display::start(mode));
@@ -169,6 +181,8 @@ impl Cli {
             Command::Tune(arguments) => tune::tune(context, &arguments),
             Command::Check(arguments) => check::check(context, &arguments),
             Command::History(arguments) => history::history(context, &arguments),
+            Command::Record(arguments) => record::record(context, &arguments),
+            Command::Profile(arguments) => profile::profile(context, &arguments),
             Command::Verify(arguments) => verify::verify(&arguments),
             Command::Iozone(arguments) => tools::iozone(context.clone(), &arguments.words),
             Command::Sqlio(arguments) => tools::sqlio(context.clone(), &arguments.words),

@@ -20,8 +20,10 @@ mod output;
 mod plan;
 mod points;
 mod postmark;
+mod profile;
 mod progress;
 mod pts;
+mod record;
 mod replay;
 mod shell;
 mod stack;
@@ -106,6 +108,7 @@ fn run() -> ExitCode {
     host::watch_cleanup(interrupt::flag, console::tell);
     // Every command restores the settings that a killed `tune` left changed.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
+    host::record::remove_stale();
     let result = cli.run();
     let cleanup = host::cleanup();
     for (path, why) in &cleanup.left {

@@ -45,8 +45,12 @@ fn enough_iops_are_found_and_more_do_not_help() {
     let document = planned(at, "--on gp3,size=500g,twin:nvme");
     let schema = serde_json::from_str(&predict::plan::schema()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&document), "{document}");
-    let names: Vec<&str> =
-        document["predictions"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+    let names: Vec<&str> = document["predictions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
     assert!(names[0].contains("3000 IOPS") && names[names.len() - 1].contains("nvme"), "{names:?}");
     for one in document["predictions"].as_array().unwrap() {
         assert_eq!(one["source"].is_string(), one["size_gib"].is_number(), "{one}");
@@ -64,7 +68,8 @@ fn a_quota_is_the_limit_and_the_cheapest_keeps_the_goal() {
     fs::write(at.join("app"), busy()).unwrap();
     let mine = "[slow]\nabout = \"slow\"\nsource = \"a contract of 2026\"\ngib = [1, 100]\nrequest_bytes = 262144\niops = { min = 300, max = 300 }\nbytes_per_s = { min = 1e9, max = 1e9 }\nread_us = 500\nwrite_us = 500\n\n[fast]\nabout = \"fast\"\nsource = \"a contract of 2026\"\ngib = [1, 100]\nrequest_bytes = 262144\niops = { min = 3000, max = 3000 }\nbytes_per_s = { min = 1e9, max = 1e9 }\nread_us = 500\nwrite_us = 500\n";
     fs::write(at.join("mine.toml"), mine).unwrap();
-    fs::write(at.join("prices.toml"), "[slow]\ngib = 0.01\n[fast]\ngib = 0.1\niops = 0.001\n").unwrap();
+    fs::write(at.join("prices.toml"), "[slow]\ngib = 0.01\n[fast]\ngib = 0.1\niops = 0.001\n")
+        .unwrap();
     let words = "--catalogue mine.toml --on slow,size=10g,fast,size=10g --prices prices.toml";
     let document = planned(at, words);
     let ratio = elapsed(&document, 0) / elapsed(&document, 1);
