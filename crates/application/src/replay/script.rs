@@ -340,7 +340,7 @@ fn build(kept: Vec<Kept>, names: Vec<String>, mut seen: Vec<Seen>, skipped: Skip
     };
     let (mut last, mut bytes, mut has_durations) = (0, 0, false);
     for one in &kept {
-        let latencies = classes.entry(class(one)).or_insert_with(Histogram::new);
+        let latencies = classes.entry(class(one)).or_default();
         if let Some(end) = one.end_ns {
             has_durations = true;
             latencies.record(end - one.at_ns);
