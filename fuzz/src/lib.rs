@@ -39,6 +39,7 @@ pub const PARSERS: &[(&str, Parser)] = &[
     ("postmark_line", postmark_line),
     ("results", results_document),
     ("trace", trace),
+    ("application_trace", application_trace),
     ("verification_log", verification_log),
     ("signature", signature),
     ("tune_journal", tune_journal),
@@ -221,6 +222,14 @@ pub fn results_document(bytes: &[u8]) -> bool {
 
 pub fn trace(bytes: &[u8]) -> bool {
     read(predict::trace::parse(&text(bytes))).is_some()
+}
+
+/// Its profile is made and shown, too.
+pub fn application_trace(bytes: &[u8]) -> bool {
+    let Some(trace) = read(apptrace::TraceReader::new(bytes)) else { return false };
+    let Some(profile) = read(application::profile::profile(trace)) else { return false };
+    profile.text();
+    true
 }
 
 pub fn verification_log(bytes: &[u8]) -> bool {

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 pub type Index = u32;
 
 /// One entry of a trace. A file and a thread come before the first request that names them;
-/// requests are in the order of their start.
+/// requests are in the order of their start, except the few that took longer than the recorder
+/// could hold back the others; those of one thread's system calls always are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     Thread(Thread),

@@ -1,5 +1,18 @@
 //! What a program asked of storage: the requests that were recorded, and the file that holds them.
 
+mod code;
+mod error;
 mod event;
+pub mod foreign;
+mod header;
+mod reader;
+mod writer;
 
+pub use error::{Error, Result};
 pub use event::{Access, Event, Index, Interface, Kind, OpenFile, Request, Thread, TracedFile};
+pub use header::{Header, Summary};
+pub use reader::TraceReader;
+pub use writer::TraceWriter;
+
+/// The usual end of the name of a trace file.
+pub const EXTENSION: &str = "hptrace";

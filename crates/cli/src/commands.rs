@@ -3,8 +3,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::{self, Display, Mode};
 use crate::{
-    check, compare, fio, history, metadata, points, postmark, pts, shell, stack, studies, tools,
-    tune, twin, verify,
+    check, compare, fio, history, metadata, plan, points, postmark, profile, pts, record, replay,
+    shell, stack, studies, tools, trace, tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -100,6 +100,16 @@ pub(crate) enum Command {
     Check(check::Arguments),
     /// Show everything measured so far: a list, an entry, trends
     History(history::Arguments),
+    /// Record what a program asks of storage: every read, write and sync, by thread and file
+    #[command(
+        after_help = "Examples:\n  halfpower record -- sqlite3 app.db 'vacuum'\n  halfpower record --pid 1234 --for 60s -o database.hptrace"
+    )]
+    Record(record::Arguments),
+    /// Describe a recording: the requests, syncs and waiting of each file, and what it is for
+    #[command(
+        after_help = "Examples:\n  halfpower profile app.hptrace\n  halfpower profile app.hptrace --json"
+    )]
+    Profile(profile::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check
     /// it
     Verify(verify::Arguments),
@@ -123,6 +133,22 @@ pub(crate) enum Command {
     Postmark(postmark::Arguments),
     /// Measure creating, opening, renaming, listing and deleting many files
     Metadata(metadata::Arguments),
+    /// Ask a recorded application's requests again, on files made for it: how long do they take
+    /// here?
+    #[command(
+        after_help = "Examples:\n  halfpower replay app.hptrace /mnt/data\n  halfpower replay app.strace twin:cloud --as-fast-as-possible\n  halfpower replay app.hptrace --dry-run"
+    )]
+    Replay(replay::Arguments),
+    /// Predict a recorded application's time and latencies on other volumes
+    #[command(
+        after_help = "Examples:\n  halfpower plan app.hptrace --on gp3,io2,iops=10000,twin:nvme\n  halfpower plan app.hptrace --on gp3,gp2,size=500g --p99 log-sync=2ms --prices mine.toml"
+    )]
+    Plan(plan::Arguments),
+    /// Convert a trace of an application or a device: to halfpower's format, a fio log, a fio job
+    #[command(
+        after_help = "Examples:\n  halfpower trace convert app.strace -o app.hptrace\n  halfpower trace convert app.hptrace --to fio-job -o app.fio"
+    )]
+    Trace(trace::Arguments),
     /// List, check, change and fit simulated machines
     Twin(twin::Arguments),
     /// Print the completion script of a shell
@@ -139,6 +165,8 @@ impl Cli {
         let mode = match &self.command {
             // Its lines are the progress.
             Command::Run(arguments) if arguments.live => Mode::None,
+            // The terminal is the command's.
+            Command::Record(_) => Mode::None,
             _ => progress::mode(self.progress, std::env::args_os()),
         };
         let _display = self.command.measures().then(|| Display::start(mode));
@@ -153,6 +181,8 @@ impl Cli {
             Command::Tune(arguments) => tune::tune(context, &arguments),
             Command::Check(arguments) => check::check(context, &arguments),
             Command::History(arguments) => history::history(context, &arguments),
+            Command::Record(arguments) => record::record(context, &arguments),
+            Command::Profile(arguments) => profile::profile(context, &arguments),
             Command::Verify(arguments) => verify::verify(&arguments),
             Command::Iozone(arguments) => tools::iozone(context.clone(), &arguments.words),
             Command::Sqlio(arguments) => tools::sqlio(context.clone(), &arguments.words),
@@ -160,6 +190,9 @@ impl Cli {
             Command::Fio(arguments) => fio::fio(context.clone(), &arguments.words),
             Command::Postmark(arguments) => postmark::postmark(context, &arguments),
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
+            Command::Replay(arguments) => replay::replay(&arguments),
+            Command::Plan(arguments) => plan::plan(&arguments),
+            Command::Trace(arguments) => trace::trace(context, &arguments),
             Command::Twin(arguments) => twin::twin(context, &arguments),
             Command::Completions(arguments) => shell::completions(&arguments),
             Command::Man(arguments) => shell::man(context, &arguments, Cli::command()),

@@ -17,16 +17,21 @@ mod load;
 mod metadata;
 mod other_tools;
 mod output;
+mod plan;
 mod points;
 mod postmark;
+mod profile;
 mod progress;
 mod pts;
+mod record;
+mod replay;
 mod shell;
 mod stack;
 mod studies;
 mod sustained;
 mod target;
 mod tools;
+mod trace;
 mod tune;
 mod twin;
 mod unfinished;
@@ -103,6 +108,7 @@ fn run() -> ExitCode {
     host::watch_cleanup(interrupt::flag, console::tell);
     // Every command restores the settings that a killed `tune` left changed.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
+    host::record::remove_stale();
     let result = cli.run();
     let cleanup = host::cleanup();
     for (path, why) in &cleanup.left {

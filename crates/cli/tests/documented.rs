@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Commands that would take long or change this computer: only their command line is parsed.
-const PARSED_ONLY: [(&str, &str); 6] = [
+const PARSED_ONLY: [(&str, &str); 8] = [
+    ("halfpower record", "needs root and a process to record; record.rs runs it"),
+    ("halfpower profile", "needs a recording; record.rs runs it"),
     ("halfpower twin validate", "replays all published figures; twin_cli.rs runs it"),
     ("halfpower twin fit", "calibrates a machine for a minute; twin_cli.rs runs it"),
     ("halfpower stack", "measures every layer for 20 s; stack.rs runs it"),
@@ -164,6 +166,7 @@ impl Scratch {
             .unwrap();
         file("FILE", b"set location twin:server-2003,ramcache=256m\nset number 20\nset transactions 20\nrun\nquit\n");
         file("TRACE", b"time_ns,op,offset,bytes\n0,w,0,4096\n1000,r,0,4096\n");
+        file("app.strace", b"1 1.000000 openat(AT_FDCWD, \"/d/log\", O_WRONLY|O_CREAT|O_TRUNC) = 3 <0.000020>\n1 1.001000 write(3, \"\"..., 8192) = 8192 <0.000100>\n1 1.002000 fdatasync(3) = 0 <0.001000>\n");
         file("old.csv", b"case,before,after\nread,100,120\nwrite,50,51\n");
         let alignment = concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -174,8 +177,10 @@ impl Scratch {
         let scratch = Scratch { devices: devices(), root };
         let made = ["before.json", "after.json", "a.json", "b.json"]
             .map(|name| format!("run twin:nvme --bytes 16m --json > {name}"));
-        for words in made.iter().map(String::as_str).chain(["twin show nvme --toml > fitted.toml"])
-        {
+        for words in made.iter().map(String::as_str).chain([
+            "twin show nvme --toml > fitted.toml",
+            "trace convert app.strace -o app.hptrace",
+        ]) {
             let ended = scratch.shell(&format!("halfpower --no-history {words}"));
             assert_eq!(ended.code, Some(0), "{words}: {}", ended.stderr);
         }

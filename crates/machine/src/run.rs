@@ -1,8 +1,8 @@
 //! A run: parts that start together.
 
 use crate::{
-    Access, BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos, ParityUse, Pause,
-    ResourceUse, Result, Usage, Waits,
+    Access, BlockTimes, Buffering, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos,
+    ParityUse, Pause, ResourceUse, Result, Usage, Waits,
 };
 
 /// A target, its access and sources: a job, or a process's files. Parts may share a target.
@@ -12,6 +12,9 @@ pub struct Part<'a, T, S> {
     /// stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
+    /// How each target is opened, in place of the buffering of the access; empty: all as that. The
+    /// same target may be there several times.
+    pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
     pub scheduling: Scheduling<'a>,
@@ -65,9 +68,16 @@ impl<'a, T, S> Part<'a, T, S> {
         Part {
             targets: vec![target],
             access: access.clone(),
+            buffering: Vec::new(),
             sources,
             scheduling: Scheduling::default(),
         }
+    }
+
+    /// The access of a target.
+    pub fn access_of(&self, target: usize) -> Access {
+        let buffering = self.buffering.get(target).copied().unwrap_or(self.access.buffering);
+        Access { buffering, ..self.access.clone() }
     }
 }
 

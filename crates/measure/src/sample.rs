@@ -237,7 +237,7 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
         let part = |(job, sources)| -> Part<'_, M::Target, A> {
             let Job { target, access, processors, .. }: &Job<'_, M::Target> = job;
             let scheduling = Scheduling { processors, ..Scheduling::default() };
-            Part { targets: vec![target], access: access.clone(), sources, scheduling }
+            Part { scheduling, ..Part::new(target, access, sources) }
         };
         let mut parts = Vec::with_capacity(jobs.len());
         parts.extend(jobs.iter().zip(sources.iter_mut().map(Vec::as_mut_slice)).map(part));

@@ -9,8 +9,8 @@ pub enum Error {
     Run(#[from] machine::Error),
     #[error("setting '{setting}': {reason}")]
     Setting { setting: String, reason: String },
-    #[error("trace line {line}: {reason}")]
-    Trace { line: usize, reason: String },
+    #[error("trace: {0}")]
+    Trace(#[from] apptrace::foreign::ForeignError),
     #[error("cannot fit: {0}")]
     Fit(String),
     /// A calibrated machine that cannot be serialised.

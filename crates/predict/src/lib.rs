@@ -7,12 +7,14 @@
 mod error;
 pub mod fit;
 pub mod outlook;
+pub mod plan;
 mod run;
-pub mod stack_distance;
 pub mod sustained;
 pub mod trace;
 pub mod validate;
 pub mod whatif;
+
+pub use application::stack_distance;
 
 pub use error::{Error, Result};
 pub use run::{Outcome, run, workload};

@@ -2,7 +2,7 @@
 
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
-use files::next_line;
+use apptrace::foreign::{Events, ForeignError};
 use machine::{
     Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos,
     Next, Op, Reap, Request, RequestSource,
@@ -21,72 +21,60 @@ pub struct Record {
     pub bytes: u32,
 }
 
-/// Lines are `time_ns,op,offset,bytes`, with op `r`, `read`, `w` or `write`; a header and `#` are
-/// skipped.
+/// Reads a text in any format of [`apptrace::foreign`], such as lines of `time_ns,op,offset,bytes`.
 ///
 /// # Errors
 /// The faulty line; no requests.
 pub fn parse(text: &str) -> Result<Vec<Record>> {
-    read(text.as_bytes())
+    read(std::io::Cursor::new(text.to_owned().into_bytes()))
 }
 
 /// Requests of a trace that are kept in memory, 24 B each.
 const MAX_RECORDS: usize = 1 << 25;
+/// Files of a trace are put behind one another, each at a multiple of this.
+const FILE_STEP: u64 = 1 << 40;
 
-const MAX_LINE_BYTES: usize = 4096;
-
-/// Reads a trace as [`parse`] does, a line at a time.
+/// Reads a trace as [`parse`] does, a part at a time.
 ///
 /// # Errors
-/// As [`parse`]; a line that cannot be read, more than 2^25 requests.
-pub fn read(mut from: impl BufRead) -> Result<Vec<Record>> {
+/// As [`parse`]; a trace that cannot be read, more than 2^25 requests.
+pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
+    records(apptrace::foreign::read(from)?.1)
+}
+
+/// The reads and writes of a trace. The addresses of its first file, or device, are offsets in it;
+/// those of each other one are in a part of their own.
+///
+/// # Errors
+/// A fault of the trace, no reads and writes, more than 2^25 of them.
+pub fn records(events: Events) -> Result<Vec<Record>> {
+    let whole = |why: String| Error::Trace(ForeignError::Whole(why));
     let mut records: Vec<Record> = Vec::new();
-    for index in 0.. {
-        let unreadable =
-            |error: std::io::Error| Error::Trace { line: index + 1, reason: error.to_string() };
-        let Some(line) = next_line(&mut from, MAX_LINE_BYTES).map_err(unreadable)? else { break };
-        let line = line.trim();
-        if line.is_empty()
-            || line.starts_with('#')
-            || (records.is_empty() && line.starts_with("time"))
-        {
-            continue;
+    for event in events {
+        let apptrace::Event::Request(request) = event? else { continue };
+        let op = match request.access {
+            apptrace::Access::Read => Op::Read,
+            apptrace::Access::Write => Op::Write,
+            _ => continue,
+        };
+        let bytes =
+            request.result.map_or(request.bytes, |done| request.bytes.min(done.max(0) as u64));
+        let (Some(offset), 1..) = (request.offset, bytes) else { continue };
+        if records.len() == MAX_RECORDS {
+            return Err(whole(format!(
+                "more than {MAX_RECORDS} requests; name a part of the trace"
+            )));
         }
-        let wrong = |reason: String| Error::Trace { line: index + 1, reason };
-        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
-        let &[time, op, offset, bytes] = fields.as_slice() else {
-            return Err(wrong(format!("{} fields; write time_ns,op,offset,bytes", fields.len())));
-        };
-        let number = |name: &str, text: &str| {
-            text.parse::<u64>().map_err(|_| wrong(format!("{name} '{text}' is not a whole number")))
-        };
-        let op = match op.to_ascii_lowercase().as_str() {
-            "r" | "read" => Op::Read,
-            "w" | "write" => Op::Write,
-            other => return Err(wrong(format!("op '{other}'; write r or w"))),
-        };
-        let bytes = u32::try_from(number("bytes", bytes)?)
-            .map_err(|_| wrong("a request of 4 GiB or more".to_owned()))?;
-        if bytes > 0 {
-            if records.len() == MAX_RECORDS {
-                return Err(wrong(format!(
-                    "more than {MAX_RECORDS} requests; name a part of the trace"
-                )));
-            }
-            records.push(Record {
-                time_ns: number("time_ns", time)?,
-                op,
-                offset: number("offset", offset)?,
-                bytes,
-            });
-        }
+        let bytes = u32::try_from(bytes).map_err(|_| {
+            whole(format!("a request of {bytes} bytes; at most 4 GiB are replayed"))
+        })?;
+        let offset = u64::from(request.file).saturating_mul(FILE_STEP).saturating_add(offset);
+        records.push(Record { time_ns: request.at_ns, op, offset, bytes });
     }
-    let Some(first) = records.iter().map(|record| record.time_ns).min() else {
-        return Err(Error::Trace {
-            line: 1,
-            reason: "no requests; write time_ns,op,offset,bytes a line".to_owned(),
-        });
-    };
+    if records.is_empty() {
+        return Err(whole("no requests; write time_ns,op,offset,bytes a line".into()));
+    }
+    let first = records.iter().map(|record| record.time_ns).min().unwrap_or(0);
     records.iter_mut().for_each(|record| record.time_ns -= first);
     records.sort_by_key(|record| record.time_ns);
     Ok(records)
@@ -385,18 +373,14 @@ mod tests {
         let records =
             parse("time_ns,op,offset,bytes\n# a note\n1000,r,0,4096\n2000,W,8192,512\n").unwrap();
         assert_eq!(records[1], Record { time_ns: 1000, op: Op::Write, offset: 8192, bytes: 512 });
-        for (text, line, word) in [
-            ("1,r,0\n", 1, "3 fields"),
-            ("1,r,0,1\n2,x,0,1\n", 2, "'x'"),
-            ("a,r,0,1", 1, "'a'"),
-            ("", 1, "no requests"),
+        for (text, word) in [
+            ("1,r,0\n", "line 1: 3 fields"),
+            ("1,r,0,1\n2,x,0,1\n", "line 2: op 'x'"),
+            ("a,r,0,1", "line 1: time_ns 'a'"),
+            ("", "no requests"),
         ] {
-            match parse(text).unwrap_err() {
-                Error::Trace { line: at, reason } => {
-                    assert!(at == line && reason.contains(word), "{at}: {reason}")
-                }
-                other => panic!("{other}"),
-            }
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text:?}: {error}");
         }
     }
 

@@ -59,7 +59,7 @@ pub use limit::{
 };
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
-pub use output::{Output, OutputError, append};
+pub use output::{Growing, Output, OutputError, append};
 pub use over_time::IntervalNumbers;
 pub use overview::{ClassicRate, ClassicRow, Overview, SmallRequests, Speed, Tail};
 #[cfg(feature = "parquet")]

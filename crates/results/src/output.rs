@@ -135,6 +135,41 @@ impl Output {
         }
     }
 
+    /// Starts an output that grows while the command runs. A file has its name from the start, so
+    /// that a killed command leaves what it has written; it is marked as halfpower's only by
+    /// [`Growing::finish`].
+    ///
+    /// # Errors
+    /// As [`Output::write`].
+    pub fn grow(&self) -> Result<Growing, OutputError> {
+        let failed = |source| OutputError::Io { path: self.path.clone(), source };
+        let (place, directory, name) = match (self.place()?, &self.at) {
+            (Place::Stream, _) | (_, None) => {
+                let file = self.open_stream().map_err(failed)?;
+                return Ok(Growing { output: self.clone(), file, at: None });
+            }
+            (place, Some((directory, name))) => (place, directory, name),
+        };
+        let mut temporary = self.temporary(directory)?;
+        if let Place::Replaceable(before) = &place {
+            temporary.file().set_permissions(before.permissions()).map_err(failed)?;
+        }
+        let file = temporary.file().try_clone().map_err(failed)?;
+        match place {
+            Place::Replaceable(_) => temporary.replace(name),
+            _ => temporary.take_free(name),
+        }
+        .map_err(failed)?;
+        Ok(Growing { output: self.clone(), file, at: Some((directory.clone(), name.clone())) })
+    }
+
+    fn open_stream(&self) -> io::Result<fs::File> {
+        match &self.at {
+            Some((directory, name)) => directory.open_stream(name),
+            None => OpenOptions::new().append(true).open(&self.path),
+        }
+    }
+
     fn add(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (place, directory, name) = match (self.place()?, &self.at) {
@@ -232,6 +267,42 @@ impl Output {
     }
 }
 
+/// An output that is being written: [`Output::grow`].
+#[derive(Debug)]
+pub struct Growing {
+    output: Output,
+    file: fs::File,
+    at: Option<(Arc<Directory>, OsString)>,
+}
+
+impl Write for Growing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Growing {
+    /// Makes the file durable and marks it as halfpower's.
+    ///
+    /// # Errors
+    /// It cannot be made durable, or its directory was moved.
+    pub fn finish(self) -> Result<(), OutputError> {
+        let Growing { output, file, at } = self;
+        let Some((directory, name)) = at else { return Ok(()) };
+        file.sync_all().map_err(|source| OutputError::Io { path: output.path.clone(), source })?;
+        // Not marked, it needs --force to be replaced.
+        if let Ok(content) = directory.open_regular(&name) {
+            own::mark(&directory, &name, &file, content);
+        }
+        let _ = directory.sync();
+        if directory.is_in_place() { Ok(()) } else { Err(OutputError::Moved { path: output.path }) }
+    }
+}
+
 /// Appends text to a file named by `option`. The file must be new, or created by halfpower and
 /// unchanged, unless `force` is set. Links and devices that store data are refused.
 ///
@@ -315,6 +386,26 @@ mod tests {
             left.filter(|name| !name.to_string_lossy().ends_with(".halfpower-output")).count(),
             4
         );
+    }
+
+    #[test]
+    fn a_growing_output_has_its_name_from_the_start() {
+        let here = tempfile::tempdir().unwrap();
+        let path = here.path().join("app.hptrace");
+        let output = || Output::new("--output", &path, false, &[]);
+        let mut growing = output().unwrap().grow().unwrap();
+        growing.write_all(b"one").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        // As after a kill: what is there is kept.
+        drop(growing);
+        assert!(refusal(&path, false, &[]).contains("--force"));
+        let mut growing = Output::new("--output", &path, true, &[]).unwrap().grow().unwrap();
+        growing.write_all(b"two").unwrap();
+        growing.finish().unwrap();
+        let mut growing = output().unwrap().grow().unwrap();
+        growing.write_all(b"three").unwrap();
+        growing.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
     }
 
     #[test]

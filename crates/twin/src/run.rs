@@ -5,16 +5,20 @@ use crate::event::Event;
 use crate::world::files::Barrier;
 use crate::world::{Owner, World};
 use machine::{
-    Access, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result, Stability,
+    Access, Buffering, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result,
+    Stability,
 };
 use std::collections::VecDeque;
 
 struct Job {
     files: Vec<u32>,
+    /// Index of each file's access in the world.
+    accesses: Vec<u32>,
+    /// Blocks of a request, by file.
+    aligns: Vec<u64>,
     blocking: bool,
     /// A source takes completions in request order.
     oldest_first: bool,
-    align: u64,
     sync_at_end: bool,
     left: usize,
     outcome: Ended,
@@ -27,6 +31,11 @@ pub(crate) struct Ended {
     pub elapsed_ns: Nanos,
     /// From there to stable storage, if requested.
     pub sync_ns: Option<Nanos>,
+}
+
+/// A device takes whole sectors.
+fn align(buffering: Buffering) -> u64 {
+    if buffering.is_direct() { SECTOR } else { 1 }
 }
 
 struct Source<'a, S> {
@@ -80,14 +89,30 @@ impl<'a, S: RequestSource> Run<'a, S> {
         Run { world, jobs, sources, began, on_failure, refused: None, open: 0, waiting }
     }
 
-    pub(crate) fn add(&mut self, access: &Access, files: Vec<u32>, sources: &'a mut [S]) {
+    /// `buffering` is that of each file; empty: all as in the access.
+    pub(crate) fn add(
+        &mut self,
+        access: &Access,
+        buffering: &[Buffering],
+        files: Vec<u32>,
+        sources: &'a mut [S],
+    ) {
+        let first = self.world.accesses.len() as u32;
         self.world.prepare(access, &files);
+        let mut accesses = vec![first; files.len()];
+        let mut aligns = vec![align(access.buffering); files.len()];
+        for (index, &buffering) in buffering.iter().enumerate().take(files.len()) {
+            accesses[index] = self.world.accesses.len() as u32;
+            self.world.accesses.push(Access { buffering, ..access.clone() });
+            aligns[index] = align(buffering);
+        }
         let part = self.jobs.len();
         self.jobs.push(Job {
             files,
             blocking: !access.engine.is_async(),
             oldest_first: access.engine.is_async() && self.world.shape.oldest_first(),
-            align: if access.buffering.is_direct() { SECTOR } else { 1 },
+            accesses,
+            aligns,
             sync_at_end: access.sync_at_end,
             left: sources.len(),
             outcome: Ended::default(),
@@ -313,7 +338,8 @@ impl<'a, S: RequestSource> Run<'a, S> {
     /// Truncates a request at the end of the target. Returns whether one is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
-        let Some(&file) = job.files.get(request.target as usize) else {
+        let target = request.target as usize;
+        let Some(&file) = job.files.get(target) else {
             let (what, count) =
                 (format!("a request for target {}", request.target), job.files.len());
             let error = Error::refused(what, format!("the part has {count}"), "count them from 0");
@@ -329,11 +355,10 @@ impl<'a, S: RequestSource> Run<'a, S> {
                 .complete(Completion { slot: request.slot, result: 0 }, now);
             return false;
         }
-        if !request.offset.is_multiple_of(job.align)
-            || !u64::from(request.len).is_multiple_of(job.align)
-        {
+        let align = job.aligns[target];
+        if !request.offset.is_multiple_of(align) || !u64::from(request.len).is_multiple_of(align) {
             let what = format!("a direct request of {} bytes at {}", request.len, request.offset);
-            let hint = format!("give multiples of {} bytes, or go through the cache", job.align);
+            let hint = format!("give multiples of {} bytes, or go through the cache", align);
             self.fail(part, Error::refused(what, "a device takes whole blocks", hint));
             return false;
         }
@@ -342,7 +367,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         if job.oldest_first {
             self.sources[source as usize].order.push_back((request.slot, None));
         }
-        self.world.issue(part as u32, source, request);
+        self.world.issue(job.accesses[target], source, request);
         true
     }
 }

@@ -377,7 +377,7 @@ impl machine::Machine for Twin {
         for ((part, files), _) in
             parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok())
         {
-            run.add(&part.access, files.clone(), part.sources);
+            run.add(&part.access, &part.buffering, files.clone(), part.sources);
         }
         let mut outcomes = run.go()?.into_iter();
         let outcomes: Vec<machine::Result<Ended>> = checked

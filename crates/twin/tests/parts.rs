@@ -128,6 +128,7 @@ fn a_source_names_the_targets_of_its_part() {
     let targets = |targets: Vec<_>, sources| Part {
         targets,
         access: direct(),
+        buffering: Vec::new(),
         sources,
         scheduling: Scheduling::default(),
     };

@@ -108,7 +108,8 @@ fn run_once<M: Machine>(
     let access = machine::Access { region: (0, most_bytes), ..first.workload.access(most_bytes) };
     let scheduling = Scheduling { processors: &first.processors, ..Scheduling::default() };
     let targets = jobs.iter().map(|job| job.target).collect();
-    let part = Part { targets, access, sources: &mut sources, scheduling };
+    let buffering = Vec::new();
+    let part = Part { targets, access, buffering, sources: &mut sources, scheduling };
     let usage = machine.run(&mut [part], plan.options(machine))?;
     Ok((sources, usage))
 }

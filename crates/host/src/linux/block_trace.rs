@@ -2,16 +2,11 @@
 //! Documentation/trace/ftrace.rst).
 
 use super::facts::{self, Roots};
+use super::trace_instance::TraceInstance;
 use machine::{BlockTimes, Nanos};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
-
-const INSTANCES: [&str; 2] =
-    ["/sys/kernel/tracing/instances", "/sys/kernel/debug/tracing/instances"];
-
-const NAME: &str = "halfpower-";
 
 const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_complete"];
 
@@ -22,16 +17,8 @@ const BUFFER_KIB: u32 = 4096;
 
 type Number = (u32, u32);
 
-fn instances() -> Option<PathBuf> {
-    INSTANCES.iter().map(PathBuf::from).find(|dir| dir.is_dir())
-}
-
-pub(crate) fn permitted() -> bool {
-    instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
-}
-
 pub(crate) struct BlockTrace {
-    dir: PathBuf,
+    instance: TraceInstance,
     disks: BTreeMap<Number, Number>,
     /// The calling thread's name; its threads share it.
     own: String,
@@ -39,8 +26,6 @@ pub(crate) struct BlockTrace {
 
 impl BlockTrace {
     pub(crate) fn start(roots: &Roots, devices: &[String]) -> io::Result<BlockTrace> {
-        let parent = instances().ok_or(io::ErrorKind::NotFound)?;
-        remove_stale_instances(&parent);
         let disks = disks(roots, devices);
         if disks.is_empty() {
             return Err(io::ErrorKind::NotFound.into());
@@ -49,63 +34,22 @@ impl BlockTrace {
             .keys()
             .map(|&(major, minor)| format!("{FILTER}{}", u64::from(major) << 20 | u64::from(minor)))
             .collect();
-        let dir = parent.join(format!("{NAME}{}", std::process::id()));
-        fs::create_dir(&dir)?;
         let own = fs::read_to_string("/proc/thread-self/comm")?.trim_end().to_owned();
-        let trace = BlockTrace { dir, disks, own };
-        // The same clock that halfpower's is compared with.
-        trace.set("trace_clock", "mono")?;
-        trace.set("buffer_size_kb", &BUFFER_KIB.to_string())?;
+        let instance = TraceInstance::new(BUFFER_KIB)?;
         for event in EVENTS {
-            trace.set(&format!("events/block/{event}/filter"), &filter.join(" || "))?;
-            trace.set(&format!("events/block/{event}/enable"), "1")?;
+            instance.set(&format!("events/block/{event}/filter"), &filter.join(" || "))?;
+            instance.set(&format!("events/block/{event}/enable"), "1")?;
         }
-        Ok(trace)
-    }
-
-    fn set(&self, file: &str, value: &str) -> io::Result<()> {
-        fs::write(self.dir.join(file), value)
+        Ok(BlockTrace { instance, disks, own })
     }
 
     /// Times of the program's own requests, and of all; empty if events were lost. `at` converts
     /// kernel time.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
-        self.set("tracing_on", "0")?;
-        let trace = BufReader::new(File::open(self.dir.join("trace"))?);
+        self.instance.set("tracing_on", "0")?;
+        let trace = BufReader::new(File::open(self.instance.path("trace"))?);
         Ok(times(trace, &self.disks, &self.own, at)?.unwrap_or_default())
     }
-}
-
-impl Drop for BlockTrace {
-    fn drop(&mut self) {
-        remove(&self.dir);
-    }
-}
-
-/// Those of a killed halfpower would trace forever. The filter identifies ours; the name is not
-/// enough.
-fn remove_stale_instances(parent: &Path) {
-    for name in files::entries(parent) {
-        let dir = parent.join(&name);
-        let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
-        let is_dead =
-            process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists());
-        let is_filtered = |event| {
-            fs::read_to_string(dir.join(format!("events/block/{event}/filter")))
-                .is_ok_and(|text| text.starts_with(FILTER))
-        };
-        if is_dead && EVENTS.into_iter().any(is_filtered) {
-            remove(&dir);
-        }
-    }
-}
-
-/// The kernel refuses while events are active.
-fn remove(dir: &Path) {
-    for event in EVENTS {
-        let _ = fs::write(dir.join(format!("events/block/{event}/enable")), "0");
-    }
-    let _ = fs::remove_dir(dir);
 }
 
 /// The kernel traces a queued request under its partition and later under the disk.
@@ -244,31 +188,6 @@ fn lost(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stale_instances_are_removed_only_with_our_filter() {
-        let Some(parent) = instances().filter(|_| permitted()) else {
-            assert!(
-                std::env::var_os("HALFPOWER_REQUIRE").is_none(),
-                "no trace instances: mount tracefs, as root"
-            );
-            return eprintln!("skipped: no trace instances");
-        };
-        // Beyond any process ID.
-        let of = |number: u32| parent.join(format!("{NAME}{number}"));
-        let (ours, others) = (of(u32::MAX), of(u32::MAX - 1));
-        for dir in [&ours, &others] {
-            fs::create_dir(dir).unwrap();
-        }
-        for event in EVENTS {
-            fs::write(ours.join(format!("events/block/{event}/filter")), "dev == 1048576").unwrap();
-            fs::write(ours.join(format!("events/block/{event}/enable")), "1").unwrap();
-        }
-        remove_stale_instances(&parent);
-        let left = [ours.exists(), others.exists()];
-        [ours, others].iter().for_each(|dir| remove(dir));
-        assert_eq!(left, [false, true]);
-    }
 
     const HEAD: &str = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 8/8   #P:2\n#\n";
 

@@ -16,12 +16,14 @@ mod owned_file;
 mod part_files;
 mod probe;
 mod processors;
+pub mod record;
 mod ring;
 mod run;
 mod signals;
 mod snapshot;
 mod sys;
 mod target;
+mod trace_instance;
 
 use crate::session::Time;
 use machine::{
@@ -107,7 +109,7 @@ impl machine::Machine for Host {
             engines: engines::available(),
             noisy: true,
             counts_instructions: counters::PerfCounter::try_open().is_ok(),
-            traces_requests: block_trace::permitted(),
+            traces_requests: trace_instance::permitted(),
         }
     }
 

@@ -35,8 +35,8 @@ pub(super) fn open_part<S: RequestSource>(
         stripe: part.targets[0].stripe(),
         scratch: Vec::new(),
     };
-    for target in &part.targets {
-        let mut one = open_files(target, &part.access, writes, interrupt)?;
+    for (index, target) in part.targets.iter().enumerate() {
+        let mut one = open_files(target, &part.access_of(index), writes, interrupt)?;
         whole.files.append(&mut one.files);
         whole.scratch.append(&mut one.scratch);
         (whole.region, whole.truncate) = (one.region, one.truncate);

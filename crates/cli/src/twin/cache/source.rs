@@ -1,9 +1,8 @@
 use crate::failure::Failure;
 use clap::Args;
-use files::Input;
 use machine::units::{GIB, parse_size, show_size};
 use machine::{Engine, Machine, Op};
-use predict::trace::{Pace, Record, read};
+use predict::trace::{Pace, Record, read, records};
 use std::io::BufReader;
 use std::path::Path;
 use std::str::FromStr;
@@ -12,16 +11,13 @@ use std::sync::atomic::AtomicU64;
 use twin::{Setup, Twin};
 use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
 
-/// Input limit; the trace is read one line at a time.
-const TRACE: Input = Input::new("a block trace", 16 << 30);
-
 /// Maximum number of requests of a workload, because they are kept in memory.
 const MAX_REQUESTS: u64 = 50_000_000;
 
 /// A trace file, or a workload in the options of `halfpower run`.
 #[derive(Args, Clone)]
 pub(super) struct Source {
-    /// A block trace: lines of time_ns,op,offset,bytes; - is standard input. Without one, --op or
+    /// A trace of any format of `halfpower trace convert`; - is standard input. Without one, --op or
     /// --pattern give a workload
     #[arg(value_name = "TRACE", conflicts_with_all = ["op", "pattern", "request", "size", "bytes", "threads", "offset", "read_percent", "seed"])]
     trace: Option<String>,
@@ -98,15 +94,14 @@ impl Source {
             };
         };
         if source == "-" {
-            return read(std::io::stdin().lock())
+            return read(BufReader::new(std::io::stdin()))
                 .map_err(|error| Failure::Usage(format!("standard input: {error}")));
         }
-        let trace = TRACE.open(Path::new(source)).map_err(|error| {
-            Failure::Usage(format!(
-                "{source}: {error}; name a block trace (lines of time_ns,op,offset,bytes), or give a workload with --pattern"
-            ))
+        let faulty = |error: String| Failure::Usage(format!("{source}: {error}"));
+        let (_, events) = apptrace::foreign::open(Path::new(source)).map_err(|error| {
+            faulty(format!("{error}; name a trace, or give a workload with --pattern"))
         })?;
-        read(BufReader::new(trace)).map_err(|error| Failure::Usage(format!("{source}: {error}")))
+        records(events).map_err(|error| faulty(error.to_string()))
     }
 
     fn workload(&self, request_bytes: u32) -> Workload {

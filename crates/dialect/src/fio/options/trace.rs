@@ -6,13 +6,14 @@
 
 use super::jobfile::cut;
 use super::value::Reason;
-use files::{Input, next_line};
+use apptrace::foreign::fio_log::{self, Log};
+use files::Input;
 use machine::units::show_size;
-use machine::{Nanos, Op, Stability};
-use std::fmt::Write;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use apptrace::foreign::fio_log::{Action, Entry};
 
 /// Maximum entries of a trace, which is held in memory.
 const MAX_ENTRIES: usize = 50_000_000;
@@ -20,32 +21,7 @@ const MAX_ENTRIES: usize = 50_000_000;
 /// Traces are read a line at a time.
 const TRACE: Input = Input::new("a trace", 16 << 30);
 
-/// Maximum length of a line: a name, an action and two numbers.
-const MAX_LINE_BYTES: usize = 8192;
-
 const MAX_FILES: usize = 1024;
-const MICROSECOND_NS: u64 = 1000;
-
-/// The action of a trace line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    Request(Op),
-    /// Bring written data to stable storage.
-    Sync(Stability),
-    Trim,
-}
-
-/// One action of a trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
-    /// When to issue it, since the start.
-    pub at_ns: Nanos,
-    pub action: Action,
-    /// Index in the trace's list of files.
-    pub file: u16,
-    pub offset: u64,
-    pub len: u32,
-}
 
 /// A trace as recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,101 +47,31 @@ impl Trace {
     ///
     /// # Errors
     /// As [`Trace::load`].
-    pub fn read(mut text: impl BufRead) -> Result<Trace, Reason> {
-        const OTHER: &str = "it is not a trace in text: its first line is not 'fio version 3 iolog' (a trace of blktrace is turned into one with fio's own read_iolog and write_iolog)";
-        let mut first = Vec::new();
-        (&mut text)
-            .take(64)
-            .read_until(b'\n', &mut first)
-            .map_err(|error| format!("it cannot be read: {error}"))?;
-        let timed = match String::from_utf8_lossy(&first).trim_end() {
-            "fio version 2 iolog" => false,
-            "fio version 3 iolog" => true,
-            _ => return Err(OTHER.into()),
-        };
-        let mut trace = Trace { timed, ..Trace::default() };
-        let mut waited_ns = 0;
-        for index in 0.. {
-            let wrong = |why: &str| format!("line {}: {why}", index + 2);
-            let line = next_line(&mut text, MAX_LINE_BYTES);
-            let Some(line) = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))?
-            else {
-                break;
-            };
-            trace.take(&line, timed, &mut waited_ns).map_err(|why| wrong(&why))?;
-            if trace.entries.len() > MAX_ENTRIES {
+    pub fn read(text: impl BufRead) -> Result<Trace, Reason> {
+        let mut log = Log::new(text).map_err(|error| error.to_string())?;
+        let mut entries = Vec::new();
+        while let Some(entry) = log.next_entry().map_err(|error| error.to_string())? {
+            let wrong = |why: &str| format!("line {}: {why}", log.line());
+            let max = workload::MAX_REQUEST_BYTES;
+            // A trim transfers no data.
+            if matches!(entry.action, Action::Request(_)) && entry.len > max {
+                let (len, max) = (entry.len, show_size(max.into()));
+                return Err(wrong(&format!("a request of {len} B is not from 1 B to {max}")));
+            }
+            if log.files().len() > MAX_FILES {
+                return Err(wrong(&format!("it has more than {MAX_FILES} files")));
+            }
+            if entries.len() == MAX_ENTRIES {
                 return Err(format!(
                     "it has more than {MAX_ENTRIES} requests; replay a part of it"
                 ));
             }
+            entries.push(entry);
         }
-        if trace.entries.is_empty() {
+        if entries.is_empty() {
             return Err("it holds no request".into());
         }
-        Ok(trace)
-    }
-
-    fn take(&mut self, line: &str, timed: bool, waited_ns: &mut Nanos) -> Result<(), Reason> {
-        let mut words = line.split_whitespace();
-        let Some(mut word) = words.next() else { return Ok(()) };
-        let number = |word: &str| {
-            word.parse::<u64>().map_err(|_| format!("'{}' is not a number from 0 up", cut(word)))
-        };
-        let mut at_ns = *waited_ns;
-        if timed {
-            at_ns = number(word)?.saturating_mul(MICROSECOND_NS);
-            word = words.next().ok_or("it has no file after its time")?;
-        }
-        let (name, action) = (word, words.next().ok_or("it has no action after its file")?);
-        let rest: Vec<u64> = words.map(number).collect::<Result<_, _>>()?;
-        let action = match (action, rest.as_slice()) {
-            ("add", []) => return self.add(name),
-            ("open" | "close", []) => return Ok(()),
-            ("wait", [us, ..]) if !timed => {
-                *waited_ns = waited_ns.saturating_add(us.saturating_mul(MICROSECOND_NS));
-                self.timed = true;
-                return Ok(());
-            }
-            ("read", [_, _]) => Action::Request(Op::Read),
-            ("write", [_, _]) => Action::Request(Op::Write),
-            ("trim", [_, _]) => Action::Trim,
-            ("sync", _) => Action::Sync(Stability::File),
-            ("datasync", _) => Action::Sync(Stability::Data),
-            _ => {
-                return Err(format!(
-                    "'{}' with {} numbers is not an action of a trace",
-                    cut(action),
-                    rest.len()
-                ));
-            }
-        };
-        let place = self.files.iter().position(|known| known == name);
-        let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
-        let (offset, len) = (rest.first().copied().unwrap_or(0), rest.get(1).copied().unwrap_or(0));
-        // A trim transfers no data.
-        let max = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
-        let moves = !matches!(action, Action::Sync(_));
-        if moves && !(1..=u64::from(max)).contains(&len) {
-            return Err(format!(
-                "a request of {len} B is not from 1 B to {}",
-                show_size(max.into())
-            ));
-        }
-        offset.checked_add(len).ok_or("it ends beyond 64 bits")?;
-        let len = if moves { len as u32 } else { 0 };
-        self.entries.push(Entry { at_ns, action, file: file as u16, offset, len });
-        Ok(())
-    }
-
-    fn add(&mut self, name: &str) -> Result<(), Reason> {
-        if self.files.iter().all(|known| known != name) {
-            self.files.push(name.into());
-        }
-        if self.files.len() > MAX_FILES {
-            Err(format!("it has more than {MAX_FILES} files"))
-        } else {
-            Ok(())
-        }
+        Ok(Trace { timed: log.timed(), files: log.files().to_vec(), entries })
     }
 }
 
@@ -237,40 +143,26 @@ impl Replay {
     }
 }
 
+/// The text of a log; sorts the entries by time.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
-    let mut text = String::from("fio version 3 iolog\n");
-    let mut files: Vec<&PathBuf> = Vec::new();
-    for (path, _) in entries.iter() {
-        if !files.contains(&path) {
-            files.push(path);
-        }
-    }
-    // Writing to a String cannot fail.
-    for path in &files {
-        let _ = writeln!(text, "0 {0} add\n0 {0} open", path.display());
-    }
+    let mut files: Vec<&Path> = Vec::new();
+    let mut numbered = Vec::with_capacity(entries.len());
     for (path, entry) in entries.iter() {
-        let action = match entry.action {
-            Action::Request(Op::Read) => "read",
-            Action::Request(Op::Write) => "write",
-            Action::Trim => "trim",
-            Action::Sync(Stability::Data) => "datasync",
-            Action::Sync(_) => "sync",
-        };
-        let at = entry.at_ns / MICROSECOND_NS;
-        let _ = writeln!(text, "{at} {} {action} {} {}", path.display(), entry.offset, entry.len);
+        let file = files.iter().position(|known| known == path).unwrap_or_else(|| {
+            files.push(path);
+            files.len() - 1
+        });
+        numbered.push(Entry { file: file as u32, ..*entry });
     }
-    let last = entries.last().map_or(0, |(_, entry)| entry.at_ns / MICROSECOND_NS);
-    for path in &files {
-        let _ = writeln!(text, "{last} {} close", path.display());
-    }
-    text
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    fio_log::text(&names.iter().map(String::as_str).collect::<Vec<_>>(), &numbered)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use machine::{Op, Stability};
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Trace, Reason> {
@@ -311,7 +203,7 @@ mod tests {
             ("", "first line"),
             ("fio version 1 iolog\n", "first line"),
             ("fio version 3 iolog\n", "no request"),
-            ("fio version 3 iolog\n0 /a read 0 512\n", "line 2: the file /a was not added"),
+            ("fio version 3 iolog\n0 /a read 0 512\n", "line 2: the file '/a' was not added"),
             ("fio version 3 iolog\n0 /a add\n0 /a read 0\n", "line 3: 'read' with 1 numbers"),
             ("fio version 3 iolog\n0 /a add\nx /a read 0 512\n", "line 3: 'x' is not a number"),
             ("fio version 3 iolog\n0 /a add\n0 /a read 0 0\n", "a request of 0 B"),
@@ -342,7 +234,7 @@ mod tests {
             ..replay.clone()
         };
         let trace = changed.settled().unwrap();
-        let shown: Vec<(u64, u64, u16)> =
+        let shown: Vec<(u64, u64, u32)> =
             trace.entries.iter().map(|entry| (entry.at_ns, entry.offset, entry.file)).collect();
         assert_eq!(
             (trace.files.as_slice(), shown),

@@ -93,7 +93,7 @@ fn traces(result: &FioResult) -> Vec<(PathBuf, String)> {
         for (files, entries) in job.clones.iter().filter_map(|clone| clone.trace.as_ref()) {
             let timed = entries.iter().filter_map(|entry| {
                 let at_ns = entry.at_ns + later_ns;
-                Some((files.get(usize::from(entry.file))?.clone(), TraceEntry { at_ns, ..*entry }))
+                Some((files.get(entry.file as usize)?.clone(), TraceEntry { at_ns, ..*entry }))
             });
             match traces.iter_mut().find(|(known, _)| known.as_os_str() == path.as_str()) {
                 Some((_, known)) => known.extend(timed),

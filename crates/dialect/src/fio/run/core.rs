@@ -298,7 +298,7 @@ impl Core {
                         trims.next_is_one = entry.action == Action::Trim;
                     }
                     (request.target, request.offset, request.len) =
-                        (u32::from(entry.file), entry.offset, entry.len);
+                        (entry.file, entry.offset, entry.len);
                     self.stream.set_slot_op(request.slot, request.op);
                 }
                 next

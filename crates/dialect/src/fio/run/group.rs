@@ -275,7 +275,8 @@ impl<'a, M: Machine> Group<'a, M> {
                 io_priority: job.options.io_priority(),
                 nice: job.options.nice,
             };
-            let part = Part { targets: self.targets_of(first), access, sources: own, scheduling };
+            let (targets, buffering) = (self.targets_of(first), Vec::new());
+            let part = Part { targets, access, buffering, sources: own, scheduling };
             parts.push((first.job.1, part));
         }
         parts
@@ -534,6 +535,7 @@ impl<'a, M: Machine> Group<'a, M> {
                 Part {
                     targets: self.targets_of(clone),
                     access,
+                    buffering: Vec::new(),
                     sources,
                     scheduling: Scheduling::default(),
                 },

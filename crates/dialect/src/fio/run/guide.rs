@@ -60,13 +60,8 @@ impl Writes {
                 break;
             }
             let read = Action::Request(Op::Read);
-            let entry = Entry {
-                at_ns: 0,
-                action: read,
-                file: request.target as u16,
-                offset: request.offset,
-                len,
-            };
+            let entry =
+                Entry { at_ns: 0, action: read, file: request.target, offset: request.offset, len };
             self.ahead = Some(entry).filter(|_| op == Op::Write);
         }
         self.ahead.map_or(TraceStep::Over, TraceStep::Request)
@@ -104,7 +99,7 @@ impl TracePlayer {
             return TraceStep::Later(due);
         }
         match entry.action {
-            Action::Sync(what) => TraceStep::Sync(what, u32::from(entry.file)),
+            Action::Sync(what) => TraceStep::Sync(what, entry.file),
             _ => TraceStep::Request(*entry),
         }
     }

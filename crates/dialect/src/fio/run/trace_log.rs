@@ -21,7 +21,7 @@ impl Filter for TraceLog {
         let at_ns = issue.now - (core.measured_from - core.ramp);
         let request = &issue.request;
         let action = if issue.side == TRIM { Action::Trim } else { Action::Request(request.op) };
-        let (file, offset, len) = (request.target as u16, request.offset, request.len);
+        let (file, offset, len) = (request.target, request.offset, request.len);
         self.0.push(Entry { at_ns, action, file, offset, len });
     }
 

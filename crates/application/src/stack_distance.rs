@@ -3,13 +3,36 @@
 //! (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015).
 
 use serde::Serialize;
-use twin::UnitMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use workload::rng;
+
+/// Mixes the bits of a block's number: the same on every run.
+#[derive(Default)]
+struct BlockHasher(u64);
+
+impl Hasher for BlockHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = rng::mix(self.0 ^ value);
+    }
+}
+
+type BlockMap<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
 
 pub struct StackDistances {
     /// A Fenwick tree over time slots: 1 at each block's last access.
     tree: Vec<u32>,
-    last: UnitMap<u32>,
+    last: BlockMap<u32>,
     next: u32,
     counts: Vec<f64>,
     cold: f64,
@@ -40,7 +63,7 @@ impl StackDistances {
     fn of_hashes(from: u64, to: u64) -> Self {
         StackDistances {
             tree: vec![0; 1024 + 1],
-            last: UnitMap::default(),
+            last: BlockMap::default(),
             next: 0,
             counts: Vec::new(),
             cold: 0.0,

@@ -1,0 +1,5 @@
+//! A recorded application: the profile of its requests, and their replay on a machine.
+
+pub mod profile;
+pub mod replay;
+pub mod stack_distance;

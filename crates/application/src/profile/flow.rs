@@ -1,0 +1,162 @@
+//! Figures of one kind of requests to one file.
+
+use apptrace::Request;
+use machine::Nanos;
+use measure::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Sizes that are counted one by one; others count to the next larger power of two.
+const MAX_SIZES: usize = 64;
+
+/// File systems and devices work in these units.
+pub const BLOCK_BYTES: u64 = 4096;
+
+/// Times of requests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    pub p50_ns: Nanos,
+    pub p99_ns: Nanos,
+    pub max_ns: Nanos,
+}
+
+impl Latency {
+    pub(super) fn of(histogram: &Histogram) -> Option<Latency> {
+        (!histogram.is_empty()).then(|| Latency {
+            p50_ns: histogram.percentile(50.0),
+            p99_ns: histogram.percentile(99.0),
+            max_ns: histogram.max(),
+        })
+    }
+}
+
+/// Requests of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeCount {
+    pub bytes: u64,
+    pub requests: u64,
+}
+
+/// Reads or writes of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowProfile {
+    pub requests: u64,
+    /// Bytes done.
+    pub bytes: u64,
+    pub errors: u64,
+    /// The most frequent first.
+    pub sizes: Vec<SizeCount>,
+    /// Share of the requests that begin where the one before them in the file ended; `None` if the
+    /// recording shows no offsets.
+    pub sequential: Option<f64>,
+    /// Share of the requests that begin within the one before them in the file and end no earlier:
+    /// a log's last block is written again as it fills.
+    pub rewrites: Option<f64>,
+    /// Mean number of requests in a sequential run.
+    pub run_requests: Option<f64>,
+    /// Share of the requests whose start and size are multiples of 4 KiB.
+    pub aligned: Option<f64>,
+    /// Share of the requests with O_DIRECT.
+    pub direct: f64,
+    /// Share of the requests that are on stable storage when they are done.
+    pub durable: f64,
+    pub latency: Option<Latency>,
+    /// Time that threads spent in these requests.
+    pub waited_ns: Nanos,
+}
+
+/// Collects a [`FlowProfile`].
+#[derive(Default)]
+pub(super) struct Flow {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+    errors: u64,
+    sizes: BTreeMap<u64, u64>,
+    /// Requests whose offset is known.
+    located: u64,
+    sequential: u64,
+    rewrites: u64,
+    aligned: u64,
+    direct: u64,
+    pub(super) durable: u64,
+    latency: Histogram,
+    pub(super) waited_ns: Nanos,
+    last: Option<(u64, u64)>,
+}
+
+impl Flow {
+    pub(super) fn add(&mut self, request: &Request) {
+        self.requests += 1;
+        match request.result {
+            Some(done) => self.bytes += u64::try_from(done).unwrap_or(0),
+            None => self.bytes += request.bytes,
+        }
+        self.errors += u64::from(request.result.is_some_and(|done| done < 0));
+        let size = match self.sizes.contains_key(&request.bytes) || self.sizes.len() < MAX_SIZES {
+            true => request.bytes,
+            false => request.bytes.checked_next_power_of_two().unwrap_or(u64::MAX),
+        };
+        *self.sizes.entry(size).or_default() += 1;
+        if let Some(offset) = request.offset {
+            self.located += 1;
+            let end = offset.saturating_add(request.bytes);
+            if let Some((start_before, end_before)) = self.last {
+                self.sequential += u64::from(offset == end_before);
+                let is_again = (start_before..end_before).contains(&offset) && end >= end_before;
+                self.rewrites += u64::from(is_again);
+            }
+            self.last = Some((offset, end));
+            let is_aligned =
+                offset.is_multiple_of(BLOCK_BYTES) && request.bytes.is_multiple_of(BLOCK_BYTES);
+            self.aligned += u64::from(is_aligned);
+        }
+        self.direct += u64::from(request.open.direct);
+        self.durable += u64::from(request.open.dsync);
+        if let Some(duration) = request.duration_ns {
+            self.latency.record(duration);
+            self.waited_ns += duration;
+        }
+    }
+
+    /// Share of the requests that continue the one before. The first continues none.
+    pub(super) fn sequential(&self) -> f64 {
+        self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
+    }
+
+    /// Share of the requests that continue the one before or write its end again, if the file
+    /// grows at all.
+    pub(super) fn appended(&self) -> f64 {
+        if self.sequential == 0 {
+            return 0.0;
+        }
+        let continued = self.sequential + self.rewrites;
+        continued as f64 / self.located.saturating_sub(1).max(1) as f64
+    }
+
+    pub(super) fn profile(&self) -> Option<FlowProfile> {
+        if self.requests == 0 {
+            return None;
+        }
+        let share = |count: u64| count as f64 / self.requests as f64;
+        let of_located =
+            |count: u64| (self.located > 0).then(|| count as f64 / self.located as f64);
+        let mut sizes: Vec<SizeCount> =
+            self.sizes.iter().map(|(&bytes, &requests)| SizeCount { bytes, requests }).collect();
+        sizes.sort_by_key(|size| std::cmp::Reverse(size.requests));
+        Some(FlowProfile {
+            requests: self.requests,
+            bytes: self.bytes,
+            errors: self.errors,
+            sizes,
+            sequential: (self.located > 0).then(|| self.sequential()),
+            rewrites: of_located(self.rewrites),
+            run_requests: (self.located > 0)
+                .then(|| self.located as f64 / (self.located - self.sequential) as f64),
+            aligned: of_located(self.aligned),
+            direct: share(self.direct),
+            durable: share(self.durable),
+            latency: Latency::of(&self.latency),
+            waited_ns: self.waited_ns,
+        })
+    }
+}

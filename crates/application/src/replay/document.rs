@@ -1,0 +1,146 @@
+use super::Class;
+use machine::ResourceUse;
+use measure::histogram::Histogram;
+use measure::stats::estimate_values;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The name of the document's schema.
+pub const SCHEMA: &str = "halfpower.replay/1";
+
+/// The JSON schema of [`ReplayDocument`].
+pub fn schema() -> String {
+    serde_json::to_string_pretty(&schemars::schema_for!(ReplayDocument)).unwrap_or_default() + "\n"
+}
+
+/// Requests of the trace that are not replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Skipped {
+    /// They failed in the recording.
+    pub failed: u64,
+    /// They moved no bytes: reads at the end of a file.
+    pub empty: u64,
+    /// Truncations, allocations, syncs of the whole system.
+    pub other: u64,
+    /// The block layer's view of the same requests.
+    pub block_layer: u64,
+    /// Events that the recording missed.
+    pub lost: u64,
+}
+
+impl Skipped {
+    /// What the replay leaves out, as a sentence; `None` if that is nothing.
+    pub fn sentence(&self) -> Option<String> {
+        let parts = [
+            (self.failed, "failed requests"),
+            (self.other, "truncations, allocations and syncs of the whole system"),
+            (self.lost, "events that the recording lost"),
+        ];
+        let said: Vec<String> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        (!said.is_empty()).then(|| format!("Not replayed: {}.", said.join(", ")))
+    }
+}
+
+/// Latencies of a class of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Latency {
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    pub max_ns: u64,
+}
+
+impl Latency {
+    /// `None` of an empty histogram.
+    pub fn of(histogram: &Histogram) -> Option<Latency> {
+        (!histogram.is_empty()).then(|| Latency {
+            p50_ns: histogram.percentile(50.0),
+            p99_ns: histogram.percentile(99.0),
+            max_ns: histogram.max(),
+        })
+    }
+}
+
+/// Requests of one kind on files of one role.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ClassResult {
+    #[serde(flatten)]
+    pub class: Class,
+    /// In one run.
+    pub requests: u64,
+    /// In one run.
+    pub bytes: u64,
+    /// Over all runs.
+    pub latency: Option<Latency>,
+    /// In the recording, if that has the ends of requests.
+    pub recorded_latency: Option<Latency>,
+}
+
+/// A mean over the runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Quantity {
+    pub mean: f64,
+    /// `None` of a single run.
+    pub interval_95: Option<[f64; 2]>,
+}
+
+impl Quantity {
+    /// `None` without values.
+    pub fn of(values: &[f64]) -> Option<Quantity> {
+        match (values, estimate_values(values)) {
+            ([], _) => None,
+            (_, Some(one)) => {
+                let interval_95 = (values.len() > 1).then_some([one.low, one.high]);
+                Some(Quantity { mean: one.mean, interval_95 })
+            }
+            (_, None) => {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                Some(Quantity { mean, interval_95: None })
+            }
+        }
+    }
+
+    /// Of `amount` over this time; `None` if it may be zero.
+    pub fn rate_of(self, amount: f64) -> Option<Quantity> {
+        let interval_95 = self.interval_95.map(|[low, high]| [amount / high, amount / low]);
+        let positive = self.interval_95.map_or(self.mean, |[low, _]| low) > 0.0;
+        positive.then_some(Quantity { mean: amount / self.mean, interval_95 })
+    }
+}
+
+/// A replay's result.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ReplayDocument {
+    pub schema: &'static str,
+    /// The trace's name.
+    pub trace: String,
+    /// The trace's format.
+    pub format: String,
+    pub target: String,
+    pub simulated: bool,
+    /// Recorded pauses were divided by this; `None`: left out.
+    pub speed: Option<f64>,
+    pub runs: u32,
+    pub threads: u64,
+    pub files: u64,
+    /// In one run.
+    pub requests: u64,
+    /// In one run.
+    pub bytes: u64,
+    /// From the first request to the last end.
+    pub recorded_s: f64,
+    /// The same of the replay.
+    pub elapsed_s: Quantity,
+    pub requests_per_s: Option<Quantity>,
+    pub throughput_bytes_per_s: Option<Quantity>,
+    pub classes: Vec<ClassResult>,
+    pub skipped: Skipped,
+    /// Parts of a simulated machine that count their busy time, busiest first.
+    #[schemars(skip)]
+    #[serde(skip)]
+    pub resources: Vec<ResourceUse>,
+    pub warnings: Vec<String>,
+}

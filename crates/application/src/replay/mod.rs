@@ -1,0 +1,33 @@
+//! The requests of a trace, asked again of a machine with the dependencies of the recording.
+//!
+//! Each thread of the recording is a stream. A request starts when as many earlier requests of its
+//! thread have ended as in the recording, and the thread's pause before it is over.
+
+mod document;
+mod fio;
+mod run;
+mod script;
+mod source;
+
+pub use document::{ClassResult, Latency, Quantity, ReplayDocument, SCHEMA, Skipped, schema};
+pub use fio::{fio_job, fio_log};
+pub use run::{Cache, Layout, Pace, Settings, replay};
+pub use script::{Class, FileRole, FileScript, OpKind, Script};
+pub use source::ReplaySource;
+
+use apptrace::foreign::ForeignError;
+
+/// Why a trace cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    #[error(transparent)]
+    Trace(#[from] ForeignError),
+    /// The trace holds nothing that can be replayed.
+    #[error("{0}")]
+    Unsuitable(String),
+    #[error(transparent)]
+    Machine(#[from] machine::Error),
+}
+
+#[cfg(test)]
+mod tests;

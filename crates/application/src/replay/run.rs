@@ -1,0 +1,342 @@
+//! Makes the files of a script on a machine, and runs its threads.
+
+use super::ReplayError;
+use super::document::{ClassResult, Latency, Quantity, ReplayDocument, SCHEMA};
+use super::script::{Act, FileScript, Script, Step, ThreadScript};
+use super::source::{ReplaySource, Spot};
+use machine::{
+    Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Machine, Memory, Nanos,
+    NewFile, Part, Reap, ResourceUse, RunOptions, Scheduling, TargetFacts, TargetSpec,
+};
+use measure::histogram::Histogram;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Requests of a thread without known ends that may be outstanding.
+pub(super) const MAX_DEPTH: u32 = 1024;
+/// Files that get one of their own; more share one.
+const MAX_FILES: usize = 256;
+/// Files that share a target begin at multiples of this.
+const REGION: u64 = 1 << 20;
+
+/// How fast the requests come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// The recorded pauses, divided by this.
+    Recorded(f64),
+    /// Without pauses.
+    AsFastAsPossible,
+}
+
+/// The page cache before each run.
+pub type Cache = CacheState;
+
+/// Where the files of the trace are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Layout {
+    /// In this directory, or on the simulated machine of this name.
+    Files(PathBuf),
+    /// As regions of this target.
+    Regions(TargetSpec),
+}
+
+/// How a trace is replayed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    pub pace: Pace,
+    /// Requests that a thread may have outstanding; `None`: as in the recording.
+    pub depth: Option<u32>,
+    pub runs: u32,
+    pub cache: Cache,
+}
+
+impl Settings {
+    fn speed(&self) -> f64 {
+        match self.pace {
+            Pace::Recorded(speed) => speed,
+            Pace::AsFastAsPossible => f64::INFINITY,
+        }
+    }
+
+    /// Without recorded ends, requests without pauses come one at a time unless a depth is given.
+    fn depth(&self, script: &Script, thread: &ThreadScript) -> u32 {
+        let blind = self.pace == Pace::AsFastAsPossible && !script.has_durations;
+        let max = self.depth.unwrap_or(if blind { 1 } else { MAX_DEPTH });
+        thread.depth.clamp(1, max.max(1))
+    }
+}
+
+/// The targets, and each file's place on them.
+struct Places {
+    specs: Vec<TargetSpec>,
+    spots: Vec<Spot>,
+    /// The largest target's used bytes.
+    used: u64,
+}
+
+impl Places {
+    fn new(files: &[FileScript], layout: &Layout) -> Places {
+        match layout {
+            Layout::Files(place) if files.len() <= MAX_FILES => {
+                let specs = files.iter().enumerate().map(|(at, file)| spec(place, file, at));
+                let spots = (0..files.len() as u32).map(|target| Spot { target, base: 0 });
+                let used = files.iter().map(|file| file.bytes).max().unwrap_or(0);
+                Places { specs: specs.collect(), spots: spots.collect(), used }
+            }
+            _ => {
+                let (mut base, mut spots) = (0_u64, Vec::new());
+                for file in files {
+                    spots.push(Spot { target: 0, base });
+                    base = base.saturating_add(file.bytes.next_multiple_of(REGION));
+                }
+                let spec = match layout {
+                    Layout::Files(place) => {
+                        let filled = files.iter().any(|file| file.filled);
+                        let all = FileScript { bytes: base, filled, ..files[0].clone() };
+                        spec(place, &all, 0)
+                    }
+                    Layout::Regions(spec) => TargetSpec { size: Some(base), ..spec.clone() },
+                };
+                Places { specs: vec![spec], spots, used: base }
+            }
+        }
+    }
+
+    fn check(&self, facts: &[TargetFacts]) -> machine::Result<()> {
+        let [only] = facts else { return Ok(()) };
+        if only.size_bytes >= self.used {
+            return Ok(());
+        }
+        let show = machine::units::show_size;
+        Err(Error::refused(
+            only.name.clone(),
+            format!("it has {}, and the trace's files {}", show(only.size_bytes), show(self.used)),
+            "name a larger target",
+        ))
+    }
+}
+
+fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
+    let mut name = place.as_os_str().to_owned();
+    if place.as_os_str().as_encoded_bytes().starts_with(b"twin:") {
+        name.push(format!("#replay-{number}"));
+    }
+    TargetSpec {
+        places: vec![name.into()],
+        size: Some(file.bytes),
+        new_file: if file.filled { NewFile::Filled } else { NewFile::Sparse },
+        ..TargetSpec::default()
+    }
+}
+
+fn buffering(step: &Step) -> Buffering {
+    match (step.direct, step.dsync) {
+        (true, true) => Buffering::DirectDsync,
+        (true, false) => Buffering::Direct,
+        (false, true) => Buffering::BufferedDsync,
+        (false, false) => Buffering::Buffered,
+    }
+}
+
+/// Syncs and discards need no open mode of their own.
+fn mode(steps: &[Step], step: &Step) -> Buffering {
+    if matches!(step.act, Act::Move(_)) {
+        return buffering(step);
+    }
+    let same = |other: &&Step| other.file == step.file && matches!(other.act, Act::Move(_));
+    steps.iter().find(same).map_or(Buffering::Buffered, buffering)
+}
+
+/// A thread's targets (file's target and mode), and the place of each step on them.
+struct ThreadPlan {
+    targets: Vec<(u32, Buffering)>,
+    spots: Vec<Spot>,
+    access: Access,
+}
+
+fn plan(
+    thread: &ThreadScript,
+    places: &Places,
+    engines: &[Engine],
+    depth: u32,
+    cache: Cache,
+) -> ThreadPlan {
+    let mut targets: Vec<(u32, Buffering)> = Vec::new();
+    let mut syncs = std::collections::HashMap::new();
+    let mut spots = Vec::with_capacity(thread.steps.len());
+    for step in &thread.steps {
+        let spot = places.spots[step.file as usize];
+        let is_move = matches!(step.act, Act::Move(_));
+        let mode = if is_move {
+            buffering(step)
+        } else {
+            *syncs.entry(step.file).or_insert_with(|| mode(&thread.steps, step))
+        };
+        let wanted = (spot.target, mode);
+        let target = targets.iter().position(|known| *known == wanted).unwrap_or_else(|| {
+            targets.push(wanted);
+            targets.len() - 1
+        });
+        spots.push(Spot { target: target as u32, base: spot.base });
+    }
+    let first = targets.first().map_or(Buffering::Buffered, |(_, mode)| *mode);
+    // Dirty pages are watched if there may be any.
+    let any_buffered = targets.iter().any(|(_, mode)| *mode == Buffering::Buffered);
+    let engine = if thread.engine.is_async() {
+        Engine::for_depth(depth.max(2), engines)
+    } else {
+        thread.engine
+    };
+    let access = Access {
+        engine,
+        buffering: if any_buffered { Buffering::Buffered } else { first },
+        metadata_sync: false,
+        hint: Hint::None,
+        memory: Memory::Pages,
+        allocation: Allocation::Written,
+        cache,
+        reap: Reap::default(),
+        sync_at_end: false,
+        region: (0, places.used),
+    };
+    ThreadPlan { targets, spots, access }
+}
+
+/// The runs so far.
+struct Runs {
+    elapsed_ns: Vec<Nanos>,
+    latencies: Vec<Histogram>,
+    requests: Vec<u64>,
+    bytes: Vec<u64>,
+    warnings: BTreeSet<String>,
+    resources: Vec<ResourceUse>,
+}
+
+/// Replays a script on a machine; calls `on_run` before each run with its number from 1.
+///
+/// # Errors
+/// The files cannot be made, or a request fails: a failed run gives no result.
+pub fn replay<M: Machine>(
+    machine: &M,
+    script: &Script,
+    (trace, format): (&str, &str),
+    layout: &Layout,
+    settings: &Settings,
+    on_run: &mut dyn FnMut(u32),
+) -> Result<ReplayDocument, ReplayError> {
+    let places = Places::new(&script.files, layout);
+    let engines = machine.capabilities().engines;
+    let plans: Vec<ThreadPlan> = script
+        .threads
+        .iter()
+        .map(|thread| {
+            plan(thread, &places, &engines, settings.depth(script, thread), settings.cache)
+        })
+        .collect();
+    let mut runs = Runs {
+        elapsed_ns: Vec::new(),
+        latencies: vec![Histogram::new(); script.classes.len()],
+        requests: vec![0; script.classes.len()],
+        bytes: vec![0; script.classes.len()],
+        warnings: BTreeSet::new(),
+        resources: Vec::new(),
+    };
+    let open = || machine.open_all(&places.specs, &mut |facts| places.check(facts));
+    let mut targets = open()?;
+    let facts = machine.target_facts(&targets[0]);
+    for number in 1..=settings.runs {
+        on_run(number);
+        // A hole is one only once.
+        if number > 1 && script.files.iter().any(|file| !file.filled) {
+            drop(std::mem::take(&mut targets));
+            targets = open()?;
+        }
+        run(machine, script, &plans, &targets, settings, &mut runs)?;
+    }
+    let seconds = |ns: Nanos| ns as f64 * 1e-9;
+    let elapsed: Vec<f64> = runs.elapsed_ns.iter().map(|&ns| seconds(ns)).collect();
+    let elapsed_s = Quantity::of(&elapsed)
+        .ok_or_else(|| ReplayError::Unsuitable("no runs; give at least one".into()))?;
+    let classes = script.classes.iter().enumerate().map(|(at, (class, recorded))| ClassResult {
+        class: *class,
+        requests: runs.requests[at],
+        bytes: runs.bytes[at],
+        latency: Latency::of(&runs.latencies[at]),
+        recorded_latency: Latency::of(recorded),
+    });
+    let target = match layout {
+        Layout::Files(place) => place.display().to_string(),
+        Layout::Regions(_) => facts.name.clone(),
+    };
+    Ok(ReplayDocument {
+        schema: SCHEMA,
+        trace: trace.to_owned(),
+        format: format.to_owned(),
+        target,
+        simulated: machine.facts().simulated,
+        speed: settings.speed().is_finite().then(|| settings.speed()),
+        runs: settings.runs,
+        threads: script.threads.len() as u64,
+        files: script.files.len() as u64,
+        requests: script.requests,
+        bytes: script.bytes,
+        recorded_s: seconds(script.recorded_ns),
+        requests_per_s: elapsed_s.rate_of(script.requests as f64),
+        throughput_bytes_per_s: elapsed_s.rate_of(script.bytes as f64),
+        elapsed_s,
+        classes: classes.collect(),
+        skipped: script.skipped,
+        resources: runs.resources,
+        warnings: runs.warnings.into_iter().collect(),
+    })
+}
+
+fn run<M: Machine>(
+    machine: &M,
+    script: &Script,
+    plans: &[ThreadPlan],
+    targets: &[M::Target],
+    settings: &Settings,
+    runs: &mut Runs,
+) -> Result<(), ReplayError> {
+    let classes = script.classes.len();
+    let mut sources: Vec<ReplaySource<'_>> = script
+        .threads
+        .iter()
+        .zip(plans)
+        .map(|(thread, plan)| {
+            let depth = settings.depth(script, thread);
+            ReplaySource::new(thread, plan.spots.clone(), depth, settings.speed(), classes)
+        })
+        .collect();
+    let mut parts: Vec<Part<'_, M::Target, ReplaySource<'_>>> = sources
+        .iter_mut()
+        .zip(plans)
+        .map(|(source, plan)| Part {
+            targets: plan.targets.iter().map(|(target, _)| &targets[*target as usize]).collect(),
+            buffering: plan.targets.iter().map(|(_, mode)| *mode).collect(),
+            access: plan.access.clone(),
+            sources: std::slice::from_mut(source),
+            scheduling: Scheduling::default(),
+        })
+        .collect();
+    let usage = machine.run(&mut parts, RunOptions::default())?;
+    drop(parts);
+    let mut elapsed = 0;
+    for part in usage.parts {
+        elapsed = elapsed.max(part?.elapsed_ns);
+    }
+    runs.elapsed_ns.push(elapsed);
+    runs.warnings.extend(usage.warnings);
+    runs.resources = usage.resources;
+    runs.requests.fill(0);
+    runs.bytes.fill(0);
+    for source in &sources {
+        for class in 0..classes {
+            runs.latencies[class].merge(&source.latencies[class]);
+            runs.requests[class] += source.latencies[class].count();
+            runs.bytes[class] += source.bytes[class];
+        }
+    }
+    Ok(())
+}

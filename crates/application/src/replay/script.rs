@@ -1,0 +1,437 @@
+//! The requests of a trace by thread, with what each waits for.
+
+use super::{ReplayError, Skipped};
+use apptrace::{Access, Event, Interface, Request};
+use machine::{Engine, Nanos, Op, Stability};
+use measure::histogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Requests that are held in memory.
+const MAX_STEPS: usize = 1 << 25;
+/// The largest request that is replayed as one.
+const MAX_REQUEST_BYTES: u64 = 1 << 30;
+/// Blocks of direct requests.
+const BLOCK: u64 = 4096;
+/// Share of a log's writes that continue the write before.
+const SEQUENTIAL_SHARE: f64 = 0.8;
+
+/// What a file is for, as its requests show it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum FileRole {
+    /// Written in order and brought to stable storage.
+    Log,
+    Data,
+}
+
+/// What a step does, as latencies are grouped.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum OpKind {
+    Read,
+    Write,
+    Sync,
+    Discard,
+}
+
+/// Requests with a latency of their own: `log-sync`, `data-read`.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct Class {
+    pub role: FileRole,
+    pub op: OpKind,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = match self.role {
+            FileRole::Log => "log",
+            FileRole::Data => "data",
+        };
+        let op = match self.op {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Sync => "sync",
+            OpKind::Discard => "discard",
+        };
+        f.pad(&format!("{role}-{op}"))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    Move(Op),
+    Sync(Stability),
+    Discard,
+}
+
+/// When a step may start, after the pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// The start of the replay.
+    Begin,
+    /// The end of this earlier step of the thread.
+    End(u32),
+    /// The start of this one, if the end of no earlier one is known.
+    Start(u32),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    /// When it started, from the first request.
+    pub at_ns: Nanos,
+    pub act: Act,
+    pub file: u32,
+    pub offset: u64,
+    pub bytes: u32,
+    pub direct: bool,
+    pub dsync: bool,
+    pub after: After,
+    pub pause_ns: Nanos,
+    /// Steps of the thread that must have ended first.
+    pub ended: u32,
+    pub class: u16,
+}
+
+/// A traced file, as the replay makes it.
+#[derive(Debug, Clone)]
+pub struct FileScript {
+    pub name: String,
+    pub role: FileRole,
+    /// The end of the last request.
+    pub bytes: u64,
+    /// It has data before the first request: it is read, or its size was known.
+    pub filled: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct ThreadScript {
+    pub steps: Vec<Step>,
+    /// Requests outstanding at once, at most.
+    pub depth: u32,
+    pub engine: Engine,
+}
+
+/// A trace that can be replayed.
+#[derive(Debug)]
+pub struct Script {
+    pub(super) threads: Vec<ThreadScript>,
+    pub files: Vec<FileScript>,
+    /// Grouped latencies of the recording; empty histograms if it has none.
+    pub classes: Vec<(Class, Histogram)>,
+    /// From the first request to the last end.
+    pub recorded_ns: Nanos,
+    pub requests: u64,
+    pub bytes: u64,
+    /// Whether the recording has the ends of requests.
+    pub has_durations: bool,
+    pub skipped: Skipped,
+}
+
+struct Kept {
+    at_ns: Nanos,
+    end_ns: Option<Nanos>,
+    thread: Option<u32>,
+    file: u32,
+    act: Act,
+    offset: Option<u64>,
+    bytes: u64,
+    direct: bool,
+    dsync: bool,
+    interface: Interface,
+}
+
+/// What the requests of a file have in common.
+#[derive(Default)]
+struct Seen {
+    end: u64,
+    writes: u64,
+    continued: u64,
+    next: u64,
+    syncs: u64,
+    reads: u64,
+    known: bool,
+    index: Option<u32>,
+}
+
+impl Script {
+    /// Takes the events of a trace.
+    ///
+    /// # Errors
+    /// A fault of the trace; nothing that could be replayed; too many requests.
+    pub fn new(
+        events: impl Iterator<Item = Result<Event, apptrace::foreign::ForeignError>>,
+    ) -> Result<Script, ReplayError> {
+        let mut kept: Vec<Kept> = Vec::new();
+        let (mut names, mut seen) = (Vec::new(), Vec::<Seen>::new());
+        let mut skipped = Skipped::default();
+        for event in events {
+            match event? {
+                Event::File(file) => {
+                    let known = file.size_bytes.is_some_and(|bytes| bytes > 0);
+                    names.push(file.name);
+                    seen.push(Seen { known, ..Seen::default() });
+                }
+                Event::Request(request) => {
+                    if kept.len() == MAX_STEPS {
+                        return Err(ReplayError::Unsuitable(format!(
+                            "more than {MAX_STEPS} requests; replay a part of the trace"
+                        )));
+                    }
+                    kept.extend(keep(&request, &mut skipped)?);
+                }
+                Event::Lost(events) => skipped.lost += events,
+                Event::Thread(_) => {}
+            }
+        }
+        // The block layer shows the program's own requests again.
+        let program = kept.iter().any(|one| one.interface != Interface::Block);
+        if program {
+            let before = kept.len();
+            kept.retain(|one| one.interface != Interface::Block);
+            skipped.block_layer += (before - kept.len()) as u64;
+        }
+        if kept.is_empty() {
+            let why = "the trace has no request that reads, writes or syncs";
+            return Err(ReplayError::Unsuitable(why.into()));
+        }
+        kept.sort_by_key(|one| one.at_ns);
+        for one in &mut kept {
+            let file = &mut seen[one.file as usize];
+            match one.act {
+                Act::Move(op) => {
+                    // An append without a known place continues the file.
+                    let offset = *one.offset.get_or_insert(file.next);
+                    if op == Op::Read {
+                        file.reads += 1;
+                    } else {
+                        file.writes += 1;
+                        file.continued += u64::from(offset == file.next);
+                        file.syncs += u64::from(one.dsync);
+                        file.next = offset + one.bytes;
+                    }
+                    file.end = file.end.max(offset + one.bytes);
+                }
+                Act::Sync(_) => file.syncs += 1,
+                Act::Discard => {
+                    file.end = file.end.max(one.offset.unwrap_or(0) + one.bytes);
+                }
+            }
+        }
+        Ok(build(kept, names, seen, skipped))
+    }
+}
+
+impl Script {
+    /// Makes all requests direct, in whole blocks of the files.
+    pub fn make_direct(&mut self) {
+        for step in self.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
+            step.direct = true;
+            if matches!(step.act, Act::Move(_)) {
+                let end = (step.offset + u64::from(step.bytes)).next_multiple_of(BLOCK);
+                step.offset = step.offset / BLOCK * BLOCK;
+                step.bytes = (end - step.offset) as u32;
+            }
+        }
+    }
+
+    /// Threads that made requests.
+    pub fn thread_count(&self) -> usize {
+        self.threads.len()
+    }
+}
+
+fn keep(request: &Request, skipped: &mut Skipped) -> Result<Option<Kept>, ReplayError> {
+    let act = match request.access {
+        Access::Read => Act::Move(Op::Read),
+        Access::Write => Act::Move(Op::Write),
+        Access::SyncFile => Act::Sync(Stability::File),
+        // What a range's pages need is part of what a data sync does.
+        Access::SyncData | Access::SyncRange | Access::Flush => Act::Sync(Stability::Data),
+        Access::Discard => Act::Discard,
+        Access::SyncSystem | Access::Allocate | Access::Truncate => {
+            skipped.other += 1;
+            return Ok(None);
+        }
+        Access::Open | Access::Close | Access::Unlink => return Ok(None),
+    };
+    if request.result.is_some_and(|result| result < 0) {
+        skipped.failed += 1;
+        return Ok(None);
+    }
+    // At the end of a file, fewer bytes than asked for were read.
+    let bytes = request.result.map_or(request.bytes, |done| request.bytes.min(done as u64));
+    let is_sync = matches!(act, Act::Sync(_));
+    let bytes = match act {
+        Act::Sync(_) => 0,
+        Act::Discard => request.bytes,
+        Act::Move(_) => bytes,
+    };
+    if bytes == 0 && !is_sync {
+        skipped.empty += 1;
+        return Ok(None);
+    }
+    if bytes > MAX_REQUEST_BYTES {
+        return Err(ReplayError::Unsuitable(format!(
+            "a request of {} at {:?}; at most {} are replayed as one",
+            machine::units::show_size(bytes),
+            request.offset.unwrap_or(0),
+            machine::units::show_size(MAX_REQUEST_BYTES)
+        )));
+    }
+    let end = request.offset.unwrap_or(0).checked_add(bytes);
+    if end.is_none_or(|end| end > i64::MAX as u64) {
+        return Err(ReplayError::Unsuitable(format!(
+            "a request at {} ends beyond the largest file; correct the trace",
+            request.offset.unwrap_or(0)
+        )));
+    }
+    let end_ns = request.duration_ns.map(|ns| request.at_ns.saturating_add(ns));
+    Ok(Some(Kept {
+        at_ns: request.at_ns,
+        end_ns,
+        thread: request.thread,
+        file: request.file,
+        act,
+        offset: request.offset,
+        bytes,
+        direct: request.open.direct || request.interface == Interface::Block,
+        dsync: request.open.dsync,
+        interface: request.interface,
+    }))
+}
+
+fn build(kept: Vec<Kept>, names: Vec<String>, mut seen: Vec<Seen>, skipped: Skipped) -> Script {
+    let mut files = Vec::new();
+    for one in &kept {
+        let file = &mut seen[one.file as usize];
+        if file.index.is_some() {
+            continue;
+        }
+        file.index = Some(files.len() as u32);
+        let sequential = file.continued as f64 >= SEQUENTIAL_SHARE * file.writes as f64;
+        let log = file.writes > 0 && file.syncs > 0 && sequential;
+        files.push(FileScript {
+            name: names[one.file as usize].clone(),
+            role: if log { FileRole::Log } else { FileRole::Data },
+            bytes: file.end.max(1).next_multiple_of(BLOCK),
+            filled: file.reads > 0 || file.known,
+        });
+    }
+    let mut classes: BTreeMap<Class, Histogram> = BTreeMap::new();
+    let class = |one: &Kept| {
+        let role =
+            seen[one.file as usize].index.map_or(FileRole::Data, |at| files[at as usize].role);
+        let op = match one.act {
+            Act::Move(Op::Read) => OpKind::Read,
+            Act::Move(Op::Write) => OpKind::Write,
+            Act::Sync(_) => OpKind::Sync,
+            Act::Discard => OpKind::Discard,
+        };
+        Class { role, op }
+    };
+    let (mut last, mut bytes, mut has_durations) = (0, 0, false);
+    for one in &kept {
+        let latencies = classes.entry(class(one)).or_default();
+        if let Some(end) = one.end_ns {
+            has_durations = true;
+            latencies.record(end - one.at_ns);
+        }
+        last = last.max(one.end_ns.unwrap_or(one.at_ns));
+        bytes += if matches!(one.act, Act::Move(_)) { one.bytes } else { 0 };
+    }
+    let classes: Vec<(Class, Histogram)> = classes.into_iter().collect();
+    let began = kept.first().map_or(0, |one| one.at_ns);
+    let mut by_thread: BTreeMap<Option<u32>, Vec<Kept>> = BTreeMap::new();
+    let requests = kept.len() as u64;
+    for one in kept {
+        by_thread.entry(one.thread).or_default().push(one);
+    }
+    let number = |one: &Kept| {
+        let wanted = class(one);
+        classes.iter().position(|(class, _)| *class == wanted).unwrap_or(0) as u16
+    };
+    let file_of = |one: &Kept| seen[one.file as usize].index.unwrap_or(0);
+    let threads =
+        by_thread.into_values().map(|own| thread(&own, began, &number, &file_of)).collect();
+    Script {
+        threads,
+        files,
+        recorded_ns: last - began,
+        requests,
+        bytes,
+        has_durations,
+        skipped,
+        classes,
+    }
+}
+
+fn thread(
+    own: &[Kept],
+    began: Nanos,
+    class: &dyn Fn(&Kept) -> u16,
+    file: &dyn Fn(&Kept) -> u32,
+) -> ThreadScript {
+    // Ends in their order: how many there were before each start, and the last of them.
+    let mut ends: Vec<(Nanos, u32)> =
+        own.iter().enumerate().filter_map(|(at, one)| Some((one.end_ns?, at as u32))).collect();
+    ends.sort_unstable();
+    let (mut ended, mut depth) = (0, 1_u32);
+    let mut steps = Vec::with_capacity(own.len());
+    for (at, one) in own.iter().enumerate() {
+        // Only earlier requests: one with a duration of 0 ends when it starts.
+        while ends.get(ended).is_some_and(|(end, by)| *end <= one.at_ns && (*by as usize) < at) {
+            ended += 1;
+        }
+        let after = match (ended.checked_sub(1), at.checked_sub(1)) {
+            (Some(last), Some(before)) if own[before].end_ns.is_some() || ended == at => {
+                After::End(ends[last].1)
+            }
+            (_, Some(before)) => After::Start(before as u32),
+            (_, None) => After::Begin,
+        };
+        let since = match after {
+            After::Begin => began,
+            After::End(step) => own[step as usize].end_ns.unwrap_or(began),
+            After::Start(step) => own[step as usize].at_ns,
+        };
+        // Requests without an end hold back nothing.
+        let known = own[..at].len() as u32;
+        depth = depth.max(known - ended as u32 + 1);
+        let (mut offset, mut bytes) = (one.offset.unwrap_or(0), one.bytes);
+        if one.direct && matches!(one.act, Act::Move(_)) {
+            let end = (offset + bytes).next_multiple_of(512);
+            offset = offset / 512 * 512;
+            bytes = end - offset;
+        }
+        steps.push(Step {
+            at_ns: one.at_ns - began,
+            act: one.act,
+            file: file(one),
+            offset,
+            bytes: bytes as u32,
+            direct: one.direct,
+            dsync: one.dsync,
+            after,
+            pause_ns: one.at_ns.saturating_sub(since),
+            ended: ended as u32,
+            class: class(one),
+        });
+    }
+    let queued = |one: &Kept| !matches!(one.interface, Interface::SystemCall | Interface::Mapping);
+    let open_loop = own.iter().any(|one| one.end_ns.is_none());
+    let is_async = depth > 1 || open_loop && own.iter().any(queued);
+    ThreadScript {
+        steps,
+        depth: depth.min(super::run::MAX_DEPTH),
+        engine: if is_async { Engine::IoUring } else { Engine::Sync },
+    }
+}

@@ -1,0 +1,129 @@
+use super::*;
+use apptrace::{Access, Event, Interface, Kind, OpenFile, Request, Thread, TracedFile};
+use machine::CacheState;
+use std::path::PathBuf;
+use twin::Twin;
+
+struct Recording(Vec<Event>);
+
+impl Recording {
+    fn new(files: &[&str], threads: u32) -> Recording {
+        let file = |name: &&str| {
+            Event::File(TracedFile { name: (*name).into(), kind: Kind::Regular, size_bytes: None })
+        };
+        let thread = |number| Event::Thread(Thread { process: 1, thread: number, name: None });
+        Recording(files.iter().map(file).chain((0..threads).map(thread)).collect())
+    }
+
+    fn add(
+        &mut self,
+        thread: u32,
+        at_us: u64,
+        us: u64,
+        file: u32,
+        access: Access,
+        place: (u64, u64),
+    ) {
+        self.0.push(Event::Request(Request {
+            at_ns: at_us * 1000,
+            duration_ns: Some(us * 1000),
+            thread: Some(thread),
+            file,
+            access,
+            interface: Interface::SystemCall,
+            offset: (place.1 > 0).then_some(place.0),
+            bytes: place.1,
+            result: Some(place.1 as i64),
+            open: OpenFile { direct: file == 0, ..OpenFile::default() },
+        }));
+    }
+
+    fn script(self) -> Script {
+        Script::new(self.0.into_iter().map(Ok)).unwrap()
+    }
+}
+
+fn on_cloud(script: &Script, pace: Pace) -> ReplayDocument {
+    let name = "twin:cloud";
+    let settings = Settings { pace, depth: None, runs: 1, cache: CacheState::Cold };
+    let layout = Layout::Files(PathBuf::from(name));
+    let machine = Twin::from_name(name).unwrap();
+    replay(&machine, script, ("test", "test"), &layout, &settings, &mut |_| {}).unwrap()
+}
+
+/// The volume of the preset `cloud` reads 4 KiB in some 610 us.
+#[test]
+fn pauses_and_order_of_a_thread_are_kept() {
+    let mut recording = Recording::new(&["/data"], 1);
+    for number in 0..100 {
+        recording.add(0, number * 3000, 1000, 0, Access::Read, (number * 8192, 4096));
+    }
+    let script = recording.script();
+    let document = on_cloud(&script, Pace::Recorded(1.0));
+    assert_eq!((document.requests, document.bytes), (100, 409_600));
+    let read_s = document.classes[0].latency.unwrap().p50_ns as f64 * 1e-9;
+    assert!((0.0005..0.0008).contains(&read_s), "{read_s}");
+    let expected = 99.0 * 0.002 + 100.0 * read_s;
+    let near = |value: f64, expected: f64| {
+        assert!((value / expected - 1.0).abs() < 0.02, "{value} is not near {expected}");
+    };
+    near(document.elapsed_s.mean, expected);
+    near(on_cloud(&script, Pace::Recorded(2.0)).elapsed_s.mean, 99.0 * 0.001 + 100.0 * read_s);
+    near(on_cloud(&script, Pace::AsFastAsPossible).elapsed_s.mean, 100.0 * read_s);
+}
+
+#[test]
+fn requests_that_were_outstanding_together_are_again() {
+    let mut recording = Recording::new(&["/data"], 1);
+    for batch in 0..25 {
+        for one in 0..4 {
+            let at = batch * 1000 + one;
+            recording.add(0, at, 900, 0, Access::Read, ((batch * 4 + one) * 8192, 4096));
+        }
+    }
+    let script = recording.script();
+    assert_eq!((script.threads[0].depth, script.threads[0].engine.is_async()), (4, true));
+    let document = on_cloud(&script, Pace::AsFastAsPossible);
+    let one = document.classes[0].latency.unwrap().p50_ns as f64 * 1e-9;
+    let batches = document.elapsed_s.mean / one;
+    // 3000 IOPS pace four requests 333 us apart.
+    assert!((25.0..60.0).contains(&batches), "{batches}");
+}
+
+#[test]
+fn a_log_is_recognised_and_its_syncs_are_replayed() {
+    let mut recording = Recording::new(&["/data", "/log"], 2);
+    for number in 0..50 {
+        recording.add(0, number * 2000, 100, 1, Access::Write, (number * 8192, 8192));
+        recording.add(0, number * 2000 + 200, 900, 1, Access::SyncData, (0, 0));
+        recording.add(1, number * 2000, 700, 0, Access::Read, (number % 7 * 4096, 4096));
+    }
+    let script = recording.script();
+    assert_eq!(
+        script.files.iter().map(|file| file.role).collect::<Vec<_>>(),
+        [FileRole::Log, FileRole::Data]
+    );
+    let document = on_cloud(&script, Pace::Recorded(1.0));
+    let shown: Vec<(String, u64)> =
+        document.classes.iter().map(|one| (one.class.to_string(), one.requests)).collect();
+    assert_eq!(
+        shown,
+        [("log-write".into(), 50), ("log-sync".into(), 50), ("data-read".into(), 50)]
+    );
+    let sync = document.classes[1].latency.unwrap().p50_ns;
+    assert!(sync > 500_000, "a sync reaches the volume: {sync}");
+    let recorded = document.classes[1].recorded_latency.unwrap().p50_ns as f64;
+    assert!((recorded / 900_000.0 - 1.0).abs() < 0.02, "{recorded}");
+}
+
+#[test]
+fn a_trace_without_requests_or_with_lost_ones_says_so() {
+    let empty = Script::new(Recording::new(&["/a"], 1).0.into_iter().map(Ok)).unwrap_err();
+    assert!(empty.to_string().contains("no request"), "{empty}");
+    let mut recording = Recording::new(&["/a"], 1);
+    recording.add(0, 0, 1, 0, Access::Read, (0, 512));
+    recording.add(0, 5, 1, 0, Access::Truncate, (0, 512));
+    recording.0.push(Event::Lost(3));
+    let skipped = recording.script().skipped.sentence().unwrap();
+    assert!(skipped.contains("1 truncations") && skipped.contains("3 events"), "{skipped}");
+}

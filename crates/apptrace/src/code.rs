@@ -1,0 +1,109 @@
+//! The bytes of the format, version 1: docs/hptrace.md.
+
+use crate::event::{Access, Interface, Kind, OpenFile};
+
+pub(crate) const MAGIC: &[u8; 7] = b"HPTRACE";
+pub(crate) const VERSION: u8 = 1;
+
+/// A header or summary is smaller.
+pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
+/// A block's payload is smaller.
+pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
+/// Linux's PATH_MAX; longer names are cut.
+pub(crate) const MAX_NAME_BYTES: usize = 4096;
+/// Files or threads of one trace.
+pub(crate) const MAX_INDICES: u32 = 1 << 24;
+
+/// Kind, length, and checksum of a block.
+pub(crate) const BLOCK_HEAD_BYTES: usize = 1 + 4 + 8;
+pub(crate) const EVENTS: u8 = 1;
+pub(crate) const SUMMARY: u8 = 2;
+
+pub(crate) const THREAD: u8 = 0;
+pub(crate) const FILE: u8 = 1;
+pub(crate) const LOST: u8 = 2;
+/// The tag of a request; the low four bits are its access.
+pub(crate) const REQUEST: u8 = 0x80;
+pub(crate) const HAS_DURATION: u8 = 0x40;
+pub(crate) const HAS_OFFSET: u8 = 0x20;
+
+/// The second byte of a request; the low three bits are its interface.
+pub(crate) const HAS_THREAD: u8 = 0x80;
+pub(crate) const DIRECT: u8 = 0x40;
+pub(crate) const DSYNC: u8 = 0x20;
+pub(crate) const APPEND: u8 = 0x10;
+/// The result is the bytes asked for, and does not follow.
+pub(crate) const DONE: u8 = 0x08;
+
+/// Numbers of the format; their order never changes.
+pub(crate) const ACCESSES: [Access; 13] = [
+    Access::Read,
+    Access::Write,
+    Access::SyncFile,
+    Access::SyncData,
+    Access::SyncRange,
+    Access::SyncSystem,
+    Access::Allocate,
+    Access::Truncate,
+    Access::Open,
+    Access::Close,
+    Access::Unlink,
+    Access::Discard,
+    Access::Flush,
+];
+pub(crate) const INTERFACES: [Interface; 5] = [
+    Interface::SystemCall,
+    Interface::IoUring,
+    Interface::Libaio,
+    Interface::Mapping,
+    Interface::Block,
+];
+pub(crate) const KINDS: [Kind; 5] =
+    [Kind::Regular, Kind::BlockDevice, Kind::Directory, Kind::Stream, Kind::Unknown];
+
+/// The number of a value in its table.
+pub(crate) fn number<T: PartialEq>(table: &[T], value: &T) -> u8 {
+    table.iter().position(|other| other == value).unwrap_or(0) as u8
+}
+
+pub(crate) fn open_bits(open: OpenFile) -> u8 {
+    [(open.direct, DIRECT), (open.dsync, DSYNC), (open.append, APPEND)]
+        .into_iter()
+        .filter(|&(is_set, _)| is_set)
+        .fold(0, |bits, (_, bit)| bits | bit)
+}
+
+pub(crate) fn open_file(bits: u8) -> OpenFile {
+    OpenFile { direct: bits & DIRECT != 0, dsync: bits & DSYNC != 0, append: bits & APPEND != 0 }
+}
+
+/// Small numbers of either sign become small numbers.
+pub(crate) fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+/// What a request is coded against. It starts again in each block, so that a block is read
+/// without those before it.
+#[derive(Clone)]
+pub(crate) struct Last {
+    pub(crate) at_ns: u64,
+    /// The end of the last request by file; files share the slots.
+    ends: [u64; 64],
+}
+
+impl Default for Last {
+    fn default() -> Self {
+        Last { at_ns: 0, ends: [0; 64] }
+    }
+}
+
+impl Last {
+    pub(crate) fn end(&mut self, file: u32) -> &mut u64 {
+        let slots = self.ends.len();
+        &mut self.ends[file as usize % slots]
+    }
+}

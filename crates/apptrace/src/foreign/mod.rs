@@ -1,0 +1,200 @@
+//! Readers of other tools' traces. Each is streamed in bounded memory, detected by its content, and
+//! names the line or byte of a fault.
+
+mod blktrace;
+mod delimited;
+pub mod fio_log;
+mod order;
+mod strace;
+mod text;
+
+use crate::Event;
+use order::Ordered;
+use std::collections::VecDeque;
+use std::io::BufRead;
+use std::path::Path;
+
+/// Maximum threads and files of a trace: their names are held in memory.
+const MAX_NAMES: usize = 1 << 20;
+
+/// Why a trace cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    #[error("line {line}: {reason}")]
+    Line { line: u64, reason: String },
+    #[error("byte {byte}: {reason}")]
+    Byte { byte: u64, reason: String },
+    #[error("{0}")]
+    Whole(String),
+}
+
+pub(crate) type Result<T, E = ForeignError> = std::result::Result<T, E>;
+
+/// The events of a trace.
+pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
+
+/// A trace format of another tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// halfpower's own.
+    Halfpower,
+    /// fio's `write_iolog`, versions 2 and 3.
+    FioLog,
+    /// The binary files of blktrace.
+    Blktrace,
+    /// A table with commas.
+    Delimited(Table),
+    /// The output of `strace -f -ttt -T`.
+    Strace,
+}
+
+/// Tables with commas, one request a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// `time_ns,op,offset,bytes`.
+    Plain,
+    /// Version 1 of fio's log: `rw,offset,length`.
+    FioLog1,
+    /// MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+    Msr,
+    /// Storage Performance Council: `ASU,LBA,size,opcode,timestamp`.
+    Spc,
+    /// SYSTOR '17: `Timestamp,Response,IOType,LUN,Offset,Size`.
+    Systor,
+    /// Alibaba block traces: `device_id,opcode,offset,length,timestamp`.
+    Alibaba,
+}
+
+impl Format {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Halfpower => "halfpower trace",
+            Format::FioLog => "fio log",
+            Format::Blktrace => "blktrace",
+            Format::Strace => "strace",
+            Format::Delimited(Table::Plain) => "CSV (time_ns,op,offset,bytes)",
+            Format::Delimited(Table::FioLog1) => "fio log, version 1",
+            Format::Delimited(Table::Msr) => "MSR Cambridge CSV",
+            Format::Delimited(Table::Spc) => "SPC trace",
+            Format::Delimited(Table::Systor) => "SYSTOR '17 CSV",
+            Format::Delimited(Table::Alibaba) => "Alibaba block trace",
+        }
+    }
+}
+
+/// Recognises a format by the first bytes of a trace, at least its first line.
+pub fn detect(head: &[u8]) -> Option<Format> {
+    if head.starts_with(crate::code::MAGIC) {
+        return Some(Format::Halfpower);
+    }
+    if head.starts_with(b"fio version ") {
+        return Some(Format::FioLog);
+    }
+    if blktrace::is_start(head) {
+        return Some(Format::Blktrace);
+    }
+    let text = String::from_utf8_lossy(head);
+    let first = text
+        .lines()
+        .map(|line| line.trim_start_matches('\u{feff}').trim())
+        .find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    if strace::is_line(first) {
+        return Some(Format::Strace);
+    }
+    delimited::detect(first).map(Format::Delimited)
+}
+
+/// One step of a reader.
+pub(crate) trait Reader: Send {
+    /// Adds the next events; `false` at the end of the trace.
+    fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
+}
+
+/// Turns the steps of a reader into an iterator, which ends after the first error.
+struct Steps<R> {
+    reader: R,
+    ready: VecDeque<Event>,
+    ended: bool,
+}
+
+impl<R: Reader> Iterator for Steps<R> {
+    type Item = Result<Event>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.ready.is_empty() && !self.ended {
+            match self.reader.step(&mut self.ready) {
+                Ok(true) => {}
+                Ok(false) => self.ended = true,
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        self.ready.pop_front().map(Ok)
+    }
+}
+
+fn events(reader: impl Reader + 'static) -> Events {
+    let steps = Steps { reader, ready: VecDeque::new(), ended: false };
+    Box::new(Ordered::new(steps))
+}
+
+/// Reads a trace; its times begin at 0 with the first request, and requests are in the order of
+/// their start.
+///
+/// # Errors
+/// No known format. The iterator gives the first fault, and ends there.
+pub fn read(mut from: impl BufRead + Send + 'static) -> Result<(Format, Events)> {
+    let head = from.fill_buf().map_err(|error| ForeignError::Whole(error.to_string()))?;
+    let format = detect(head).ok_or_else(|| {
+        ForeignError::Whole(if head.is_empty() {
+            "no requests: it is empty".into()
+        } else {
+            format!("no known trace format begins with {}", text::quoted_bytes(head))
+        })
+    })?;
+    let events = match format {
+        Format::Halfpower => {
+            let whole = |error: crate::Error| ForeignError::Whole(error.to_string());
+            let reader = crate::TraceReader::new(from).map_err(whole)?;
+            Box::new(reader.map(move |event| event.map_err(whole)))
+        }
+        Format::FioLog => events(fio_log::Log::new(from)?),
+        Format::Blktrace => events(blktrace::Blktrace::new(vec![Box::new(from)])?),
+        Format::Delimited(table) => events(delimited::Delimited::new(from, table)),
+        Format::Strace => events(strace::Strace::new(from)),
+    };
+    Ok((format, events))
+}
+
+/// Largest trace file.
+const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
+
+/// Bytes of a file that a reader holds; detection needs the first line.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Opens a trace file. The files of all processors of a blktrace are read together if one of them
+/// (`NAME.blktrace.0`) or only NAME is given.
+///
+/// # Errors
+/// As [`read`]; a file that cannot be opened.
+pub fn open(path: &Path) -> Result<(Format, Events)> {
+    let opened = |path: &Path| {
+        let file = TRACE.open(path).map_err(|error| ForeignError::Whole(error.to_string()))?;
+        Ok(std::io::BufReader::with_capacity(BUFFER_BYTES, file))
+    };
+    let processors = blktrace::files_of(path);
+    if processors.len() > 1 || !path.exists() && !processors.is_empty() {
+        let sources = processors
+            .iter()
+            .map(|path| Ok(Box::new(opened(path)?) as Box<dyn BufRead + Send>))
+            .collect::<Result<Vec<_>>>()?;
+        return Ok((Format::Blktrace, events(blktrace::Blktrace::new(sources)?)));
+    }
+    read(opened(path)?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+use machine::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// What was recorded, where and when. The first thing in a trace file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// The program and its arguments; empty if names are hidden or it was not started by the
+    /// recorder.
+    pub command: Vec<String>,
+    /// The computer's name; empty if names are hidden or not known.
+    pub host: String,
+    /// The system and its version: `Linux 6.12.5`.
+    pub kernel: String,
+    /// When the recording started, in nanoseconds since 1970 (UTC); `None` if not known.
+    pub started_unix_ns: Option<Nanos>,
+    /// The program that made the recording: `halfpower 0.1.0`, `strace`.
+    pub source: String,
+    /// Names are hashes with a key that nobody has.
+    pub anonymous: bool,
+}
+
+/// What is known only when a recording has ended. The last thing in a trace file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// Time from the start to the end of the recording.
+    pub elapsed_ns: Nanos,
+    /// Events that the recording missed, in all.
+    pub lost: u64,
+    /// Requests in the file.
+    pub requests: u64,
+    /// Processor time that the recorder used, the program's own share of the tracing excluded;
+    /// `None` if not measured.
+    pub recorder_cpu_ns: Option<Nanos>,
+    /// The exit status of the command as a shell shows it; `None` if it was not started by the
+    /// recorder, or still ran.
+    pub exit_status: Option<i32>,
+    /// What the recording does not hold, in sentences.
+    pub missing: Vec<String>,
+}

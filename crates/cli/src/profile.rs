@@ -1,0 +1,41 @@
+//! `halfpower profile`: what a recorded program asks of storage, by file and role.
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+use apptrace::TraceReader;
+use clap::Args;
+use files::Input;
+use std::fmt::Display;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+/// Options of `profile`.
+#[derive(Args, Clone)]
+pub(crate) struct Arguments {
+    /// The trace that `record` wrote
+    trace: PathBuf,
+    /// Print the profile as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// Write the profile as JSON to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// It is read one block at a time.
+const TRACE: Input = Input::new("a trace", 1 << 42);
+
+pub(crate) fn profile(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let path = &arguments.trace;
+    let bad = |error: &dyn Display| Failure::Usage(format!("{}: {error}", path.display()));
+    let output = output::optional(context, "--output", arguments.output.as_deref(), &[path])?;
+    let file = TRACE.open(path).map_err(|error| bad(&error))?;
+    let trace = TraceReader::new(BufReader::new(file)).map_err(|error| bad(&error))?;
+    let profile = application::profile::profile(trace).map_err(|error| bad(&error))?;
+    let json = || output::json(serde_json::to_string_pretty(&profile)).map(|text| text + "\n");
+    if let Some(file) = &output {
+        output::save(file, &json()?)?;
+    }
+    output::print(&if arguments.json { json()? } else { profile.text() })
+}

@@ -1,0 +1,113 @@
+//! `halfpower replay`: the requests of a trace, asked again.
+
+mod common;
+
+use common::places::{Loop, Throttle};
+use common::{alone, halfpower, halfpower_in, number, test_files};
+use std::fmt::Write;
+use std::fs;
+
+/// A trace of one thread that reads 4 KiB 100 times, each 4 ms long with 6 ms of pause.
+fn strace() -> String {
+    let mut text = String::from(
+        "7 1700000000.000000 openat(AT_FDCWD, \"/var/data\", O_RDONLY|O_DIRECT) = 3 <0.000010>\n",
+    );
+    for read in 0..100 {
+        let (at, offset) = (1000 + read * 10_000, read % 64 * 8192);
+        let _ = writeln!(
+            text,
+            "7 1700000000.{at:06} pread64(3, \"\"..., 4096, {offset}) = 4096 <0.004000>"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_replay_on_a_simulated_machine_conforms_to_its_schema() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("app"), strace()).unwrap();
+    let ended = halfpower_in(directory.path(), "replay app twin:cloud --repeats 2 --json");
+    let document = ended.good_json();
+    let schema = serde_json::from_str(&application::replay::schema()).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&document), "{document}");
+    assert_eq!(number(&document, "/requests"), 100.0);
+    assert_eq!(document["format"], "strace");
+    // 99 pauses of 6 ms, and 100 reads of some 610 us.
+    let elapsed = number(&document, "/elapsed_s/mean");
+    assert!((0.64..0.67).contains(&elapsed), "{elapsed}");
+    let fast = halfpower_in(directory.path(), "replay app twin:cloud --as-fast-as-possible --json");
+    let fast = number(&fast.good_json(), "/elapsed_s/mean");
+    assert!((0.05..0.08).contains(&fast), "{fast}");
+    let double = halfpower_in(directory.path(), "replay app twin:cloud --scale 2x --json");
+    let double = number(&double.good_json(), "/elapsed_s/mean");
+    assert!((double - fast - 0.297).abs() < 0.005, "{double}");
+}
+
+#[test]
+fn a_replay_leaves_nothing_and_touches_no_original() {
+    let _one = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let original = directory.path().join("data");
+    fs::write(&original, "original").unwrap();
+    let text = format!(
+        "1 1.000000 openat(AT_FDCWD, \"{0}\", O_RDWR) = 3 <0.000010>\n\
+         1 1.001000 pwrite64(3, \"\"..., 8192, 0) = 8192 <0.000100>\n\
+         1 1.002000 fdatasync(3) = 0 <0.000100>\n\
+         1 1.003000 pread64(3, \"\"..., 8192, 0) = 8192 <0.000100>\n",
+        original.display()
+    );
+    fs::write(directory.path().join("app"), text).unwrap();
+    let ended = halfpower_in(directory.path(), "replay app . --repeats 1");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for word in ["log-write", "log-sync", "log-read", "times the recorded"] {
+        assert!(ended.stdout.contains(word), "{word}: {}", ended.stdout);
+    }
+    assert_eq!(fs::read_to_string(&original).unwrap(), "original");
+    assert!(test_files(directory.path()).is_empty());
+    // A file that was there is only overwritten if it is named again.
+    halfpower_in(directory.path(), "replay app data --repeats 1").refused(&["data"]);
+    assert_eq!(fs::read_to_string(&original).unwrap(), "original");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |text: &str| fs::write(directory.path().join("app"), text).unwrap();
+    write("nothing known");
+    halfpower_in(directory.path(), "replay app").refused(&["app", "no known trace format"]);
+    write("1,r,0,4096\n2,x,0,4096\n");
+    halfpower_in(directory.path(), "replay app").refused(&["app", "line 2", "'x'"]);
+    write("1 1.0 close(3) = 0 <0.1>\n");
+    halfpower_in(directory.path(), "replay app").refused(&["app", "no request"]);
+    halfpower("replay /nonexistent/trace").refused(&["/nonexistent/trace"]);
+    write(&strace());
+    halfpower_in(directory.path(), "replay app --scale 0").refused(&["'0' is not a factor"]);
+    let planned = halfpower_in(directory.path(), "replay app --dry-run");
+    assert!(planned.stdout.contains("100 requests of 1 threads on 1 files"), "{planned:?}");
+}
+
+/// A throttle of 100 requests per second: 300 reads in a row take 3 s.
+#[test]
+fn a_replay_on_a_throttled_device_takes_the_known_time() {
+    let _one = alone();
+    let device = or_skip!(Loop::make(64 << 20));
+    let _throttle = or_skip!(Throttle::set(&device, &[("read_iops", 100)]));
+    let directory = tempfile::tempdir().unwrap();
+    let mut text = String::new();
+    for read in 0..300 {
+        let (at, offset) = (read * 10_000_000_u64, read % 500 * 65536);
+        let _ = writeln!(text, "{at},r,{offset},4096").unwrap();
+    }
+    fs::write(directory.path().join("app"), text).unwrap();
+    let name = &device.device;
+    let line = format!("replay app {name} --destroy-data {name} --as-fast-as-possible --json");
+    let document = halfpower_in(directory.path(), &line).good_json();
+    let elapsed = number(&document, "/elapsed_s/mean");
+    assert!((elapsed / 3.0 - 1.0).abs() < 0.05, "{elapsed} s instead of 3 s");
+    // At the recorded times too.
+    let line = format!("replay app {name} --destroy-data {name} --repeats 1 --json");
+    let document = halfpower_in(directory.path(), &line).good_json();
+    let elapsed = number(&document, "/elapsed_s/mean");
+    assert!((elapsed / 3.0 - 1.0).abs() < 0.05, "{elapsed} s instead of 3 s");
+}

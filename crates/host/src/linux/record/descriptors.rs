@@ -1,0 +1,102 @@
+//! The descriptors of the recorded processes: which open file each is, and its position.
+
+use super::identity::{self, Found};
+use apptrace::{Index, Kind, OpenFile};
+use std::collections::HashMap;
+
+/// An entry of [`Descriptors::open_files`].
+pub(super) type OpenId = usize;
+
+/// An open file, which several descriptors and processes may share.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) file: Index,
+    pub(super) kind: Kind,
+    pub(super) flags: OpenFile,
+    /// Where `read` and `write` go on; `None` if not known.
+    pub(super) position: Option<u64>,
+}
+
+/// A table of descriptors, which threads share.
+type Table = HashMap<i32, OpenId>;
+
+#[derive(Default)]
+pub(super) struct Descriptors {
+    open_files: Vec<Open>,
+    tables: HashMap<u32, Table>,
+}
+
+impl Descriptors {
+    pub(super) fn get(&self, table: u32, descriptor: i32) -> Option<OpenId> {
+        self.tables.get(&table)?.get(&descriptor).copied()
+    }
+
+    pub(super) fn open_file(&mut self, id: OpenId) -> &mut Open {
+        &mut self.open_files[id]
+    }
+
+    pub(super) fn open(&mut self, table: u32, descriptor: i32, open: Open) -> OpenId {
+        let id = self.open_files.len();
+        self.open_files.push(open);
+        self.tables.entry(table).or_default().insert(descriptor, id);
+        id
+    }
+
+    pub(super) fn close(&mut self, table: u32, descriptors: std::ops::RangeInclusive<i32>) {
+        let Some(table) = self.tables.get_mut(&table) else { return };
+        if descriptors.start() == descriptors.end() {
+            table.remove(descriptors.start());
+        } else {
+            table.retain(|descriptor, _| !descriptors.contains(descriptor));
+        }
+        self.compact();
+    }
+
+    pub(super) fn duplicate(&mut self, table: u32, from: i32, to: i32) {
+        let id = self.get(table, from);
+        let table = self.tables.entry(table).or_default();
+        match id {
+            Some(id) => table.insert(to, id),
+            None => table.remove(&to),
+        };
+    }
+
+    /// A child process starts with its parent's descriptors.
+    pub(super) fn fork(&mut self, parent: u32, child: u32) {
+        let table = self.tables.get(&parent).cloned().unwrap_or_default();
+        self.tables.insert(child, table);
+    }
+
+    pub(super) fn exit(&mut self, table: u32) {
+        self.tables.remove(&table);
+        self.compact();
+    }
+
+    /// Forgets open files without a descriptor when they are most of the list.
+    fn compact(&mut self) {
+        let used: usize = self.tables.values().map(HashMap::len).sum();
+        if self.open_files.len() < 1024 + 4 * used {
+            return;
+        }
+        let mut numbers = HashMap::new();
+        let mut kept = Vec::new();
+        for id in self.tables.values_mut().flat_map(HashMap::values_mut) {
+            *id = *numbers.entry(*id).or_insert_with(|| {
+                kept.push(self.open_files[*id].clone());
+                kept.len() - 1
+            });
+        }
+        self.open_files = kept;
+    }
+
+    /// All descriptors that a process has now.
+    pub(super) fn present(process: u32) -> Vec<(i32, Found)> {
+        let names = std::path::PathBuf::from(format!("/proc/{process}/fd"));
+        ::files::entries(&names)
+            .filter_map(|name| {
+                let descriptor = name.to_str()?.parse().ok()?;
+                Some((descriptor, identity::look(process as i32, descriptor)?))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! Which file a descriptor of another process is: always by the open file, not by its name.
+
+use apptrace::{Kind, OpenFile, TracedFile};
+use std::fs::{self, Metadata};
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+/// A file, as long as the recording runs; a number of a deleted file can come back under another
+/// name.
+pub(super) type Identity = (u64, u64, String);
+
+/// An open file as /proc shows it.
+pub(super) struct Found {
+    pub(super) identity: Identity,
+    pub(super) file: TracedFile,
+    pub(super) open: OpenFile,
+    pub(super) position: Option<u64>,
+}
+
+/// Looks at a descriptor; `None` if the process or the descriptor is gone.
+pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
+    let path = format!("/proc/{thread}/fd/{descriptor}");
+    // Follows the kernel's link to the open file itself.
+    let metadata = fs::metadata(&path).ok()?;
+    let name = fs::read_link(&path).ok()?.to_string_lossy().into_owned();
+    let name = match name.strip_suffix(" (deleted)") {
+        Some(name) if metadata.nlink() == 0 => name.to_owned(),
+        _ => name,
+    };
+    let info = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).ok();
+    let entry = |key: &str| {
+        let line = info.as_deref()?.lines().find_map(|line| line.strip_prefix(key))?;
+        Some(line.trim().to_owned())
+    };
+    let flags = entry("flags:").and_then(|text| i32::from_str_radix(&text, 8).ok());
+    let position = entry("pos:").and_then(|text| text.parse().ok());
+    let kind = kind(&metadata, &name);
+    // All pipes and sockets are one file each: their numbers mean nothing later.
+    let is_numbered = kind == Kind::Stream && !name.starts_with('/');
+    let name = match name.split_once(':') {
+        Some((sort, _)) if is_numbered => sort.to_owned(),
+        _ => name,
+    };
+    let size_bytes = (kind == Kind::Regular).then_some(metadata.len());
+    let of_device = metadata.file_type().is_block_device().then_some((0, metadata.rdev()));
+    let of_stream = is_numbered.then_some((0, 0));
+    let (device, inode) = of_device.or(of_stream).unwrap_or((metadata.dev(), metadata.ino()));
+    Some(Found {
+        identity: (device, inode, name.clone()),
+        file: TracedFile { name, kind, size_bytes },
+        open: open_file(flags.unwrap_or(0)),
+        position,
+    })
+}
+
+/// `/dev/sda`, from the kernel's numbers.
+pub(super) fn device_name((major, minor): (u32, u32)) -> String {
+    let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
+    let name = link.as_deref().and_then(|link| link.file_name());
+    match name {
+        Some(name) => format!("/dev/{}", name.to_string_lossy()),
+        None => format!("device {major}:{minor}"),
+    }
+}
+
+fn kind(metadata: &Metadata, name: &str) -> Kind {
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        Kind::Directory
+    } else if kind.is_block_device() {
+        Kind::BlockDevice
+    } else if kind.is_file() && !is_virtual(name) {
+        Kind::Regular
+    } else {
+        Kind::Stream
+    }
+}
+
+/// Files that no storage holds.
+fn is_virtual(name: &str) -> bool {
+    ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
+}
+
+/// Flags of open(2).
+pub(super) fn open_file(flags: i32) -> OpenFile {
+    OpenFile {
+        direct: flags & libc::O_DIRECT != 0,
+        dsync: flags & libc::O_DSYNC != 0,
+        append: flags & libc::O_APPEND != 0,
+    }
+}
+
+/// Names as they are, or as hashes with a key that is never written.
+pub(super) struct Names(Option<RandomState>);
+
+impl Names {
+    pub(super) fn new(anonymous: bool) -> Names {
+        Names(anonymous.then(RandomState::new))
+    }
+
+    pub(super) fn are_hidden(&self) -> bool {
+        self.0.is_some()
+    }
+
+    pub(super) fn show(&self, name: String) -> String {
+        match &self.0 {
+            None => name,
+            Some(key) => format!("{:016x}", key.hash_one(name)),
+        }
+    }
+}

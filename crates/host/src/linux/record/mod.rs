@@ -1,0 +1,394 @@
+//! Records what a program asks of storage, by the kernel's trace points: no daemon, no kernel
+//! probe, and nothing left behind.
+//!
+//! Two trace instances of our own hold the events: system calls of the recorded processes only
+//! (the kernel follows their children), and requests of the block layer, which other threads
+//! complete. The binary pages of the kernel's buffers are read at once while that costs little, else
+//! once a millisecond.
+
+mod calls;
+mod child;
+mod descriptors;
+mod devices;
+mod early;
+mod error;
+mod format;
+mod identity;
+mod order;
+mod pages;
+mod pipes;
+mod processes;
+mod rings;
+mod seen;
+mod tracker;
+
+pub use error::RecordError;
+
+use super::trace_instance::{self, RECORDING, TraceInstance};
+use apptrace::{Header, Summary, TraceWriter};
+use child::StoppedChild;
+use identity::Names;
+use machine::Nanos;
+use pipes::Pipes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::time::{ClockId, clock_gettime};
+use seen::{Decoder, Seen};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tracker::Tracker;
+
+/// Per processor; about 200,000 events, a second of 100,000 requests/s on one processor.
+const BUFFER_KIB: u32 = 16384;
+
+/// An event may still be on its way to the buffer for this long.
+const SETTLE_NS: Nanos = 1_000_000;
+
+/// Rest between two readings: lets events gather, so that reading is cheap.
+const REST: Duration = Duration::from_millis(1);
+
+/// Processor time beyond 2 % after which it rests.
+const FREE_CPU_NS: Nanos = 5_000_000;
+
+/// The longest wait for events.
+const WAIT_NS: i64 = 50_000_000;
+
+/// After Ctrl-C the command may end by itself for this long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Events of processes besides their system calls.
+const PROCESS_EVENTS: [&str; 3] =
+    ["task/task_newtask", "sched/sched_process_exit", "filemap/mm_filemap_fault"];
+
+/// What reaches devices, and what io_uring's threads do: events of any thread.
+const SYSTEM_EVENTS: [&str; 6] = [
+    "block/block_bio_queue",
+    "block/block_rq_issue",
+    "block/block_rq_complete",
+    "io_uring/io_uring_submit_req",
+    "io_uring/io_uring_file_get",
+    "io_uring/io_uring_complete",
+];
+
+/// What is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A program and its arguments, started by the recorder.
+    Command(Vec<OsString>),
+    /// A running process with all its threads and children.
+    Process(u32),
+    /// All processes of a control group.
+    ControlGroup(PathBuf),
+    /// What reaches a block device, whoever asks it.
+    Device(PathBuf),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordOptions {
+    /// The recording ends after this time, whatever runs on.
+    pub at_most: Option<Duration>,
+    /// Names are replaced by hashes with a key that is thrown away.
+    pub anonymous: bool,
+    /// The program's name and version, for the header.
+    pub source: String,
+}
+
+/// Removes the trace instances of killed recorders. Costs a look into one directory.
+pub fn remove_stale() {
+    if let Some(parent) = trace_instance::instances().filter(|_| trace_instance::permitted()) {
+        trace_instance::remove_stale(&parent);
+    }
+}
+
+/// A recording that is ready to start; a command waits.
+pub struct Recorder {
+    pipes: Vec<Pipes>,
+    decoder: Decoder,
+    processes: BTreeSet<u32>,
+    child: Option<StoppedChild>,
+    command: Vec<OsString>,
+}
+
+impl Recorder {
+    /// Prepares the recording.
+    ///
+    /// # Errors
+    /// The kernel has no trace points here or does not permit their use, the command cannot be
+    /// started, the process or the group is not there.
+    pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
+        if let Subject::Device(device) = subject {
+            return Recorder::of_device(device);
+        }
+        let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
+        let mut decoder = Decoder::default();
+        let mut events = decoder.calls(&instance)?;
+        for event in PROCESS_EVENTS {
+            if decoder.other(&instance, event)? {
+                events.push(event.to_owned());
+            }
+        }
+        // Children that were started between the list and this setting are found by the next list.
+        instance.set("options/event-fork", "1")?;
+        let child = match subject {
+            Subject::Command(words) => {
+                let child = StoppedChild::start(words);
+                Some(child.map_err(|error| RecordError::Command(words.clone(), error))?)
+            }
+            _ => None,
+        };
+        let list = || match subject {
+            Subject::Command(_) => Ok(child.iter().map(|child| child.process).collect()),
+            Subject::Process(process) => {
+                fs::metadata(format!("/proc/{process}"))
+                    .map_err(|error| RecordError::Process(*process, error))?;
+                Ok(processes::with_children(*process))
+            }
+            Subject::ControlGroup(group) => processes::of_group(group)
+                .map_err(|error| RecordError::ControlGroup(group.clone(), error)),
+            Subject::Device(_) => Ok(BTreeSet::new()),
+        };
+        let mut followed = BTreeSet::new();
+        loop {
+            let processes = list()?;
+            let threads: Vec<i32> =
+                processes.iter().flat_map(|&process| processes::threads(process)).collect();
+            let words: Vec<String> = threads.iter().map(i32::to_string).collect();
+            instance.set("set_event_pid", &words.join(" "))?;
+            if processes == followed {
+                break;
+            }
+            followed = processes;
+        }
+        if followed.is_empty() {
+            return Err(RecordError::NoProcesses);
+        }
+        // Marks the instance as ours.
+        instance.set("events/syscalls/sys_enter_sync/filter", RECORDING)?;
+        instance.set("buffer_percent", "0")?;
+        let names: Vec<String> = events.iter().map(|event| event.replacen('/', ":", 1)).collect();
+        instance.set("set_event", &names.join("\n"))?;
+        let command = match subject {
+            Subject::Command(words) => words.clone(),
+            _ => Vec::new(),
+        };
+        let system = system_events(&mut decoder, &SYSTEM_EVENTS, None)?;
+        let pipes = vec![Pipes::open(instance)?, system];
+        Ok(Recorder { pipes, decoder, processes: followed, child, command })
+    }
+
+    fn of_device(path: &Path) -> Result<Recorder, RecordError> {
+        let wrong = |error| RecordError::Device(path.to_owned(), error);
+        let metadata = fs::metadata(path).map_err(wrong)?;
+        if !metadata.file_type().is_block_device() {
+            return Err(wrong(io::Error::other("it is not a block device")));
+        }
+        let number = metadata.rdev();
+        let device = (rustix::fs::major(number), rustix::fs::minor(number));
+        let mut decoder = Decoder::default();
+        let system = system_events(&mut decoder, &SYSTEM_EVENTS[..3], Some(device))?;
+        let (processes, command) = (BTreeSet::new(), Vec::new());
+        Ok(Recorder { pipes: vec![system], decoder, processes, child: None, command })
+    }
+
+    /// Records until the command or the processes end, the time is over, or `stop` is set.
+    ///
+    /// # Errors
+    /// The command cannot be executed, the kernel's buffers cannot be read, or the trace cannot be
+    /// written.
+    pub fn record<W: Write>(
+        mut self,
+        to: W,
+        options: &RecordOptions,
+        stop: &AtomicBool,
+    ) -> Result<Summary, RecordError> {
+        let names = Names::new(options.anonymous);
+        let began = Instant::now();
+        let start = now(ClockId::Monotonic);
+        let cpu = now(ClockId::ThreadCPUTime);
+        let writer = TraceWriter::new(to, &self.header(options))?;
+        let mut tracker = Tracker::new(writer, start, names);
+        if self.processes.is_empty() {
+            tracker.take_all_devices();
+        }
+        for &process in &self.processes {
+            tracker.adopt(process, &processes::threads(process))?;
+        }
+        let mut child = match self.child.take() {
+            Some(child) => {
+                let child = child.go();
+                Some(child.map_err(|error| RecordError::Command(self.command.clone(), error))?)
+            }
+            None => None,
+        };
+        let mut held: Vec<Seen> = Vec::new();
+        let mut status = None;
+        loop {
+            let is_over = options.at_most.is_some_and(|time| began.elapsed() >= time)
+                || stop.load(Ordering::Relaxed);
+            let has_ended = match &mut child {
+                Some(child) => {
+                    status = child.try_wait()?;
+                    status.is_some()
+                }
+                None if self.processes.is_empty() => false,
+                None => !self.processes.iter().any(|&process| is_alive(process)),
+            };
+            let is_last = is_over || has_ended;
+            if is_last {
+                for pipes in &self.pipes {
+                    pipes.instance.set("tracing_on", "0")?;
+                }
+            }
+            self.take(&mut tracker, &mut held, is_last)?;
+            if is_last {
+                break;
+            }
+            // Names of files are seen for sure only at once; many events gather first.
+            let used = now(ClockId::ThreadCPUTime) - cpu;
+            if used > FREE_CPU_NS + (now(ClockId::Monotonic) - start) / 50 {
+                std::thread::sleep(REST);
+            }
+            self.wait();
+        }
+        tracker.end()?;
+        let elapsed_ns = now(ClockId::Monotonic) - start;
+        let recorder_cpu_ns = now(ClockId::ThreadCPUTime) - cpu;
+        drop(self.pipes);
+        if let Some(child) = child.as_mut().filter(|_| status.is_none()) {
+            status = wait_for(child, stop)?;
+        }
+        let summary = Summary {
+            elapsed_ns,
+            lost: tracker.lost,
+            recorder_cpu_ns: Some(recorder_cpu_ns),
+            exit_status: status.map(shell_status),
+            ..Summary::default()
+        };
+        let writer = tracker.into_writer();
+        let summary = Summary { requests: writer.requests(), ..summary };
+        writer.finish(summary.clone())?;
+        Ok(summary)
+    }
+
+    fn header(&self, options: &RecordOptions) -> Header {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let shown = !options.anonymous;
+        let words = self.command.iter().filter(|_| shown);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        Header {
+            command: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+            host: if shown { text("/proc/sys/kernel/hostname") } else { String::new() },
+            kernel: format!("Linux {}", text("/proc/sys/kernel/osrelease")),
+            started_unix_ns: since.map(|time| time.as_nanos() as Nanos),
+            source: options.source.clone(),
+            anonymous: options.anonymous,
+        }
+    }
+
+    /// Reads what there is, and takes up all events that no earlier one can still join.
+    fn take<W: Write>(
+        &mut self,
+        tracker: &mut Tracker<W>,
+        held: &mut Vec<Seen>,
+        is_last: bool,
+    ) -> Result<(), RecordError> {
+        loop {
+            let until = now(ClockId::Monotonic).saturating_sub(SETTLE_NS);
+            let mut horizon = if is_last { Nanos::MAX } else { until };
+            let mut lost = 0;
+            let first = held.len();
+            for pipes in &mut self.pipes {
+                lost += pipes.read(&self.decoder, held, &mut horizon)?;
+            }
+            tracker.early.look(&held[first..]);
+            if lost > 0 {
+                tracker.lose(lost)?;
+            }
+            held.sort_by_key(|seen| seen.at);
+            let ready = held.partition_point(|seen| seen.at <= horizon);
+            for seen in held.drain(..ready) {
+                tracker.see(&seen)?;
+            }
+            tracker.write(horizon)?;
+            // A processor had more than one reading takes.
+            if horizon >= until {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sleeps until there are events.
+    fn wait(&self) {
+        let files = self.pipes.iter().flat_map(Pipes::files);
+        let mut polled: Vec<PollFd<'_>> =
+            files.map(|file| PollFd::new(file, PollFlags::IN)).collect();
+        // An interrupted wait is as good as one that ended.
+        let _ = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: WAIT_NS }));
+    }
+}
+
+/// An instance with events of all threads, or of one device.
+fn system_events(
+    decoder: &mut Decoder,
+    events: &[&str],
+    device: Option<(u32, u32)>,
+) -> Result<Pipes, RecordError> {
+    let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
+    instance.set("events/syscalls/sys_enter_sync/filter", RECORDING)?;
+    instance.set("buffer_percent", "0")?;
+    for event in events {
+        if !decoder.other(&instance, event)? {
+            continue;
+        }
+        if let Some((major, minor)) = device {
+            let number = u64::from(major) << 20 | u64::from(minor);
+            instance.set(&format!("events/{event}/filter"), &format!("dev == {number}"))?;
+        }
+        instance.set(&format!("events/{event}/enable"), "1")?;
+    }
+    Pipes::open(instance)
+}
+
+fn now(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
+    time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
+}
+
+fn is_alive(process: u32) -> bool {
+    fs::metadata(format!("/proc/{process}")).is_ok()
+}
+
+/// Waits for a command that the recording does not follow any more. After Ctrl-C it gets the
+/// signal as well, and some time.
+fn wait_for(child: &mut Child, stop: &AtomicBool) -> Result<Option<ExitStatus>, RecordError> {
+    let mut asked: Option<Instant> = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if stop.load(Ordering::Relaxed) {
+            match asked {
+                None => {
+                    // SAFETY: a signal to a child that was not waited for, so its number is its own.
+                    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+                    asked = Some(Instant::now());
+                }
+                Some(since) if since.elapsed() > PATIENCE => return Ok(None),
+                Some(_) => {}
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// As a shell shows it.
+fn shell_status(status: ExitStatus) -> i32 {
+    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1)
+}

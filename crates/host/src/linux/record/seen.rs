@@ -1,0 +1,202 @@
+//! Trace events with their fields, whatever the kernel's layout of them is.
+
+use super::RecordError;
+use super::calls::{CALLS, Call};
+use super::format::{Field, Format};
+use crate::linux::trace_instance::TraceInstance;
+use machine::Nanos;
+
+/// One trace event.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    /// On the monotonic clock.
+    pub(super) at: Nanos,
+    /// The thread that ran.
+    pub(super) thread: i32,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum What {
+    Enter(Call, [u64; 6]),
+    Leave(Call, i64),
+    /// A new thread or process, with the flags of clone(2).
+    Started {
+        child: i32,
+        flags: u64,
+    },
+    Ended,
+    /// A page of a mapped file was not in the page tables.
+    Fault {
+        device: u32,
+        inode: u64,
+        page: u64,
+    },
+    Block(Step, Sectors),
+    RingSubmit {
+        request: u64,
+        opcode: u8,
+    },
+    RingFile {
+        request: u64,
+        descriptor: i32,
+    },
+    RingDone {
+        request: u64,
+        result: i32,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Queued,
+    Issued,
+    Completed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sectors {
+    pub(super) device: (u32, u32),
+    pub(super) first: u64,
+    pub(super) count: u64,
+    /// The first letters of the kernel's description: `R`, `WS`, `FF`.
+    pub(super) letters: [u8; 4],
+}
+
+type Arguments = Vec<Field>;
+
+enum Layout {
+    Enter(Call, Arguments),
+    Leave(Call, Field),
+    Started(Field, Field),
+    Ended,
+    Fault(Field, Field, Field),
+    Block(Step, [Field; 4]),
+    RingSubmit(Field, Field),
+    RingFile(Field, Field),
+    RingDone(Field, Field),
+}
+
+/// Knows every enabled event by its number.
+#[derive(Default)]
+pub(super) struct Decoder(Vec<Option<Layout>>);
+
+impl Decoder {
+    fn add(&mut self, id: u16, layout: Layout) {
+        let index = usize::from(id);
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, || None);
+        }
+        self.0[index] = Some(layout);
+    }
+
+    /// Adds the events of system calls; returns their names for `set_event`.
+    pub(super) fn calls(&mut self, instance: &TraceInstance) -> Result<Vec<String>, RecordError> {
+        let mut names = Vec::new();
+        for (name, call) in CALLS {
+            let event = |edge: &str| format!("syscalls/sys_{edge}_{name}");
+            let (enter, leave) = (event("enter"), event("exit"));
+            let formats = Format::read(instance, &enter).zip(Format::read(instance, &leave));
+            let Some((enter_format, leave_format)) = formats else { continue };
+            self.add(enter_format.id, Layout::Enter(call, enter_format.arguments()));
+            self.add(leave_format.id, Layout::Leave(call, leave_format.field("ret")?));
+            names.extend([enter, leave]);
+        }
+        Ok(names)
+    }
+
+    /// Adds an event that a kernel may lack.
+    pub(super) fn other(
+        &mut self,
+        instance: &TraceInstance,
+        event: &str,
+    ) -> Result<bool, RecordError> {
+        let Some(format) = Format::read(instance, event) else { return Ok(false) };
+        let block = |step| {
+            let [device, first, count] =
+                ["dev", "sector", "nr_sector"].map(|name| format.field(name));
+            Ok::<_, RecordError>(Layout::Block(
+                step,
+                [device?, first?, count?, format.field("rwbs")?],
+            ))
+        };
+        let layout = match event {
+            "task/task_newtask" => {
+                Layout::Started(format.field("pid")?, format.field("clone_flags")?)
+            }
+            "sched/sched_process_exit" => Layout::Ended,
+            "filemap/mm_filemap_fault" => Layout::Fault(
+                format.field("s_dev")?,
+                format.field("i_ino")?,
+                format.field("index")?,
+            ),
+            "block/block_bio_queue" => block(Step::Queued)?,
+            "block/block_rq_issue" => block(Step::Issued)?,
+            "block/block_rq_complete" => block(Step::Completed)?,
+            "io_uring/io_uring_submit_req" => {
+                Layout::RingSubmit(format.field("req")?, format.field("opcode")?)
+            }
+            "io_uring/io_uring_file_get" => {
+                Layout::RingFile(format.field("req")?, format.field("fd")?)
+            }
+            "io_uring/io_uring_complete" => {
+                Layout::RingDone(format.field("req")?, format.field("res")?)
+            }
+            _ => return Ok(false),
+        };
+        self.add(format.id, layout);
+        Ok(true)
+    }
+
+    /// `None` for an event that is not followed.
+    pub(super) fn decode(&self, at: Nanos, event: &[u8]) -> Option<Seen> {
+        // Every event begins with its number, flags, and the thread.
+        let id = u16::from_le_bytes(event.get(..2)?.try_into().ok()?);
+        let thread = i32::from_le_bytes(event.get(4..8)?.try_into().ok()?);
+        let what = match self.0.get(usize::from(id))?.as_ref()? {
+            Layout::Enter(call, fields) => {
+                let mut arguments = [0; 6];
+                for (argument, field) in arguments.iter_mut().zip(fields) {
+                    *argument = field.of(event);
+                }
+                What::Enter(*call, arguments)
+            }
+            Layout::Leave(call, result) => What::Leave(*call, result.of(event) as i64),
+            Layout::Started(child, flags) => {
+                What::Started { child: child.of(event) as i32, flags: flags.of(event) }
+            }
+            Layout::Ended => What::Ended,
+            Layout::Fault(device, inode, page) => What::Fault {
+                device: device.of(event) as u32,
+                inode: inode.of(event),
+                page: page.of(event),
+            },
+            Layout::Block(step, [device, first, count, letters]) => {
+                let device = device.of(event) as u32;
+                let mut four = [0; 4];
+                for (letter, byte) in four.iter_mut().zip(letters.bytes(event)) {
+                    *letter = *byte;
+                }
+                let sectors = Sectors {
+                    // The kernel's own form of a device number.
+                    device: (device >> 20, device & 0xf_ffff),
+                    first: first.of(event),
+                    count: count.of(event),
+                    letters: four,
+                };
+                What::Block(*step, sectors)
+            }
+            Layout::RingSubmit(request, opcode) => {
+                What::RingSubmit { request: request.of(event), opcode: opcode.of(event) as u8 }
+            }
+            Layout::RingFile(request, descriptor) => What::RingFile {
+                request: request.of(event),
+                descriptor: descriptor.of(event) as i32,
+            },
+            Layout::RingDone(request, result) => {
+                What::RingDone { request: request.of(event), result: result.of(event) as i32 }
+            }
+        };
+        Some(Seen { at, thread, what })
+    }
+}

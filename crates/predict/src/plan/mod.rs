@@ -1,0 +1,219 @@
+//! What a recorded application would get on other volumes: its trace on simulated machines.
+
+mod catalogue;
+mod prices;
+mod sentences;
+
+pub use catalogue::{Catalogue, CatalogueVolume, ChosenVolume};
+pub use prices::{Price, Prices};
+
+use crate::{Error, Result};
+use application::replay::{
+    Class, ClassResult, Layout, Pace, ReplayDocument, ReplayError, Script, Settings, replay,
+};
+use machine::{CacheState, Nanos};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+use twin::{Setup, Twin};
+
+/// The name of the document's schema.
+pub const SCHEMA: &str = "halfpower.plan/1";
+
+/// More IOPS are not worth it if they save less than this share of the time.
+const ENOUGH: f64 = 0.02;
+/// A quota limits if it is busy for this share of the time.
+const LIMITED: f64 = 0.9;
+
+/// A goal: the 99th percentile of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Goal {
+    #[serde(flatten)]
+    pub class: Class,
+    pub p99_ns: Nanos,
+}
+
+/// What is planned.
+pub struct Plan<'a> {
+    pub script: &'a Script,
+    /// Volumes of the catalogue and simulated machines.
+    pub on: &'a [String],
+    pub catalogue: &'a Catalogue,
+    pub prices: Option<&'a Prices>,
+    pub goals: &'a [Goal],
+    /// A model of the machine where the trace was recorded.
+    pub recorded_on: Option<&'a str>,
+}
+
+/// What limits the application on a volume.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "what")]
+pub enum Limit {
+    /// A part of the machine is busy.
+    Part { name: String, busy_percent: f64 },
+    /// The requests wait for the volume's latency, one after another.
+    Latency,
+    /// The recorded pauses take most of the time.
+    OwnPauses,
+}
+
+/// The prediction for one volume.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Prediction {
+    pub name: String,
+    /// The page that documents the volume's limits.
+    pub source: Option<String>,
+    pub size_gib: Option<u64>,
+    pub iops: Option<f64>,
+    pub throughput_bytes_per_s: Option<f64>,
+    pub elapsed_s: f64,
+    pub classes: Vec<ClassResult>,
+    pub limit: Limit,
+    pub price_per_month: Option<f64>,
+    /// Whether all goals are met; `None` without goals.
+    pub meets_goals: Option<bool>,
+}
+
+/// A plan.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PlanDocument {
+    pub schema: &'static str,
+    pub trace: String,
+    pub requests: u64,
+    pub recorded_s: f64,
+    /// Of the same model on the machine of the recording: its time over the recorded one, minus 1,
+    /// in percent. `None` if that machine is not known.
+    pub model_error_percent: Option<f64>,
+    pub goals: Vec<Goal>,
+    /// In the order of the names; a volume whose IOPS can be chosen follows with enough of them.
+    pub predictions: Vec<Prediction>,
+    pub sentences: Vec<String>,
+}
+
+/// The JSON schema of [`PlanDocument`].
+pub fn schema() -> String {
+    serde_json::to_string_pretty(&schemars::schema_for!(PlanDocument)).unwrap_or_default() + "\n"
+}
+
+impl From<ReplayError> for Error {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Machine(error) => Error::Run(error),
+            ReplayError::Trace(error) => Error::Trace(error),
+            ReplayError::Unsuitable(why) => {
+                Error::Trace(apptrace::foreign::ForeignError::Whole(why))
+            }
+        }
+    }
+}
+
+fn run(script: &Script, setup: Setup, pace: Pace) -> Result<ReplayDocument> {
+    let settings = Settings { pace, depth: None, runs: 1, cache: CacheState::Cold };
+    let layout = Layout::Files(PathBuf::from("twin:"));
+    Ok(replay(&Twin::new(setup), script, ("", ""), &layout, &settings, &mut |_| {})?)
+}
+
+impl Plan<'_> {
+    fn predict(&self, setup: Setup, volume: Option<&ChosenVolume>) -> Result<Prediction> {
+        let name = volume.map_or_else(|| setup.name.clone(), |volume| volume.name.clone());
+        let result = run(self.script, setup, Pace::Recorded(1.0))?;
+        let elapsed_s = result.elapsed_s.mean;
+        let meets = |goal: &Goal| {
+            let of = result.classes.iter().find(|one| one.class == goal.class);
+            of.and_then(|one| one.latency).is_some_and(|latency| latency.p99_ns <= goal.p99_ns)
+        };
+        let meets_goals = (!self.goals.is_empty()).then(|| self.goals.iter().all(meets));
+        Ok(Prediction {
+            name,
+            source: volume.map(|volume| volume.source.clone()),
+            size_gib: volume.map(|volume| volume.gib),
+            iops: volume.map(|volume| volume.iops),
+            throughput_bytes_per_s: volume.map(|volume| volume.bytes_per_s),
+            elapsed_s,
+            limit: limit(&result),
+            classes: result.classes,
+            price_per_month: volume
+                .and_then(|volume| self.prices.and_then(|prices| prices.month(volume))),
+            meets_goals,
+        })
+    }
+
+    fn bytes(&self) -> u64 {
+        // Files begin at blocks of their own, and a file system needs some room.
+        self.script.files.iter().map(|file| file.bytes + (1 << 20)).sum::<u64>()
+    }
+
+    /// A volume as named; if its IOPS can be chosen and more of them help, also with enough.
+    fn on_volume(&self, text: &str) -> Result<Vec<Prediction>> {
+        let chosen = self.catalogue.choose(text, self.bytes())?;
+        let first = self.predict(chosen.setup()?, Some(&chosen))?;
+        let mut predictions = vec![first];
+        let Some(most) = chosen.most_iops.filter(|_| !text.contains("iops=")) else {
+            return Ok(predictions);
+        };
+        let at = |iops: f64| -> Result<Prediction> {
+            let chosen = self.catalogue.choose(&format!("{text},iops={iops:.0}"), self.bytes())?;
+            self.predict(chosen.setup()?, Some(&chosen))
+        };
+        let best = at(most)?.elapsed_s;
+        let enough = |one: &Prediction| one.elapsed_s <= best * (1.0 + ENOUGH);
+        let mut iops = chosen.iops;
+        while !enough(&predictions[predictions.len() - 1]) && iops < most {
+            iops = (iops * 2.0).min(most);
+            let next = at(iops)?;
+            if enough(&next) {
+                predictions.push(next);
+                break;
+            }
+        }
+        Ok(predictions)
+    }
+
+    /// Predicts all.
+    ///
+    /// # Errors
+    /// An unknown name, a setting beyond a volume's limits, a trace that does not fit.
+    pub fn make(&self, trace: &str) -> Result<PlanDocument> {
+        let mut predictions = Vec::new();
+        for name in self.on {
+            if self.catalogue.has(name) {
+                predictions.extend(self.on_volume(name)?);
+            } else {
+                predictions.push(self.predict(Setup::parse(name)?, None)?);
+            }
+        }
+        let recorded_s = self.script.recorded_ns as f64 * 1e-9;
+        let model_error_percent = match self.recorded_on {
+            Some(name) if recorded_s > 0.0 => {
+                let same = run(self.script, Setup::parse(name)?, Pace::Recorded(1.0))?;
+                Some((same.elapsed_s.mean / recorded_s - 1.0) * 100.0)
+            }
+            _ => None,
+        };
+        let mut document = PlanDocument {
+            schema: SCHEMA,
+            trace: trace.to_owned(),
+            requests: self.script.requests,
+            recorded_s,
+            model_error_percent,
+            goals: self.goals.to_vec(),
+            predictions,
+            sentences: Vec::new(),
+        };
+        document.sentences = sentences::sentences(&document);
+        Ok(document)
+    }
+}
+
+fn limit(result: &ReplayDocument) -> Limit {
+    if let Some(part) = result.resources.iter().find(|part| part.busy_percent >= 100.0 * LIMITED) {
+        return Limit::Part { name: part.name.clone(), busy_percent: part.busy_percent };
+    }
+    let waited: f64 = result
+        .classes
+        .iter()
+        .filter_map(|one| Some(one.latency?.p50_ns as f64 * one.requests as f64))
+        .sum();
+    let share = waited * 1e-9 / (result.elapsed_s.mean * result.threads.max(1) as f64);
+    if share >= 0.5 { Limit::Latency } else { Limit::OwnPauses }
+}
