@@ -129,7 +129,7 @@ MEASUREMENTS = {
     "month": Measurement("does a nightly check find every regression of 5 %, and nothing else?", month, {
         "--nights": {"type": int, "default": 30},
         "--seed": {"type": int, "default": 1},
-        "--budget": {"default": "15s", "help": "time of a check [default: %(default)s]"},
+        "--budget": {"default": "12s", "help": "time of a check [default: %(default)s]"},
         "--study": {"default": "1m", "help": "time of the study that is the baseline [default: %(default)s]"},
     }, month_summary),
 }

@@ -84,13 +84,35 @@ pub(crate) fn hint(
     cli: &mut clap::Command,
     words: impl Iterator<Item = OsString>,
 ) -> Option<String> {
-    if error.kind() != ErrorKind::UnknownArgument {
-        return None;
-    }
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
-    let name = given.split('=').next().unwrap_or(given);
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
     cli.build();
     let (path, command) = innermost(cli, words);
+    let given = match error.kind() {
+        ErrorKind::UnknownArgument => context(ContextKind::InvalidArg)?,
+        ErrorKind::TooManyValues => {
+            let value = context(ContextKind::InvalidValue)?;
+            let option = context(ContextKind::InvalidArg)?;
+            let instead = match option {
+                "--json" => format!("it prints on standard output: write --json > {value}"),
+                _ => format!("leave {value} out"),
+            };
+            return Some(format!("error: {option} takes no value; {instead}\n"));
+        }
+        ErrorKind::InvalidSubcommand
+            if path == "history"
+                && ["list", "ls"].map(Some).contains(&context(ContextKind::InvalidSubcommand)) =>
+        {
+            return Some("error: halfpower history lists the entries; leave the word out\n".into());
+        }
+        _ => return None,
+    };
+    let name = given.split('=').next().unwrap_or(given);
+    if name.starts_with('-') && name[1..].starts_with(|one: char| one.is_ascii_digit()) {
+        return Some(format!("error: {name}: it is below 0, and no option takes such a value\n"));
+    }
     if path.is_empty() {
         return None;
     }
@@ -114,6 +136,19 @@ pub(crate) fn hint(
     Some(format!(
         "error: {message}\n\nhalfpower {path} -h shows its options. halfpower fio and halfpower diskspd take the options of fio and diskspd.\n"
     ))
+}
+
+/// An error of the parser without the words of its programming language.
+pub(crate) fn plain(message: &str) -> String {
+    [
+        ("invalid digit found in string", "it is not a whole number"),
+        ("cannot parse integer from empty string", "a number is missing"),
+        ("invalid float literal", "it is not a number"),
+        ("cannot parse float from empty string", "a number is missing"),
+        ("number too large to fit in target type", "it is too large"),
+    ]
+    .iter()
+    .fold(message.to_owned(), |text, (its, ours)| text.replace(its, ours))
 }
 
 /// The command of a line, and its names: `history show`.
@@ -189,8 +224,31 @@ mod tests {
             let said = said(line).unwrap_or_else(|| panic!("{line}: no hint"));
             assert!(said.contains(ours), "{line}: {said}");
         }
+        for (line, words) in [
+            ("halfpower run . --depth -1", "-1: it is below 0"),
+            ("halfpower history show -3", "-3: it is below 0"),
+            ("halfpower run . --json=out.json", "write --json > out.json"),
+            ("halfpower check . --each=2", "--each takes no value; leave 2 out"),
+            ("halfpower history list", "halfpower history lists"),
+        ] {
+            let said = said(line).unwrap_or_else(|| panic!("{line}: no hint"));
+            assert!(said.contains(words), "{line}: {said}");
+        }
         for line in ["halfpower run --nonsense", "halfpower --bs=4k"] {
             assert_eq!(said(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_get_plain_words() {
+        for line in
+            ["run . --depth x", "run . --depth 99999999999", "history show x", "run . --rate x"]
+        {
+            let words = format!("halfpower {line}");
+            let error = Cli::try_parse_from(words.split(' ')).err().expect(line);
+            let plain = plain(&error.render().to_string());
+            assert!(plain.contains("number") || plain.contains("is too large"), "{line}: {plain}");
+            assert!(!plain.contains("digit") && !plain.contains("literal"), "{line}: {plain}");
         }
     }
 

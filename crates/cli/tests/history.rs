@@ -466,7 +466,7 @@ fn several_entries_are_compared_with_what_changed_between_them() {
     let changed = "Changed before entry 3";
     assert!(page.contains(changed) && page.contains("Linux 6.1 -&gt; Linux 6.9"), "{page}");
     assert!(!page.contains("Changed before entry 2"));
-    assert!(page.contains("MiB/s") && page.contains("p99"), "{page}");
+    assert!(page.contains("MiB&#x2f;s") && page.contains("p99"), "{page}");
     let text = history.good("history show 1 3");
     assert!(text.contains(changed) && text.contains("(-57.2 %, beyond both intervals)"), "{text}");
     let same = history.good("history show 1 2");
