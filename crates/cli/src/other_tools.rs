@@ -3,9 +3,12 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
+/// What to write: an option of halfpower, or an empty one for the target, and the words.
+type Instead = (&'static str, &'static str);
+
 /// Names of the same thing in fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd, and what to
 /// write instead: the first whose option the command has. An empty option is the target.
-const NAMES: [(&[&str], &[(&str, &str)]); 21] = [
+const NAMES: [(&[&str], &[Instead]); 21] = [
     (
         &["--rw", "--readwrite"],
         &[("op", "--op read, write or mix, with --pattern seq or random"), ("only", ONLY)],
