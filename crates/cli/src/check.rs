@@ -277,10 +277,14 @@ fn baseline_of_preset(
     )))
 }
 
-/// Chooses representative points: the fastest of each operation and pattern, direct I/O first.
+/// A point of a check reaches this share of the fastest one of its kind.
+const NEAR: f64 = 0.95;
+
+/// Chooses a point of each operation and pattern, direct I/O first: the one with the least in flight
+/// that is about as fast as the fastest. Large requests are few in a run, so its rate has steps.
+/// Points of a few runs may be fast by chance, or by requests that a throttle admitted in advance:
+/// others come before them.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
-    let mut kinds: Vec<(OpKind, String)> = Vec::new();
-    let mut chosen: Vec<Point> = Vec::new();
     let usable = |point: &&Point| {
         let workload = &point.workload;
         point.numbers.is_some()
@@ -289,17 +293,33 @@ fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
             && workload.allocation == machine::Allocation::Written
             && !workload.data.verify
     };
+    let rank = |point: &Point| {
+        let (direct, facts) = (point.workload.buffering.is_direct(), &baseline.target);
+        (!direct, !point.is_settled(facts), !point.measures_target(facts))
+    };
+    let rate = |point: &Point| point.rate().unwrap_or(0.0);
     let mut points: Vec<&Point> = baseline.points.iter().filter(usable).collect();
-    points.sort_by(|a, b| {
-        let rank = |point: &Point| !point.workload.buffering.is_direct();
-        rank(a).cmp(&rank(b)).then(b.rate().unwrap_or(0.0).total_cmp(&a.rate().unwrap_or(0.0)))
-    });
-    for point in points {
-        let kind = (point.workload.op, point.workload.pattern.to_string());
-        if !kinds.contains(&kind) && chosen.len() < MAX_POINTS {
-            kinds.push(kind);
-            chosen.push(point.clone());
+    points.sort_by(|a, b| rank(a).cmp(&rank(b)).then(rate(b).total_cmp(&rate(a))));
+    let mut kinds: Vec<(OpKind, String)> = Vec::new();
+    let mut chosen: Vec<Point> = Vec::new();
+    for fastest in &points {
+        let kind = |point: &Point| (point.workload.op, point.workload.pattern.to_string());
+        if kinds.contains(&kind(fastest)) || chosen.len() == MAX_POINTS {
+            continue;
         }
+        kinds.push(kind(fastest));
+        let near = points.iter().filter(|point| {
+            kind(point) == kind(fastest)
+                && rank(point) == rank(fastest)
+                && rate(point) >= NEAR * rate(fastest)
+        });
+        let in_flight = |point: &&&Point| {
+            let workload = &point.workload;
+            u64::from(workload.request_bytes)
+                * u64::from(workload.depth)
+                * u64::from(workload.threads)
+        };
+        chosen.extend(near.min_by_key(in_flight).map(|point| (*point).clone()));
     }
     chosen
 }
@@ -320,9 +340,13 @@ fn measured<M: Machine>(
     let budget_ns = until.saturating_sub(machine.now());
     // At least three runs of each point, and up to three more if they disagree.
     let run_ns = (budget_ns / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
+    let noisy = machine.capabilities().noisy;
     for workload in &mut workloads {
+        // Longer runs than the baseline's are steadier. Those of writes, or of a page cache, would
+        // meet other limits.
+        let may_last = noisy && workload.buffering.is_direct() && !workload.writes();
         if let Stop::AfterNs(ns) = &mut workload.stop {
-            *ns = (*ns).min(run_ns).max(1);
+            *ns = if may_last { run_ns } else { (*ns).min(run_ns) }.max(1);
         }
     }
     let bar = crate::progress::bar(3 * workloads.len() as u64);

@@ -1,5 +1,7 @@
 //! The history: every command stores its result in it, and `halfpower history` shows it.
 
+mod several;
+
 use crate::compare::Imported;
 use crate::context::{Context, NoHistory};
 use crate::failure::Failure;
@@ -11,7 +13,7 @@ use report::history::HistoryRow;
 use results::Results;
 use results::compare::{Arm, Comparison, Measure};
 use results::history::{
-    Entry, Filter, Fingerprint, History, HistoryError, Other, difference, trends,
+    Entry, Filter, Fingerprint, History, HistoryError, Other, Trend, difference, trends,
 };
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -183,14 +185,16 @@ struct ListArguments {
 
 #[derive(Subcommand, Clone)]
 enum Task {
-    /// Show an entry
+    /// Show an entry, or compare several: rates and p99 of the questions that they share, and what
+    /// changed between them
     Show {
-        /// Its number
-        id: i64,
-        /// Print its document as it was stored
+        /// Their numbers
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<i64>,
+        /// Print the documents as they were stored
         #[arg(long)]
         json: bool,
-        /// Write its report to this file instead
+        /// Write a page with its report, or with the comparison, to this file instead
         #[arg(long, value_name = "FILE", conflicts_with = "json")]
         html: Option<PathBuf>,
     },
@@ -267,8 +271,12 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
     match &arguments.command {
         Some(Task::Import { .. }) => Ok(()),
         None => list(&history, &arguments.list),
-        Some(Task::Show { id, html: Some(file), .. }) => page(context, &history, *id, file),
-        Some(Task::Show { id, json, .. }) => show(&history, *id, *json),
+        Some(Task::Show { ids, json, html }) => match (&ids[..], html) {
+            (_, None) if *json => ids.iter().try_for_each(|id| show(&history, *id, true)),
+            ([id], Some(file)) => page(context, &history, *id, file),
+            ([id], None) => show(&history, *id, false),
+            (ids, file) => several::show(context, &history, ids, file.as_deref()),
+        },
         Some(Task::Note { id, text }) => Ok(history.set_note(*id, text.join(" ").trim())?),
         Some(Task::Tag { id, tags, remove }) => {
             Ok(tags.iter().try_for_each(|tag| history.set_tag(*id, tag, !remove))?)
@@ -374,15 +382,8 @@ fn trend(
     }
     let questions = all.len();
     all.truncate(MAX_TRENDS);
-    let mut reported = Vec::with_capacity(all.len());
-    for trend in all {
-        let mut machine = Vec::new();
-        for &place in &trend.machine_changes {
-            let of = |place: usize| history.fingerprint(trend.values[place].entry);
-            machine.push((place, difference(&of(place - 1)?, &of(place)?)));
-        }
-        reported.push(HistoryRow { trend, machine });
-    }
+    let reported: Vec<HistoryRow> =
+        all.into_iter().map(|trend| with_changes(history, trend)).collect::<Result<_, _>>()?;
     print(&report::history::trends(&reported, measure, output::width(), output::colour()))?;
     if questions > reported.len() {
         tell(&format!(
@@ -402,6 +403,14 @@ fn trend(
         &page,
         &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?,
     )
+}
+
+/// Adds what changed on the machine between the readings.
+fn with_changes(history: &History, trend: Trend) -> Result<HistoryRow, HistoryError> {
+    let of = |place: usize| history.fingerprint(trend.values[place].entry);
+    let changed = |&place: &usize| Ok((place, difference(&of(place - 1)?, &of(place)?)));
+    let machine = trend.machine_changes.iter().map(changed).collect::<Result<_, HistoryError>>()?;
+    Ok(HistoryRow { trend, machine })
 }
 
 fn export(

@@ -97,8 +97,8 @@ fn run() -> ExitCode {
         Ok(cli) => cli,
         // An error repeats the arguments, which may hold unprintable characters.
         Err(error) if error.use_stderr() => {
-            let hint = other_tools::hint(&error, std::env::args_os().skip(1));
-            let message = hint.unwrap_or_else(|| error.render().to_string());
+            let hint = other_tools::hint(&error, &mut Cli::command(), std::env::args_os().skip(1));
+            let message = hint.unwrap_or_else(|| other_tools::plain(&error.render().to_string()));
             let _ = write!(PrintableWriter(std::io::stderr()), "{message}");
             return ExitCode::from(2);
         }

@@ -3,8 +3,10 @@ use crate::failure::Failure;
 use host::Host;
 use machine::{Engine, Machine, Raid5, TargetSpec};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use twin::Twin;
 use twin::settings::split_file;
+use workload::Pattern;
 
 pub(crate) enum Where {
     Host(Host),
@@ -45,6 +47,7 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
     if let (Some(name), true) = (places.iter().find(|name| is_twin(name)), places.len() > 1) {
         return Err(not_alone(name));
     }
+    places.iter().try_for_each(|name| check_target(name))?;
     let machine = machine_of(&places.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let spec = TargetSpec {
         places,
@@ -60,6 +63,33 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         ..TargetSpec::default()
     };
     Ok((machine, spec))
+}
+
+/// Refuses what is no target but often written in its place; the machine reports other names.
+fn check_target(name: &Path) -> Result<(), Failure> {
+    let Some(text) = name.to_str().filter(|_| !is_twin(name) && !name.exists()) else {
+        return Ok(());
+    };
+    let is_value = machine::units::parse_size(text).is_ok()
+        || ["read", "write", "mix"].contains(&text)
+        || Pattern::from_str(text).is_ok()
+        || Engine::ALL.iter().any(|engine| engine.name() == text);
+    let ends = |end: &&&str| text.ends_with(**end);
+    let hint = if is_value {
+        "an option takes one value, and a list of them has commas: --request 4k,64k".into()
+    } else if text.contains("://") {
+        "only files, directories and block devices can be measured; mount it and name the directory"
+            .into()
+    } else if text.starts_with('~') {
+        "the shell has not replaced ~; write $HOME".into()
+    } else if let Some(end) = [".json", ".html", ".prom", ".csv"].iter().find(ends) {
+        format!(
+            "name what to measure; if it is to be the output: --json prints on standard output, so write --json > out{end}"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(format!("{text}: no such file, directory or device; {hint}")))
 }
 
 fn raid5(arguments: &TargetArguments) -> Result<Option<Raid5>, Failure> {

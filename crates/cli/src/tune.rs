@@ -244,12 +244,13 @@ fn on_host(
     let engines = machine.capabilities().engines;
     let limits = limits(arguments, true);
     let target_words = target(&arguments.workload.target, spec);
+    let foreseen = host::facts::foreseen(spec, &roots)?;
+    let asked = workloads(arguments, &engines, RUN_NS);
+    check(&asked, &foreseen)?;
+    // Refused before a test file is filled.
+    let dry = plan(asked, &found, arguments, Scene { facts: &foreseen, engines: &engines })?;
     if !arguments.yes {
-        let facts = host::facts::foreseen(spec, &roots)?;
-        let workloads = workloads(arguments, &engines, RUN_NS);
-        check(&workloads, &facts)?;
-        let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
-        return Ok(Tuning::planned(&plan, &target_words, limits, crate::context::program()));
+        return Ok(Tuning::planned(&dry, &target_words, limits, crate::context::program()));
     }
     let began_unix_s = unfinished.began_unix_s().unwrap_or_else(crate::history::now_unix_s);
     let machine = unfinished.machine(machine);

@@ -444,3 +444,73 @@ fn an_entry_becomes_a_page() {
     history.run(&format!("history show 1 --html {}", page.display())).refused(&["--html"]);
     history.run("history show 9 --html other.html").refused(&["no entry 9"]);
 }
+
+#[test]
+fn several_entries_are_compared_with_what_changed_between_them() {
+    let history = History::new();
+    let machine = history.directory.path().join("disk.toml");
+    let target = format!("twin:{}", machine.display());
+    for (system, link) in [("Linux 6.1", 7.0e9), ("Linux 6.1", 7.0e9), ("Linux 6.9", 3.0e9)] {
+        let text = format!(
+            "name = \"disk\"\nbase = \"nvme\"\nsystem = \"{system}\"\n[drives.ssd]\nlink_bytes_per_s = {link:e}\n"
+        );
+        fs::write(&machine, text).unwrap();
+        history.good(&format!("sweep {target} --op read --request 4k,1m --depth 32"));
+    }
+    history.good("run twin:virtio --request 16k");
+    let page = history.directory.path().join("entries.html");
+    history.good(&format!("history show 3 1 2 --html {}", page.display()));
+    let page = fs::read_to_string(page).unwrap();
+    assert_eq!(page.matches("<svg class=\"trend\"").count(), 4, "two questions, two measures");
+    assert_eq!(page.matches("<circle").count(), 12, "three entries each");
+    let changed = "Changed before entry 3";
+    assert!(page.contains(changed) && page.contains("Linux 6.1 -&gt; Linux 6.9"), "{page}");
+    assert!(!page.contains("Changed before entry 2"));
+    assert!(page.contains("MiB&#x2f;s") && page.contains("p99"), "{page}");
+    let text = history.good("history show 1 3");
+    assert!(text.contains(changed) && text.contains("(-57.2 %, beyond both intervals)"), "{text}");
+    let same = history.good("history show 1 2");
+    assert!(same.contains("Nothing else changed") && same.contains("(+0.0 %, within"), "{same}");
+    let two = history.good("history show 1 2 --json");
+    assert_eq!(two.matches("\"schema\": \"halfpower.results/1\"").count(), 2);
+    history.run("history show 1 4").refused(&["entries 1, 4", "no workload"]);
+    history.run("history show 1 99").refused(&["99"]);
+}
+
+/// A simulated month: the machine drifts by 1 %, gets another system, and three times its link loses
+/// 5 % for three nights.
+#[test]
+fn a_month_of_checks_finds_every_regression_of_five_percent() {
+    const NIGHTS: usize = 30;
+    const UPDATED: usize = 10;
+    let is_slow = |night: usize| [5..8, 15..18, 24..27].iter().any(|one| one.contains(&night));
+    let history = History::new();
+    let machine = history.directory.path().join("disk.toml");
+    let target = format!("twin:{}", machine.display());
+    let set = |night: usize, share: f64| {
+        let drift = 1.0 + 0.01 * (night as f64 / NIGHTS as f64 * std::f64::consts::TAU).sin();
+        let system = if night < UPDATED { "Linux 6.1" } else { "Linux 6.9" };
+        let link = 3.0e9 * drift * share;
+        let text = format!(
+            "name = \"disk\"\nbase = \"nvme\"\nsystem = \"{system}\"\n[drives.ssd]\nlink_bytes_per_s = {link:e}\n"
+        );
+        fs::write(&machine, text).unwrap();
+    };
+    set(0, 1.0);
+    history.good(&format!("sweep {target} --pattern seq,random --request 4k,1m --depth 32"));
+    let mut alarms = Vec::new();
+    for night in 0..NIGHTS {
+        // Whoever measures by day changes no baseline.
+        set(night, 0.5);
+        history.good(&format!("run {target} --request 1m --depth 32 --bytes 64m"));
+        set(night, if is_slow(night) { 0.95 } else { 1.0 });
+        let checked = history.run(&format!("check {target} --slower 3%"));
+        assert!(matches!(checked.code, Some(0 | 3)), "night {night}: {checked:?}");
+        if checked.code == Some(3) {
+            alarms.push(night);
+        }
+        let updated = checked.stdout.contains("Linux 6.1 -> Linux 6.9");
+        assert_eq!(updated, night >= UPDATED, "night {night}: {}", checked.stdout);
+    }
+    assert_eq!(alarms, (0..NIGHTS).filter(|night| is_slow(*night)).collect::<Vec<_>>());
+}

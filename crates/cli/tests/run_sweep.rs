@@ -350,3 +350,20 @@ fn durable_writes_to_mapped_memory_are_flushed_one_by_one() {
     let reads = or_skip!(flushes("--op mix --read-percent 50 --dsync"));
     assert!((1..64).contains(&reads), "only writes are flushed: {reads}");
 }
+
+#[test]
+fn a_value_in_the_place_of_a_target_gets_a_hint() {
+    for (line, hint) in [
+        ("sweep . --request 4k 64k", "64k: no such file, directory or device; an option takes one"),
+        ("run --op read write", "a list of them has commas"),
+        ("study s3://bucket/data", "only files, directories and block devices"),
+        ("run ~/data", "~/data: no such file, directory or device; the shell has not replaced ~"),
+        ("run . --json out.json", "write --json > out.json"),
+        ("run . --json=out.json", "write --json > out.json"),
+        ("stack 4k", "4k: no such file"),
+        ("run . --depth -1", "-1: it is below 0"),
+        ("history show abc", "'abc' for '<ID>...': it is not a whole number"),
+    ] {
+        halfpower(line).refused(&[hint]);
+    }
+}

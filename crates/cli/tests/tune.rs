@@ -410,3 +410,13 @@ fn invalid_options_are_refused() {
     refused("tune /nowhere/at/all --yes", &["/nowhere/at/all"]);
     refused("tune twin:nvme --knob stripe --yes", &["nothing to try"]);
 }
+
+#[test]
+fn an_unknown_knob_is_refused_before_a_test_file_is_filled() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = "ulimit -f 16; exec \"$0\" tune . --size 64m --yes --knob nope";
+    let mut limited = common::command("sh", ["-c", line, common::HALFPOWER]);
+    limited.current_dir(&directory);
+    common::finish(limited).refused(&["--knob nope", "no such knob"]);
+    assert!(common::test_files(directory.path()).is_empty());
+}

@@ -1,5 +1,9 @@
 //! The history: a list, and trends in a terminal and as a page.
 
+mod entries;
+
+pub use entries::{EntryComparison, entries, entries_html};
+
 use crate::format::{date, plural, rate};
 use crate::terminal::{Tone, fit, paint, table, wrap};
 use crate::{Error, html, plot::scene::tenth};
@@ -157,6 +161,7 @@ const BOTTOM: f64 = 24.0;
 #[derive(Serialize)]
 struct View {
     title: String,
+    measure: &'static str,
     summary: String,
     sentences: Vec<String>,
     width: f64,
@@ -214,6 +219,7 @@ fn view(reported: &HistoryRow, measure: Measure) -> View {
     };
     View {
         title: reported.trend.label.clone(),
+        measure: measure.heading(),
         summary: summary(reported, measure),
         sentences: sentences(reported).into_iter().map(|(_, text)| text).collect(),
         width: SIZE[0],
@@ -236,6 +242,15 @@ fn view(reported: &HistoryRow, measure: Measure) -> View {
     }
 }
 
+/// The templates of pages with trends.
+fn environment() -> Result<minijinja::Environment<'static>, Error> {
+    let mut environment = html::environment()?;
+    environment.add_template("trend.css", include_str!("../templates/trend.css"))?;
+    environment
+        .add_template("trend-figure.html", include_str!("../templates/trend-figure.html"))?;
+    Ok(environment)
+}
+
 /// Trends of a target as one self-contained HTML page.
 ///
 /// # Errors
@@ -246,7 +261,7 @@ pub fn trends_html(
     measure: Measure,
     program: &str,
 ) -> Result<String, Error> {
-    let mut environment = html::environment()?;
+    let mut environment = environment()?;
     environment.add_template("trend.html", include_str!("../templates/trend.html"))?;
     let context = context! {
         values => Value::from_safe_string("{}".into()),

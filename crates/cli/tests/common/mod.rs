@@ -130,8 +130,13 @@ pub fn halfpower_in(directory: &Path, words: &str) -> Ended {
 }
 
 /// Waits for a condition, at most 20 s.
-pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
+pub fn wait_until(what: &str, so: impl FnMut() -> bool) {
+    wait_at_most(Duration::from_secs(20), what, so);
+}
+
+/// Waits for a condition.
+pub fn wait_at_most(time: Duration, what: &str, mut so: impl FnMut() -> bool) {
+    let until = Instant::now() + time;
     while !so() {
         assert!(Instant::now() < until, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
