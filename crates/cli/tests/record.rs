@@ -204,8 +204,8 @@ fn what_cannot_be_recorded_is_named() {
     let here = tempfile::tempdir().unwrap();
     let trace = here.path().join("t.hptrace");
     let refused = |words: &[&str], why: &[&str]| {
-        let all = ["record", "-o", trace.to_str().unwrap()].iter().chain(words);
-        finish(command(HALFPOWER, all)).refused(why);
+        let own = ["record", "-o", trace.to_str().unwrap()];
+        finish(command(HALFPOWER, own.iter().chain(words))).refused(why);
     };
     refused(&["--pid", "4194303"], &["--pid 4194303", "no such process"]);
     refused(&["--cgroup", "/no/group"], &["--cgroup /no/group", "cgroup.procs"]);

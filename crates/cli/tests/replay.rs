@@ -14,7 +14,7 @@ fn strace() -> String {
     );
     for read in 0..100 {
         let (at, offset) = (1000 + read * 10_000, read % 64 * 8192);
-        let _ = writeln!(
+        writeln!(
             text,
             "7 1700000000.{at:06} pread64(3, \"\"..., 4096, {offset}) = 4096 <0.004000>"
         )
@@ -97,7 +97,7 @@ fn a_replay_on_a_throttled_device_takes_the_known_time() {
     let mut text = String::new();
     for read in 0..300 {
         let (at, offset) = (read * 10_000_000_u64, read % 500 * 65536);
-        let _ = writeln!(text, "{at},r,{offset},4096").unwrap();
+        writeln!(text, "{at},r,{offset},4096").unwrap();
     }
     fs::write(directory.path().join("app"), text).unwrap();
     let name = &device.device;

@@ -8,19 +8,19 @@ fn all(text: &str) -> Result<(Format, Vec<Event>)> {
 }
 
 fn requests(events: &[Event]) -> Vec<&Request> {
-    let request = |event| match event {
-        &Event::Request(ref request) => Some(request),
+    let requests = events.iter().filter_map(|event| match event {
+        Event::Request(request) => Some(request),
         _ => None,
-    };
-    events.iter().filter_map(request).collect()
+    });
+    requests.collect()
 }
 
 fn files(events: &[Event]) -> Vec<&str> {
-    let name = |event| match event {
-        &Event::File(ref file) => Some(file.name.as_str()),
+    let names = events.iter().filter_map(|event| match event {
+        Event::File(file) => Some(file.name.as_str()),
         _ => None,
-    };
-    events.iter().filter_map(name).collect()
+    });
+    names.collect()
 }
 
 /// The same two requests in every table: 4 KiB read at 8 KiB, then 512 bytes written at 0, 1 ms

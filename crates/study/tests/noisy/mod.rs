@@ -216,6 +216,7 @@ impl machine::Machine for Noisy {
             .map(|part| Part {
                 targets: part.targets.clone(),
                 access: part.access.clone(),
+                buffering: Vec::new(),
                 sources: &mut part.sources,
                 scheduling: part.scheduling,
             })

@@ -13,6 +13,10 @@ pub enum RecordError {
         "no permission to make a trace instance in /sys/kernel/tracing/instances ({0}): run it as root, outside of containers that hide tracefs; without that, strace -f -ttt -T -o app.strace COMMAND records the system calls of your own programs"
     )]
     Permission(io::Error),
+    #[error(
+        "this process is in a PID namespace of its own, and the kernel's trace numbers processes outside of it: record from the host, with --pid or --cgroup"
+    )]
+    Namespace,
     #[error("the kernel does not describe {0} of its trace events as this program knows it")]
     Format(String),
     #[error("{}: {}", shown(.0), .1)]

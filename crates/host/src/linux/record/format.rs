@@ -57,7 +57,7 @@ fn parse(text: &str) -> Option<Format> {
     Some(Format { id, fields })
 }
 
-/// Parses `field:char rwbs[10];	offset:28;	size:10;	signed:0;`.
+/// Parses `field:char rwbs[10]; offset:28; size:10; signed:0;`.
 fn field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
     let name = parts.next()?.rsplit([' ', '*']).next()?.split('[').next()?.to_owned();

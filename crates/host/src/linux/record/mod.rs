@@ -63,6 +63,9 @@ const WAIT_NS: i64 = 50_000_000;
 /// After Ctrl-C the command may end by itself for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The PID namespace of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
 /// Events of processes besides their system calls.
 const PROCESS_EVENTS: [&str; 3] =
     ["task/task_newtask", "sched/sched_process_exit", "filemap/mm_filemap_fault"];
@@ -125,6 +128,9 @@ impl Recorder {
     pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
         if let Subject::Device(device) = subject {
             return Recorder::of_device(device);
+        }
+        if fs::read_link("/proc/self/ns/pid").is_ok_and(|own| own.as_os_str() != FIRST_NAMESPACE) {
+            return Err(RecordError::Namespace);
         }
         let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
         let mut decoder = Decoder::default();

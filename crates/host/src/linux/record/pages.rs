@@ -82,7 +82,7 @@ mod tests {
 
     fn page(time: u64, data: &[u32], flags: u64, after: u64) -> Vec<u8> {
         let mut page = time.to_le_bytes().to_vec();
-        page.extend((data.len() as u64 * 4 | flags).to_le_bytes());
+        page.extend(((data.len() as u64 * 4) | flags).to_le_bytes());
         page.extend(data.iter().flat_map(|word| word.to_le_bytes()));
         page.extend(after.to_le_bytes());
         page.resize(4096, 0);
