@@ -111,7 +111,7 @@ fn sizes_mix_and_syncs_of_fio_are_found() {
         assert!(number(flow, "/sequential") < 0.1);
     }
     // fio counts the syncs that it made.
-    let syncs = number(job, "/sync/total_ios");
+    let syncs = number(job, "/sync/lat_ns/N");
     assert!((number(data, "/syncs/calls") - syncs).abs() <= 1.0, "{syncs} {data:#}");
     assert_eq!(data["role"], "data");
     assert_eq!(number(data, "/locality/working_set_bytes"), number(&data["reads"], "/bytes"));
