@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::output;
 use crate::replay::load;
-use application::replay::{Class, FileRole, OpKind};
+use application::profile::Role;
+use application::replay::{Class, OpKind};
 use clap::Args;
 use files::Input;
 use machine::text::printable;
@@ -39,20 +40,15 @@ pub(crate) struct Arguments {
 }
 
 fn goal(text: &str) -> Result<Goal, String> {
-    let wrong = || format!("'{text}' is not a goal; write log-sync=2ms or data-read=5ms");
+    let wrong = || {
+        format!(
+            "'{text}' is not a goal; write log-sync=2ms or data-read=5ms, with a role of halfpower profile"
+        )
+    };
     let (class, time) = text.split_once('=').ok_or_else(wrong)?;
     let (role, op) = class.split_once('-').ok_or_else(wrong)?;
-    let role = match role {
-        "log" => FileRole::Log,
-        "data" => FileRole::Data,
-        _ => return Err(wrong()),
-    };
-    let op = match op {
-        "read" => OpKind::Read,
-        "write" => OpKind::Write,
-        "sync" => OpKind::Sync,
-        _ => return Err(wrong()),
-    };
+    let role = Role::ALL.into_iter().find(|one| one.name() == role).ok_or_else(wrong)?;
+    let op = OpKind::ALL.into_iter().find(|one| one.name() == op).ok_or_else(wrong)?;
     Ok(Goal { class: Class { role, op }, p99_ns: parse_time(time)? })
 }
 

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use apptrace::TraceReader;
+use apptrace::foreign::Format;
 use clap::Args;
 use files::Input;
 use std::fmt::Display;
@@ -13,7 +14,8 @@ use std::path::PathBuf;
 /// Options of `profile`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
-    /// The trace that `record` wrote
+    /// A trace: of `halfpower record`, strace -f -ttt -T, blktrace, fio, or a table of requests
+    #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// Print the profile as JSON on standard output
     #[arg(long)]
@@ -30,9 +32,14 @@ pub(crate) fn profile(context: &Context, arguments: &Arguments) -> Result<(), Fa
     let path = &arguments.trace;
     let bad = |error: &dyn Display| Failure::Usage(format!("{}: {error}", path.display()));
     let output = output::optional(context, "--output", arguments.output.as_deref(), &[path])?;
-    let file = TRACE.open(path).map_err(|error| bad(&error))?;
-    let trace = TraceReader::new(BufReader::new(file)).map_err(|error| bad(&error))?;
-    let profile = application::profile::profile(trace).map_err(|error| bad(&error))?;
+    let (format, events) = apptrace::foreign::open(path).map_err(|error| bad(&error))?;
+    let profile = if format == Format::Halfpower {
+        let file = TRACE.open(path).map_err(|error| bad(&error))?;
+        let trace = TraceReader::new(BufReader::new(file)).map_err(|error| bad(&error))?;
+        application::profile::profile(trace).map_err(|error| bad(&error))?
+    } else {
+        application::profile::profile_of(events).map_err(|error| bad(&error))?
+    };
     let json = || output::json(serde_json::to_string_pretty(&profile)).map(|text| text + "\n");
     if let Some(file) = &output {
         output::save(file, &json()?)?;

@@ -142,9 +142,8 @@ fn plan(script: &Script, format: &str) -> String {
         .iter()
         .take(50)
         .map(|file| {
-            let role = if file.role == application::replay::FileRole::Log { "log" } else { "data" };
             let bytes = show_size_rounded(file.bytes as f64);
-            vec![printable(&file.name), role.into(), bytes]
+            vec![printable(&file.name), file.role.name().into(), bytes]
         })
         .collect();
     let more = script.files.len().saturating_sub(files.len());

@@ -131,9 +131,13 @@ fn threads_processes_and_io_uring_are_followed() {
             "fio --name=j --filename=data --size=4m --bs=16k --rw=randread --numjobs=2 {engine} --output=out"
         );
         let profile = profile(here.path(), &job);
-        let reads = &file(&profile, "/data")["reads"];
-        assert_eq!(number(reads, "/requests"), 512.0, "{how}: {profile:#}");
-        assert_eq!(number(reads, "/bytes"), (8 << 20) as f64, "{how}");
+        // A file that is closed at once may lose its name, but not its requests.
+        let files = profile["files"].as_array().unwrap().iter();
+        let reads =
+            files.map(|file| &file["reads"]).filter(|reads| reads["sizes"][0]["bytes"] == 16384);
+        let sum = |name: &str| reads.clone().map(|reads| number(reads, name)).sum::<f64>();
+        assert_eq!(sum("/requests"), 512.0, "{how}: {profile:#}");
+        assert_eq!(sum("/bytes"), (8 << 20) as f64, "{how}");
     }
 }
 
@@ -191,7 +195,7 @@ fn a_hostile_trace_is_an_error() {
         fs::write(&name, bytes).unwrap();
         finish(command(HALFPOWER, ["profile", name.to_str().unwrap()])).refused(words);
     };
-    refused(b"not a trace", &["t.hptrace", "does not begin with HPTRACE"]);
+    refused(b"not a trace", &["t.hptrace", "no known trace format begins with"]);
     refused(b"HPTRACE\x07", &["version 7"]);
     refused(b"HPTRACE\x01\xff\xff\xff\xff\0\0\0\0\0\0\0\0", &["header is damaged"]);
 }

@@ -60,7 +60,7 @@ fn a_replay_leaves_nothing_and_touches_no_original() {
     fs::write(directory.path().join("app"), text).unwrap();
     let ended = halfpower_in(directory.path(), "replay app . --repeats 1");
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    for word in ["log-write", "log-sync", "log-read", "times the recorded"] {
+    for word in ["other-write", "other-sync", "other-read", "times the recorded"] {
         assert!(ended.stdout.contains(word), "{word}: {}", ended.stdout);
     }
     assert_eq!(fs::read_to_string(&original).unwrap(), "original");

@@ -51,7 +51,7 @@ fn a_fitted_job_resembles_the_application_and_runs() {
     let at = directory.path();
     fs::write(at.join("app"), STRACE).unwrap();
     let job = convert(at, "app", "fio-job");
-    for line in ["[log]", "rw=write", "bs=8192", "fdatasync=1", "[data]", "bs=4096"] {
+    for line in ["[log]", "rw=write", "bs=8192", "fdatasync=1", "[other]", "bs=4096"] {
         assert!(job.lines().any(|one| one == line), "{line}: {job}");
     }
     // Both our fio and Debian's take it.

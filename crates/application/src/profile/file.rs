@@ -237,19 +237,22 @@ impl File {
         })
     }
 
-    pub(super) fn profile(&self, elapsed_ns: Nanos, all_waited_ns: Nanos) -> FileProfile {
-        let locality = self.locality();
-        let bursts = self.bursts(elapsed_ns);
-        let shape = Shape {
+    pub(super) fn role(&self) -> Role {
+        Role::of(&Shape {
             reads: self.reads.requests,
             writes: self.writes.requests,
             syncs: self.syncs.calls,
             durable_writes: self.writes.durable,
             sequential_reads: self.reads.sequential(),
             appended_writes: self.writes.appended(),
-            reused: locality.as_ref().map_or(0.0, |locality| locality.reused),
-            bursts: bursts.as_ref().map_or(0, |bursts| bursts.count),
-        };
+            reused: self.locality().map_or(0.0, |locality| locality.reused),
+            bursts: self.bursts(1).map_or(0, |bursts| bursts.count),
+        })
+    }
+
+    pub(super) fn profile(&self, elapsed_ns: Nanos, all_waited_ns: Nanos) -> FileProfile {
+        let locality = self.locality();
+        let bursts = self.bursts(elapsed_ns);
         let calls = self.syncs.calls;
         let syncs = (calls > 0).then(|| SyncProfile {
             calls,
@@ -263,7 +266,7 @@ impl File {
             name: self.file.name.clone(),
             kind: self.file.kind,
             size_bytes: self.file.size_bytes,
-            role: Role::of(&shape),
+            role: self.role(),
             reads: self.reads.profile(),
             writes: self.writes.profile(),
             mapped_reads: self.mapped_reads,

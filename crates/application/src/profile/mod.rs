@@ -9,6 +9,7 @@ pub use file::{Bursts, Concurrency, FileProfile, Locality, SyncProfile};
 pub use flow::{BLOCK_BYTES, FlowProfile, Latency, SizeCount};
 pub use role::Role;
 
+use apptrace::foreign::ForeignError;
 use apptrace::{Access, Event, Header, Index, Interface, Kind, Request, TraceReader, TracedFile};
 use file::File;
 use flow::Flow;
@@ -71,9 +72,57 @@ struct ThreadTimes {
     end: Option<Nanos>,
 }
 
+/// The files of a trace, in the order of their events.
+#[derive(Default)]
+struct Files(Vec<File>);
+
+impl Files {
+    fn push(&mut self, file: TracedFile) {
+        if self.0.len() < MAX_FILES {
+            self.0.push(File::new(file));
+        } else if self.0.len() == MAX_FILES {
+            let name = "all other files".to_owned();
+            self.0.push(File::new(TracedFile { name, kind: Kind::Unknown, size_bytes: None }));
+        }
+    }
+
+    fn of(&mut self, index: Index) -> Option<&mut File> {
+        self.0.get_mut((index as usize).min(MAX_FILES))
+    }
+}
+
+/// Finds what each file of a trace is for.
+#[derive(Default)]
+pub(crate) struct Roles {
+    files: Files,
+    roles: Vec<Role>,
+}
+
+impl Roles {
+    pub(crate) fn file(&mut self, file: TracedFile) {
+        self.files.push(file);
+    }
+
+    pub(crate) fn request(&mut self, request: &Request) {
+        if let Some(file) = self.files.of(request.file) {
+            file.add(request);
+        }
+    }
+
+    /// No request follows.
+    pub(crate) fn end(&mut self) {
+        self.roles = self.files.0.iter().map(File::role).collect();
+    }
+
+    /// The role of a file.
+    pub(crate) fn of(&self, index: Index) -> Role {
+        self.roles.get((index as usize).min(MAX_FILES)).copied().unwrap_or(Role::Other)
+    }
+}
+
 #[derive(Default)]
 struct Collector {
-    files: Vec<File>,
+    files: Files,
     threads: HashMap<Index, ThreadTimes>,
     devices: BTreeMap<Index, Device>,
     read_bytes: u64,
@@ -87,12 +136,12 @@ struct Collector {
 }
 
 impl Collector {
-    fn file(&mut self, file: TracedFile) {
-        if self.files.len() < MAX_FILES {
-            self.files.push(File::new(file));
-        } else if self.files.len() == MAX_FILES {
-            let name = "all other files".to_owned();
-            self.files.push(File::new(TracedFile { name, kind: Kind::Unknown, size_bytes: None }));
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::File(file) => self.files.push(file),
+            Event::Request(request) => self.request(&request),
+            Event::Lost(count) => self.lost += count,
+            Event::Thread(_) => {}
         }
     }
 
@@ -100,7 +149,7 @@ impl Collector {
         let duration = request.duration_ns.unwrap_or(0);
         let end = request.at_ns.saturating_add(duration);
         self.end_ns = self.end_ns.max(end);
-        let Some(file) = self.files.get_mut((request.file as usize).min(MAX_FILES)) else { return };
+        let Some(file) = self.files.of(request.file) else { return };
         if file.file.kind == Kind::Stream {
             return;
         }
@@ -146,57 +195,73 @@ impl Collector {
 pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> {
     let mut collector = Collector::default();
     for event in trace.by_ref() {
-        match event? {
-            Event::File(file) => collector.file(file),
-            Event::Request(request) => collector.request(&request),
-            Event::Lost(count) => collector.lost += count,
-            Event::Thread(_) => {}
-        }
+        collector.event(event?);
     }
     let Header { command, started_unix_ns, .. } = trace.header().clone();
-    let summary = trace.summary();
-    let elapsed_ns = summary.map_or(collector.end_ns, |summary| summary.elapsed_ns);
     let mut doubts = Vec::new();
     if trace.is_truncated() {
         doubts.push("the trace was cut: its end is missing".to_owned());
     }
-    let lost = summary.map_or(collector.lost, |summary| summary.lost.max(collector.lost));
-    if lost > 0 {
-        doubts.push(format!("{lost} events were lost: counts and rates are too low"));
-    }
+    let summary = trace.summary();
     doubts.extend(summary.into_iter().flat_map(|summary| summary.missing.clone()));
-    let waited = collector.waited_ns;
-    let mut files: Vec<FileProfile> = collector
-        .files
-        .iter()
-        .filter(|file| file.file.kind != Kind::Stream)
-        .map(|file| file.profile(elapsed_ns, waited))
-        .filter(|file| file.has_requests())
-        .collect();
-    files.sort_by_key(|file| std::cmp::Reverse(file.waited_ns));
-    Ok(Profile {
-        schema: SCHEMA.to_owned(),
-        command,
-        started_unix_ns,
-        elapsed_ns,
-        doubts,
-        requests: collector.requests,
-        threads: collector.threads.len() as u64,
-        waited_ns: waited,
-        think_ns: collector.think_ns.checked_div(collector.thinks),
-        read_hits: (!collector.devices.is_empty() && collector.read_bytes > 0).then(|| {
-            let missed = collector.device_read_bytes as f64 / collector.read_bytes as f64;
-            (1.0 - missed).max(0.0)
-        }),
-        files,
-        devices: collector
-            .devices
-            .values()
-            .map(|device| DeviceProfile {
-                name: device.name.clone(),
-                reads: device.reads.profile(),
-                writes: device.writes.profile(),
-            })
-            .collect(),
-    })
+    collector.lost = summary.map_or(collector.lost, |summary| summary.lost.max(collector.lost));
+    let elapsed_ns = summary.map_or(collector.end_ns, |summary| summary.elapsed_ns);
+    Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
+}
+
+/// Makes the profile of a trace that another tool wrote. The time is that from the first request to
+/// the last end.
+///
+/// # Errors
+/// Those of the trace.
+pub fn profile_of(
+    events: impl Iterator<Item = Result<Event, ForeignError>>,
+) -> Result<Profile, ForeignError> {
+    let mut collector = Collector::default();
+    for event in events {
+        collector.event(event?);
+    }
+    let elapsed_ns = collector.end_ns;
+    Ok(collector.profile(elapsed_ns, Vec::new()))
+}
+
+impl Collector {
+    fn profile(self, elapsed_ns: Nanos, mut doubts: Vec<String>) -> Profile {
+        if self.lost > 0 {
+            let lost = self.lost;
+            doubts.push(format!("{lost} events were lost: counts and rates are too low"));
+        }
+        let waited = self.waited_ns;
+        let asked = self.files.0.iter().filter(|file| file.file.kind != Kind::Stream);
+        let mut files: Vec<FileProfile> = asked
+            .map(|file| file.profile(elapsed_ns, waited))
+            .filter(FileProfile::has_requests)
+            .collect();
+        files.sort_by_key(|file| std::cmp::Reverse(file.waited_ns));
+        Profile {
+            schema: SCHEMA.to_owned(),
+            command: Vec::new(),
+            started_unix_ns: None,
+            elapsed_ns,
+            doubts,
+            requests: self.requests,
+            threads: self.threads.len() as u64,
+            waited_ns: waited,
+            think_ns: self.think_ns.checked_div(self.thinks),
+            read_hits: (!self.devices.is_empty() && self.read_bytes > 0).then(|| {
+                let missed = self.device_read_bytes as f64 / self.read_bytes as f64;
+                (1.0 - missed).max(0.0)
+            }),
+            files,
+            devices: self
+                .devices
+                .values()
+                .map(|device| DeviceProfile {
+                    name: device.name.clone(),
+                    reads: device.reads.profile(),
+                    writes: device.writes.profile(),
+                })
+                .collect(),
+        }
+    }
 }

@@ -1,9 +1,12 @@
 //! What a file is for, by how it is used.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The part of a file in the application's work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Appended, and each few writes made durable: a write-ahead log or journal.
@@ -23,6 +26,16 @@ pub enum Role {
 }
 
 impl Role {
+    pub const ALL: [Role; 7] = [
+        Role::Log,
+        Role::Data,
+        Role::Checkpoint,
+        Role::Scan,
+        Role::Output,
+        Role::Temporary,
+        Role::Other,
+    ];
+
     /// Its name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
@@ -50,7 +63,7 @@ pub(super) struct Shape {
     pub(super) bursts: u64,
 }
 
-/// Requests below which nothing is said about their order.
+/// Requests and syncs below which the use of a file is not known.
 const FEW: u64 = 4;
 
 /// From here on requests are called sequential.
@@ -64,7 +77,7 @@ impl Role {
         let Shape { reads, writes, syncs, durable_writes, .. } = *shape;
         let is_durable = durable_writes * 2 > writes
             || (syncs > 0 && writes <= syncs.saturating_mul(LOG_WRITES));
-        if reads + writes < FEW {
+        if reads + writes + syncs < FEW {
             return Role::Other;
         }
         if writes > reads {

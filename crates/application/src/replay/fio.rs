@@ -1,6 +1,7 @@
 //! A script for fio: the same requests as a log, or a job that resembles them.
 
-use super::script::{Act, Class, FileRole, OpKind, Script, Step};
+use super::script::{Act, Class, OpKind, Script, Step};
+use crate::profile::Role;
 use apptrace::foreign::fio_log::{Action, Entry, text};
 use machine::{Op, Stability};
 use std::collections::BTreeMap;
@@ -46,8 +47,8 @@ const MAX_SIZES: usize = 8;
 /// A job is sequential if this share of its requests continue the one before.
 const SEQUENTIAL_SHARE: f64 = 0.5;
 
-fn shapes(script: &Script) -> BTreeMap<FileRole, Shape> {
-    let mut all: BTreeMap<FileRole, Shape> = BTreeMap::new();
+fn shapes(script: &Script) -> BTreeMap<Role, Shape> {
+    let mut all: BTreeMap<Role, Shape> = BTreeMap::new();
     for thread in &script.threads {
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
         for step in &thread.steps {
@@ -89,7 +90,7 @@ pub fn fio_job(script: &Script) -> String {
         if shape.moves == 0 {
             continue;
         }
-        let name = if role == FileRole::Log { "log" } else { "data" };
+        let name = role.name();
         let bytes: u64 =
             script.files.iter().filter(|file| file.role == role).map(|file| file.bytes).sum();
         let sequential = shape.continued as f64 >= SEQUENTIAL_SHARE * shape.moves as f64;
@@ -160,7 +161,7 @@ fn sizes(shape: &Shape) -> String {
 }
 
 /// The mean number of reads and writes under way, by Little's law.
-fn outstanding(script: &Script, role: FileRole, elapsed_s: f64) -> f64 {
+fn outstanding(script: &Script, role: Role, elapsed_s: f64) -> f64 {
     let moves =
         |class: &Class| class.role == role && matches!(class.op, OpKind::Read | OpKind::Write);
     let ns: u64 =

@@ -12,7 +12,7 @@ mod source;
 pub use document::{ClassResult, Latency, Quantity, ReplayDocument, SCHEMA, Skipped, schema};
 pub use fio::{fio_job, fio_log};
 pub use run::{Cache, Layout, Pace, Settings, replay};
-pub use script::{Class, FileRole, FileScript, OpKind, Script};
+pub use script::{Class, FileScript, OpKind, Script};
 pub use source::ReplaySource;
 
 use apptrace::foreign::ForeignError;

@@ -1,6 +1,7 @@
 //! The requests of a trace by thread, with what each waits for.
 
 use super::{ReplayError, Skipped};
+use crate::profile::{Role, Roles};
 use apptrace::{Access, Event, Interface, Request};
 use machine::{Engine, Nanos, Op, Stability};
 use measure::histogram::Histogram;
@@ -15,20 +16,6 @@ const MAX_STEPS: usize = 1 << 25;
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Blocks of direct requests.
 const BLOCK: u64 = 4096;
-/// Share of a log's writes that continue the write before.
-const SEQUENTIAL_SHARE: f64 = 0.8;
-
-/// What a file is for, as its requests show it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum FileRole {
-    /// Written in order and brought to stable storage.
-    Log,
-    Data,
-}
-
 /// What a step does, as latencies are grouped.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -41,28 +28,31 @@ pub enum OpKind {
     Discard,
 }
 
+impl OpKind {
+    pub const ALL: [OpKind; 4] = [OpKind::Read, OpKind::Write, OpKind::Sync, OpKind::Discard];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Sync => "sync",
+            OpKind::Discard => "discard",
+        }
+    }
+}
+
 /// Requests with a latency of their own: `log-sync`, `data-read`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct Class {
-    pub role: FileRole,
+    pub role: Role,
     pub op: OpKind,
 }
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let role = match self.role {
-            FileRole::Log => "log",
-            FileRole::Data => "data",
-        };
-        let op = match self.op {
-            OpKind::Read => "read",
-            OpKind::Write => "write",
-            OpKind::Sync => "sync",
-            OpKind::Discard => "discard",
-        };
-        f.pad(&format!("{role}-{op}"))
+        f.pad(&format!("{}-{}", self.role.name(), self.op.name()))
     }
 }
 
@@ -105,7 +95,7 @@ pub(super) struct Step {
 #[derive(Debug, Clone)]
 pub struct FileScript {
     pub name: String,
-    pub role: FileRole,
+    pub role: Role,
     /// The end of the last request.
     pub bytes: u64,
     /// It has data before the first request: it is read, or its size was known.
@@ -153,10 +143,7 @@ struct Kept {
 #[derive(Default)]
 struct Seen {
     end: u64,
-    writes: u64,
-    continued: u64,
     next: u64,
-    syncs: u64,
     reads: u64,
     known: bool,
     index: Option<u32>,
@@ -172,12 +159,13 @@ impl Script {
     ) -> Result<Script, ReplayError> {
         let mut kept: Vec<Kept> = Vec::new();
         let (mut names, mut seen) = (Vec::new(), Vec::<Seen>::new());
-        let mut skipped = Skipped::default();
+        let (mut skipped, mut roles) = (Skipped::default(), Roles::default());
         for event in events {
             match event? {
                 Event::File(file) => {
                     let known = file.size_bytes.is_some_and(|bytes| bytes > 0);
-                    names.push(file.name);
+                    names.push(file.name.clone());
+                    roles.file(file);
                     seen.push(Seen { known, ..Seen::default() });
                 }
                 Event::Request(request) => {
@@ -186,6 +174,7 @@ impl Script {
                             "more than {MAX_STEPS} requests; replay a part of the trace"
                         )));
                     }
+                    roles.request(&request);
                     kept.extend(keep(&request, &mut skipped)?);
                 }
                 Event::Lost(events) => skipped.lost += events,
@@ -213,20 +202,18 @@ impl Script {
                     if op == Op::Read {
                         file.reads += 1;
                     } else {
-                        file.writes += 1;
-                        file.continued += u64::from(offset == file.next);
-                        file.syncs += u64::from(one.dsync);
                         file.next = offset + one.bytes;
                     }
                     file.end = file.end.max(offset + one.bytes);
                 }
-                Act::Sync(_) => file.syncs += 1,
+                Act::Sync(_) => {}
                 Act::Discard => {
                     file.end = file.end.max(one.offset.unwrap_or(0) + one.bytes);
                 }
             }
         }
-        Ok(build(kept, names, seen, skipped))
+        roles.end();
+        Ok(build(kept, names, &roles, seen, skipped))
     }
 }
 
@@ -309,7 +296,13 @@ fn keep(request: &Request, skipped: &mut Skipped) -> Result<Option<Kept>, Replay
     }))
 }
 
-fn build(kept: Vec<Kept>, names: Vec<String>, mut seen: Vec<Seen>, skipped: Skipped) -> Script {
+fn build(
+    kept: Vec<Kept>,
+    names: Vec<String>,
+    roles: &Roles,
+    mut seen: Vec<Seen>,
+    skipped: Skipped,
+) -> Script {
     let mut files = Vec::new();
     for one in &kept {
         let file = &mut seen[one.file as usize];
@@ -317,26 +310,22 @@ fn build(kept: Vec<Kept>, names: Vec<String>, mut seen: Vec<Seen>, skipped: Skip
             continue;
         }
         file.index = Some(files.len() as u32);
-        let sequential = file.continued as f64 >= SEQUENTIAL_SHARE * file.writes as f64;
-        let log = file.writes > 0 && file.syncs > 0 && sequential;
         files.push(FileScript {
             name: names[one.file as usize].clone(),
-            role: if log { FileRole::Log } else { FileRole::Data },
+            role: roles.of(one.file),
             bytes: file.end.max(1).next_multiple_of(BLOCK),
             filled: file.reads > 0 || file.known,
         });
     }
     let mut classes: BTreeMap<Class, Histogram> = BTreeMap::new();
     let class = |one: &Kept| {
-        let role =
-            seen[one.file as usize].index.map_or(FileRole::Data, |at| files[at as usize].role);
         let op = match one.act {
             Act::Move(Op::Read) => OpKind::Read,
             Act::Move(Op::Write) => OpKind::Write,
             Act::Sync(_) => OpKind::Sync,
             Act::Discard => OpKind::Discard,
         };
-        Class { role, op }
+        Class { role: roles.of(one.file), op }
     };
     let (mut last, mut bytes, mut has_durations) = (0, 0, false);
     for one in &kept {

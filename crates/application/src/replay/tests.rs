@@ -1,4 +1,5 @@
 use super::*;
+use crate::profile::Role;
 use apptrace::{Access, Event, Interface, Kind, OpenFile, Request, Thread, TracedFile};
 use machine::CacheState;
 use std::path::PathBuf;
@@ -101,7 +102,7 @@ fn a_log_is_recognised_and_its_syncs_are_replayed() {
     let script = recording.script();
     assert_eq!(
         script.files.iter().map(|file| file.role).collect::<Vec<_>>(),
-        [FileRole::Log, FileRole::Data]
+        [Role::Log, Role::Data]
     );
     let document = on_cloud(&script, Pace::Recorded(1.0));
     let shown: Vec<(String, u64)> =
