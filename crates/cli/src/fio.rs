@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::target::{machine_of, on_machine};
 use dialect::fio::{
-    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
-    RunSettings, Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs,
+    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Job,
+    Plan, RunSettings, Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs,
     check_machine, command_line, engine_names, help as job_options, json, load_states, log_paths,
     logs, look, option_help, parse_engine, parsed_globals, parsed_lines, replace_missing_engines,
     run, saved_states, seed_lines, state_path, terse, text,
@@ -20,7 +20,7 @@ use results::{Began, Kind, Output, Results};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const HELP: &str = "\
 Run fio's job files and options: halfpower fio [OPTIONS] JOBFILE... | --name=JOB --OPTION=VALUE...
@@ -334,7 +334,8 @@ fn measured<M: Machine>(
     arrangement: &Arrangement,
     early: &Mutex<String>,
 ) -> Result<FioResult, FioError> {
-    let bar = crate::progress::bar(plan.groups.len() as u64 + 1);
+    let bar = crate::progress::bar(1);
+    let mut rest = plan.groups.iter();
     bar.set_message("laying out files");
     let report = |result: &FioResult| {
         let text = formatted(command, result);
@@ -357,13 +358,24 @@ fn measured<M: Machine>(
             status: status.as_ref(),
         },
         &mut |jobs| {
-            bar.inc(1);
+            bar.expect(rest.clone().map(|jobs| longest(jobs)).sum());
+            rest.next();
             let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
             bar.set_message(printable(&names.join(", ")));
         },
     );
     bar.finish_and_clear();
     result
+}
+
+/// The time of a set of jobs that all have one.
+fn longest(jobs: &[Job]) -> Option<Duration> {
+    let of = |job: &Job| {
+        let job = &job.options;
+        let all = job.runtime_ns.saturating_add(job.ramp_ns).saturating_add(job.start_delay_ns[1]);
+        (job.runtime_ns > 0).then(|| Duration::from_nanos(all))
+    };
+    jobs.iter().map(of).try_fold(Duration::ZERO, |longest, one| Some(longest.max(one?)))
 }
 
 /// Prints warnings on standard error unless the report includes them. JSON does, and programs that

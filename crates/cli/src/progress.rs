@@ -66,8 +66,21 @@ pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode 
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
-    Steps { done: u64, of: u64 },
-    Time { passed_ns: u64, of_ns: u64 },
+    /// The last one ended at this time from the begin.
+    Steps {
+        done: u64,
+        of: u64,
+        at: Duration,
+    },
+    Time {
+        passed_ns: u64,
+        of_ns: u64,
+    },
+    /// The time that the rest takes, if it is known.
+    Rest {
+        from: Instant,
+        of: Option<Duration>,
+    },
 }
 
 /// The part of a command at work.
@@ -85,8 +98,12 @@ impl Task {
 
     fn share(&self) -> f64 {
         match self.done {
-            Done::Steps { done, of } => done as f64 / of.max(1) as f64,
+            Done::Steps { done, of, .. } => done as f64 / of.max(1) as f64,
             Done::Time { passed_ns, of_ns } => passed_ns as f64 / of_ns.max(1) as f64,
+            Done::Rest { from, of } => of.map_or(0.0, |of| {
+                let before = from - self.began;
+                self.began.elapsed().as_secs_f64() / (before + of).as_secs_f64().max(1e-9)
+            }),
         }
         .clamp(0.0, 1.0)
     }
@@ -97,11 +114,14 @@ impl Task {
             Done::Time { passed_ns, of_ns } => {
                 Some(Duration::from_nanos(of_ns.saturating_sub(passed_ns)))
             }
-            Done::Steps { .. } => {
-                let share = self.share();
-                (share > 0.0 && share < 1.0)
-                    .then(|| self.began.elapsed().mul_f64(1.0 / share - 1.0))
+            // The step at work is as long as the mean of those before it.
+            Done::Steps { done, of, at } if done > 0 && done < of => {
+                let rest = at.mul_f64((of - done) as f64 / done as f64);
+                let since = self.began.elapsed().saturating_sub(at);
+                (since < rest).then(|| rest - since)
             }
+            Done::Steps { .. } => None,
+            Done::Rest { from, of } => of.map(|of| of.saturating_sub(from.elapsed())),
         }
     }
 }
@@ -340,7 +360,7 @@ pub(crate) struct Bar;
 
 /// Shows a part with this many steps.
 pub(crate) fn bar(steps: u64) -> Bar {
-    shared().task = Some(Task::new(Done::Steps { done: 0, of: steps }));
+    shared().task = Some(Task::new(Done::Steps { done: 0, of: steps, at: Duration::ZERO }));
     Bar
 }
 
@@ -357,18 +377,27 @@ impl Bar {
 
     pub(crate) fn inc(&self, steps: u64) {
         self.change(|task| {
-            if let Done::Steps { done, .. } = &mut task.done {
+            if let Done::Steps { done, at, .. } = &mut task.done {
                 *done += steps;
+                *at = task.began.elapsed();
             }
         });
     }
 
     pub(crate) fn set_position(&self, steps: u64) {
         self.change(|task| {
-            if let Done::Steps { done, .. } = &mut task.done {
+            if let Done::Steps { done, at, .. } = &mut task.done {
+                if *done != steps {
+                    *at = task.began.elapsed();
+                }
                 *done = steps;
             }
         });
+    }
+
+    /// The rest takes this long, if it is known.
+    pub(crate) fn expect(&self, rest: Option<Duration>) {
+        self.change(|task| task.done = Done::Rest { from: Instant::now(), of: rest });
     }
 
     /// Prints something while no bar is on the screen.
@@ -461,11 +490,22 @@ mod tests {
 
     #[test]
     fn steps_extrapolate_the_time() {
-        let began = Instant::now().checked_sub(Duration::from_secs(10)).expect("a running clock");
-        let task = |done| Task { began, ..Task::new(Done::Steps { done, of: 4 }) };
-        assert_eq!(task(0).left(), None);
-        let left = task(1).left().expect("a time").as_secs_f64();
-        assert!((29.9..31.0).contains(&left), "{left}");
+        let ago =
+            |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).expect("a clock");
+        let task = |seconds, done| Task {
+            began: ago(seconds),
+            ..Task::new(Done::Steps { done, of: 4, at: Duration::from_secs(10) })
+        };
+        assert_eq!(task(10, 0).left(), None);
+        let left = |task: Task| task.left().expect("a time").as_secs_f64();
+        assert!((29.5..30.1).contains(&left(task(10, 1))));
+        assert!((25.5..26.1).contains(&left(task(14, 1))), "the time passes during a step");
+        assert_eq!(task(50, 1).left(), None, "the step is longer than those before it");
+        let rest = |of| Task { began: ago(5), ..Task::new(Done::Rest { from: ago(4), of }) };
+        let known = rest(Some(Duration::from_secs(20)));
+        assert!((0.22..0.26).contains(&known.share()), "{}", known.share());
+        assert!((15.5..16.1).contains(&left(known)));
+        assert_eq!(rest(None).left(), None);
         assert_eq!(minutes(Duration::from_millis(61_001)), "1:02");
     }
 }
