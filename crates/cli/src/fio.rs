@@ -241,9 +241,17 @@ fn fio_on<M: Machine>(
     let mut result = measured(command, machine, system_stats, plan, arrangement, &early)?;
     result.idle = command.idle;
     let document = results(machine, began, &result);
-    crate::history::keep(outputs.context, &document);
+    let document = if result.interrupted {
+        document.interrupted(None)
+    } else {
+        crate::history::keep(outputs.context, &document);
+        document
+    };
     let early = early.into_inner().unwrap_or_else(PoisonError::into_inner);
     report(command, outputs, &early, &result, &document)?;
+    if result.interrupted {
+        return Err(Failure::Interrupted);
+    }
     let failures = result.failures();
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }

@@ -138,3 +138,65 @@ fn a_failed_run_exits_with_1_and_removes_its_files() {
     assert!(reported.contains("within its ramp_time"), "{reported}");
     assert!(files(directory.path()).is_empty());
 }
+
+#[test]
+fn ctrl_c_reports_what_was_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = [
+        "fio",
+        "--size=1m",
+        "--runtime=60",
+        "--time_based",
+        "--output-format=json",
+        "--output=fio.json",
+        "--json=own.json",
+        "--name=a",
+        "--rw=randread",
+        "--name=b",
+        "--rw=randwrite",
+        "--numjobs=2",
+        "--name=later",
+        "--stonewall",
+    ];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_halfpower"))
+        .env("HALFPOWER_HISTORY", "none")
+        .args(job)
+        .current_dir(directory.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = std::time::Instant::now();
+    let has_all =
+        || files(directory.path()).iter().filter(|name| name.ends_with(".0")).count() >= 4;
+    while !has_all() && began.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let code = child.wait().unwrap().code();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+    assert_eq!((code, said.lines().last()), (Some(130), Some("halfpower: interrupted")), "{said}");
+    let read = |name: &str| {
+        serde_json::from_slice::<serde_json::Value>(&fs::read(directory.path().join(name)).unwrap())
+            .unwrap()
+    };
+    let jobs = read("fio.json")["jobs"].as_array().unwrap().clone();
+    let rate = |job: &serde_json::Value, side: &str| {
+        let part = &job[side];
+        assert!(
+            part["runtime"].as_u64().unwrap() < 30_000,
+            "not that of the job's runtime: {part}"
+        );
+        part["iops"].as_f64().unwrap()
+    };
+    assert!(rate(&jobs[0], "read") > 10.0, "{}", jobs[0]["read"]);
+    assert!(jobs[1..3].iter().all(|job| rate(job, "write") > 10.0), "{}", jobs[1]["write"]);
+    let own = read("own.json");
+    assert_eq!(own["incomplete"], true);
+    let points = own["points"].as_array().unwrap();
+    assert!(points.iter().all(|point| point["error"] == "it has not ended"), "{points:?}");
+    // As fio, it leaves what it laid out.
+    assert!(files(directory.path()).contains(&"a.0.0".to_owned()));
+}

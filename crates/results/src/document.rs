@@ -127,7 +127,7 @@ impl Results {
         self.warnings.push(format!(
             "interrupted after {}: {}{of} points were measured",
             show_time(self.elapsed_ns as f64),
-            self.points.len()
+            self.points.iter().filter(|point| point.numbers.is_some()).count()
         ));
         self
     }

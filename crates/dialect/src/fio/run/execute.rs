@@ -1,7 +1,7 @@
 //! Runs a plan on a machine: creates the files, then runs the sets of jobs one after the other.
 
 use super::failures::JobError;
-use super::group::{Group, NotRun};
+use super::group::{Ended, Group, NotRun};
 use super::result::{FioResult, GroupResult};
 use super::status::Status;
 use super::system_stats::SystemStats;
@@ -100,6 +100,7 @@ pub fn run<M: Machine>(
     let began = machine.now();
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
+    let mut interrupted = false;
     let specs: Vec<TargetSpec> =
         arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
     check_memory(machine, plan, arrangement)?;
@@ -127,7 +128,14 @@ pub fn run<M: Machine>(
             status: so_far,
             ..all.group(number, (arrangement, &not_run), system_stats.unix_ms())
         };
-        groups.push(group.run(&mut warnings)?);
+        match group.run(&mut warnings)? {
+            Ended::Whole(group) => groups.push(group),
+            Ended::Interrupted(group) => {
+                interrupted = true;
+                groups.push(group);
+                break;
+            }
+        }
         if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
             break;
         }
@@ -161,6 +169,7 @@ pub fn run<M: Machine>(
         plan: plan.clone(),
         groups,
         warnings,
+        interrupted,
         machine: machine.facts(),
         ended_unix_ms: system_stats.unix_ms(),
         elapsed_ns: machine.now().saturating_sub(began),
@@ -180,6 +189,7 @@ fn so_far<M: Machine>(
         plan: plan.clone(),
         groups: groups.to_vec(),
         warnings: Vec::new(),
+        interrupted: false,
         machine: machine.facts(),
         ended_unix_ms: 0,
         elapsed_ns,

@@ -10,9 +10,11 @@ use super::flow::Flow;
 use super::group::streams_of;
 use super::guide::Guide;
 use super::limits::Limits;
+use super::outcome::recorded;
 use super::pacing::{Batching, Exit, Pauses, Watched};
 use super::priorities::Priorities;
 use super::rates::Rates;
+use super::result::CloneStats;
 use super::status::Answers;
 use super::steady::Watch;
 use super::stream_stats::StreamStats;
@@ -129,6 +131,11 @@ impl FioStream {
         let is_clocked = options.runtime_ns > 0 && options.verify.is_none();
         let filters_each = filters.len() > usize::from(between_passes);
         FioStream { core, filters, filters_each, delay, starts: 0, begun: false, is_clocked }
+    }
+
+    /// Its statistics so far.
+    pub(crate) fn recorded(&self) -> CloneStats {
+        recorded(&self.core.stream, &self.core.record)
     }
 
     pub(crate) fn finish(self) -> Finished {

@@ -10,7 +10,7 @@ use super::guide::{Guide, TracePlayer, Writes};
 use super::pending_verify::Piece;
 use super::read_back::{Reader, Walk, Written};
 use super::result::{CloneStats, FioResult, GroupResult, JobResult};
-use super::status::{Answers, Board, Running, Status};
+use super::status::{Answers, Board, Running, Status, Unfinished};
 use super::syncs::Passes;
 use super::system_stats::{Counts, DiskUse, SystemStats};
 use super::verify::{Check, CloneVerify, VerifyStats};
@@ -42,6 +42,15 @@ struct RunOutcome {
     errors: Vec<Option<JobError>>,
     usage: Usage,
     paused: Option<Pause>,
+    /// What it did until the user interrupted it; the other figures are empty then.
+    interrupted: Option<GroupResult>,
+}
+
+/// How a group ended.
+pub(crate) enum Ended {
+    Whole(GroupResult),
+    /// By the user, with what was done until then.
+    Interrupted(GroupResult),
 }
 
 /// A job that does not run (set index and index in it), and its error if it has one.
@@ -80,9 +89,11 @@ impl<'a, M: Machine> Group<'a, M> {
             .unwrap_or_else(|| self.never_opened())
     }
 
-    pub(crate) fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
+    /// Runs the group. After the user's interrupt the result has what was done until then, and no
+    /// points.
+    pub(crate) fn run(&self, warnings: &mut Vec<String>) -> Result<Ended, FioError> {
         if self.clones.is_empty() {
-            return Ok(self.without_runs());
+            return Ok(Ended::Whole(self.without_runs()));
         }
         let facts = self.facts_of(&self.clones);
         add_new(warnings, &facts.warnings);
@@ -99,6 +110,9 @@ impl<'a, M: Machine> Group<'a, M> {
             }
             Ok::<_, FioError>((ran, paused))
         })?;
+        if let Some(group) = ran.interrupted {
+            return Ok(Ended::Interrupted(group));
+        }
         add_new(warnings, &left_out);
         let RunOutcome {
             recorders, watches, verified, before, unix_ms, mut errors, mut usage, ..
@@ -145,7 +159,8 @@ impl<'a, M: Machine> Group<'a, M> {
             add_new(warnings, &numbers.warnings);
         }
         let disks = DiskUse::all_since(&after.1, &before.1);
-        Ok(GroupResult { jobs, usage, process_ns, counts: after.0.since(before.0), disks, facts })
+        let counts = after.0.since(before.0);
+        Ok(Ended::Whole(GroupResult { jobs, usage, process_ns, counts, disks, facts }))
     }
 
     /// Adds the failures of operations on whole files to the errors of their jobs.
@@ -159,21 +174,19 @@ impl<'a, M: Machine> Group<'a, M> {
         }
     }
 
-    /// The group before its jobs have figures, if reports are wanted while they run.
-    fn running(
+    /// The group before its jobs have figures.
+    fn unfinished(
         &self,
-        board: &Option<Arc<Board>>,
         facts: &TargetFacts,
         before: &(Counts, Vec<DiskUse>),
         unix_ms: u64,
-    ) -> Option<Running<'_>> {
-        let ((status, so_far), board) = (self.status.as_ref()?, board.clone()?);
+    ) -> Unfinished<'_> {
         let jobs: Vec<JobResult> =
             (0..self.jobs.len()).map(|index| self.still_running(index, unix_ms)).collect();
         let mut streams = Vec::new();
         for clone in &self.clones {
             let all = &jobs[clone.job.1].clones;
-            let place = all.iter().position(|one| one.number == clone.number)?;
+            let place = all.iter().position(|one| one.number == clone.number).unwrap_or(0);
             let count = streams_of(self.job_of(clone)) as usize;
             streams.extend(std::iter::repeat_n((clone.job.1, place), count));
         }
@@ -185,9 +198,8 @@ impl<'a, M: Machine> Group<'a, M> {
             disks: Vec::new(),
             facts: facts.clone(),
         };
-        let (before, so_far) = (before.clone(), so_far.clone());
-        let system_stats = self.system_stats;
-        Some(Running { status, board, group, streams, before, system_stats, so_far })
+        let (before, system_stats) = (before.clone(), self.system_stats);
+        Unfinished { group, streams, before, system_stats }
     }
 
     fn without_runs(&self) -> GroupResult {
@@ -238,13 +250,39 @@ impl<'a, M: Machine> Group<'a, M> {
         let before = (self.system_stats.counts(), self.system_stats.disks(&facts.devices));
         let unix_ms = self.system_stats.unix_ms();
         let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
-        let running = self.running(&board, facts, &before, unix_ms);
+        let unfinished = &self.unfinished(facts, &before, unix_ms);
+        let running = self.status.as_ref().zip(board).map(|((status, so_far), board)| Running {
+            status,
+            board,
+            unfinished,
+            so_far: so_far.clone(),
+        });
+        let began = self.machine.now();
         let mut run = || self.run_parts(self.parts(&mut recorders), &mut errors);
-        let (usage, paused) = match &running {
-            Some(running) => running.during(run)?,
-            None => run()?,
+        let ran = match &running {
+            Some(running) => running.during(run),
+            None => run(),
         };
-        Ok(RunOutcome { recorders, watches, verified, before, unix_ms, errors, usage, paused })
+        let (usage, paused, interrupted) = match ran {
+            Ok((usage, paused)) => (usage, paused, None),
+            Err(error) if error.is_interrupt() => {
+                let elapsed_ns = self.machine.now().saturating_sub(began);
+                let recorded = recorders.iter().map(FioStream::recorded);
+                (Usage::default(), None, Some(unfinished.with(recorded, elapsed_ns)))
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(RunOutcome {
+            recorders,
+            watches,
+            verified,
+            before,
+            unix_ms,
+            errors,
+            usage,
+            paused,
+            interrupted,
+        })
     }
 
     /// The parts of the run, each with its job's index: clones of a job on the same files are

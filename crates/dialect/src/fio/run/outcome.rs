@@ -180,7 +180,7 @@ impl<M: Machine> Group<'_, M> {
     pub(crate) fn still_running(&self, index: usize, unix_ms: u64) -> JobResult {
         let mut job = self.without_a_run(index, unix_ms);
         if job.error.is_none() {
-            job.point = Point::failed(job.point.workload.workload.clone(), "it is still running");
+            job.point = Point::failed(job.point.workload.workload.clone(), "it has not ended");
         }
         job
     }

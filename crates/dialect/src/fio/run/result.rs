@@ -240,6 +240,8 @@ pub struct FioResult {
     pub groups: Vec<GroupResult>,
     /// Warnings, and differences from fio.
     pub warnings: Vec<String>,
+    /// The user ended it: the last group has what was done until then, and no points.
+    pub interrupted: bool,
     pub machine: MachineFacts,
     /// When the report was ready, milliseconds since 1970.
     pub ended_unix_ms: u64,

@@ -108,14 +108,40 @@ impl Filter for Answers {
 }
 
 /// A group before its jobs have figures, with its counters at that time.
-pub(crate) struct Running<'a> {
-    pub(crate) status: &'a Status<'a>,
-    pub(crate) board: Arc<Board>,
+pub(crate) struct Unfinished<'a> {
     /// The group with empty clones, and the job and clone of each stream.
     pub(crate) group: GroupResult,
     pub(crate) streams: Vec<(usize, usize)>,
     pub(crate) before: (Counts, Vec<DiskUse>),
     pub(crate) system_stats: &'a dyn SystemStats,
+}
+
+impl Unfinished<'_> {
+    /// The group with the statistics of each stream so far.
+    pub(crate) fn with(
+        &self,
+        recorded: impl IntoIterator<Item = CloneStats>,
+        elapsed_ns: Nanos,
+    ) -> GroupResult {
+        let mut group = self.group.clone();
+        for ((job, clone), part) in self.streams.iter().zip(recorded) {
+            group.jobs[*job].clones[*clone].recorded.add(&part);
+        }
+        group.counts = self.system_stats.counts().since(self.before.0);
+        let [user_ns, system_ns] = group.counts.cpu_ns;
+        group.usage.elapsed_ns = elapsed_ns;
+        (group.usage.cpu.user_ns, group.usage.cpu.system_ns) = (user_ns, system_ns);
+        group.disks =
+            DiskUse::all_since(&self.system_stats.disks(&group.facts.devices), &self.before.1);
+        group
+    }
+}
+
+/// A group whose streams answer.
+pub(crate) struct Running<'a> {
+    pub(crate) status: &'a Status<'a>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) unfinished: &'a Unfinished<'a>,
     /// The result so far without this group, and the time since its beginning.
     pub(crate) so_far: FioResult,
 }
@@ -154,21 +180,11 @@ impl Running<'_> {
     }
 
     fn report(&self, elapsed: Duration) {
-        let answers = self.board.answers();
-        let mut group = self.group.clone();
-        for ((job, clone), part) in self.streams.iter().zip(answers) {
-            group.jobs[*job].clones[*clone].recorded.add(&part);
-        }
         let elapsed_ns = elapsed.as_nanos() as u64;
-        group.counts = self.system_stats.counts().since(self.before.0);
-        let [user_ns, system_ns] = group.counts.cpu_ns;
-        group.usage.elapsed_ns = elapsed_ns;
-        (group.usage.cpu.user_ns, group.usage.cpu.system_ns) = (user_ns, system_ns);
-        group.disks =
-            DiskUse::all_since(&self.system_stats.disks(&group.facts.devices), &self.before.1);
+        let group = self.unfinished.with(self.board.answers(), elapsed_ns);
         let mut result = self.so_far.clone();
         result.elapsed_ns += elapsed_ns;
-        result.ended_unix_ms = self.system_stats.unix_ms();
+        result.ended_unix_ms = self.unfinished.system_stats.unix_ms();
         result.groups.push(group);
         (self.status.report)(&result);
     }
