@@ -86,7 +86,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// What a request is coded against. It starts again in each block, so that a block is read
+/// The values that a request is coded against. It starts again in each block, so that a block is read
 /// without those before it.
 #[derive(Clone)]
 pub(crate) struct Last {

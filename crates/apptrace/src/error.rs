@@ -1,7 +1,7 @@
 use crate::code::MAX_BLOCK_BYTES;
 use std::io;
 
-/// Why a trace cannot be read or written.
+/// A trace that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0}")]

@@ -36,7 +36,7 @@ pub struct TracedFile {
     pub size_bytes: Option<u64>,
 }
 
-/// What a file is.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -49,7 +49,7 @@ pub enum Kind {
     Unknown,
 }
 
-/// What a request does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -76,7 +76,7 @@ pub enum Access {
     Flush,
 }
 
-/// How a request reached the kernel, or where in the kernel it was seen.
+/// The interface through which a request reached the kernel, or the layer that showed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
@@ -91,7 +91,7 @@ pub enum Interface {
     Block,
 }
 
-/// How the file was opened, as far as it matters to its requests.
+/// Flags of an open file that matter to its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
     /// O_DIRECT.

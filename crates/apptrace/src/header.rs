@@ -1,7 +1,7 @@
 use machine::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What was recorded, where and when. The first thing in a trace file.
+/// The subject, place and time of a recording. It begins a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
@@ -16,11 +16,11 @@ pub struct Header {
     pub started_unix_ns: Option<Nanos>,
     /// The program that made the recording: `halfpower 0.1.0`, `strace`.
     pub source: String,
-    /// Names are hashes with a key that nobody has.
+    /// Names are hashes with a key that was thrown away.
     pub anonymous: bool,
 }
 
-/// What is known only when a recording has ended. The last thing in a trace file.
+/// Facts that are known only when a recording has ended. They end a trace file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
@@ -36,6 +36,6 @@ pub struct Summary {
     /// The exit status of the command as a shell shows it; `None` if it was not started by the
     /// recorder, or still ran.
     pub exit_status: Option<i32>,
-    /// What the recording does not hold, in sentences.
+    /// Sentences about requests that the recording misses.
     pub missing: Vec<String>,
 }

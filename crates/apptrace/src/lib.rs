@@ -1,4 +1,4 @@
-//! What a program asked of storage: the requests that were recorded, and the file that holds them.
+//! The recorded requests of a program, and the file that holds them.
 
 mod code;
 mod error;

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// A goal for the 99th percentile: log-sync=2ms, data-read=5ms; give it several times
     #[arg(long, value_name = "CLASS=TIME", value_parser = goal)]
     p99: Vec<Goal>,
-    /// The simulated machine that stands for the one of the recording, to show the model's error
+    /// A simulated machine like that of the recording, to show the model's error
     #[arg(long, value_name = "NAME")]
     recorded_on: Option<String>,
     /// Print the plan as JSON on standard output

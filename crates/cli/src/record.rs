@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Write the trace to this file
     #[arg(short, long, value_name = "FILE", default_value = "app.hptrace")]
     output: PathBuf,
-    /// Replace the names of files and threads by hashes with a key that nobody keeps
+    /// Replace the names of files and threads by hashes with a key that is thrown away
     #[arg(long)]
     anonymous: bool,
 }
@@ -89,7 +89,7 @@ pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Fai
     }
 }
 
-/// What the recording holds, and what it cost.
+/// The size and the cost of a recording.
 fn sentence(summary: &Summary, path: &Path) -> String {
     let Summary { requests, elapsed_ns, recorder_cpu_ns, .. } = *summary;
     let cost = recorder_cpu_ns.map_or(String::new(), |cpu| {

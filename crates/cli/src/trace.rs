@@ -44,7 +44,7 @@ impl To {
 
 #[derive(Args, Clone)]
 struct Convert {
-    /// The trace to read; its content tells the format
+    /// The trace to read; its content shows the format
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// What to write: halfpower's format, a log for fio's read_iolog, or a fio job that resembles

@@ -91,7 +91,7 @@ fn a_file_that_is_too_short_becomes_longer_if_its_data_may_be_lost() {
     assert!(bytes.chunks(512).all(|part| part.iter().any(|&byte| byte != part[0])));
 }
 
-/// What a job does to files as a whole, in order: the operation, and the file's name.
+/// A job's operations on whole files, in order: the operation, and the file's name.
 fn operations(ours: bool, options: &str) -> Vec<(&'static str, String)> {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new("strace");

@@ -12,7 +12,7 @@ pub struct Part<'a, T, S> {
     /// stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// How each target is opened, in place of the buffering of the access; empty: all as that. The
+    /// Buffering of each target, in place of that of the access; empty: all as that. The
     /// same target may be there several times.
     pub buffering: Vec<Buffering>,
     /// One per stream.

@@ -192,7 +192,7 @@ impl Speed {
         let credit = |rate: f64, request_bytes: Option<u32>| {
             let layers = results.target.layers.iter();
             let bursts = layers.flat_map(|layer| &layer.facts.bursts);
-            // How a layer counts large requests is not known.
+            // A layer may count large requests as several.
             let counted = bursts.filter(|one| request_bytes.is_some() || !one.in_requests);
             let sustained =
                 |one: &BurstFacts| one.sustained_bytes_per_s(request_bytes.unwrap_or(1));

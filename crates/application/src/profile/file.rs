@@ -16,7 +16,7 @@ const MAX_REUSES: u64 = 1 << 20;
 /// A pause of this many seconds ends a burst.
 const PAUSE_S: u64 = 3;
 
-/// How many requests are under way.
+/// Requests under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Concurrency {
     /// Mean while there is any.
@@ -26,14 +26,14 @@ pub struct Concurrency {
     pub busy_ns: Nanos,
 }
 
-/// How often blocks of 4 KiB are read again.
+/// Repeated reads of blocks of 4 KiB.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Locality {
     /// Different blocks that were read.
     pub working_set_bytes: u64,
     /// Share of the blocks read that had been read before.
     pub reused: f64,
-    /// The least cache that would serve 90 % of the reuses.
+    /// The smallest cache that would serve 90 % of the reuses.
     pub cache_bytes: u64,
 }
 

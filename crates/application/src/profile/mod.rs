@@ -27,7 +27,7 @@ const MAX_FILES: usize = 4096;
 /// Threads that are followed.
 const MAX_THREADS: usize = 1 << 16;
 
-/// What a recorded program asks of storage.
+/// The requests of a recorded program, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     pub schema: String,
@@ -48,7 +48,7 @@ pub struct Profile {
     pub read_hits: Option<f64>,
     /// The longest waited for first.
     pub files: Vec<FileProfile>,
-    /// What reached devices: requests of its threads, and write-back.
+    /// Requests that reached devices: its threads' own, and write-back.
     pub devices: Vec<DeviceProfile>,
 }
 
@@ -153,7 +153,7 @@ impl Collector {
         if file.file.kind == Kind::Stream {
             return;
         }
-        // What the other requests led to.
+        // Other requests led to these.
         if request.interface == Interface::Block {
             let device = self.devices.entry(request.file).or_default();
             if device.name.is_empty() {

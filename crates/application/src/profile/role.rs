@@ -1,4 +1,4 @@
-//! What a file is for, by how it is used.
+//! The role of a file, by its use.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

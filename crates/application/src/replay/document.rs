@@ -29,7 +29,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// What the replay leaves out, as a sentence; `None` if that is nothing.
+    /// A sentence about the requests that the replay leaves out; `None` without any.
     pub fn sentence(&self) -> Option<String> {
         let parts = [
             (self.failed, "failed requests"),

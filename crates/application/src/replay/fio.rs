@@ -30,7 +30,7 @@ pub fn fio_log(script: &Script) -> String {
     text(&names.iter().map(String::as_str).collect::<Vec<_>>(), &entries)
 }
 
-/// What the reads and writes of a role have in common.
+/// The reads and writes of a role, summed up.
 #[derive(Default)]
 struct Shape {
     sizes: BTreeMap<u32, u64>,

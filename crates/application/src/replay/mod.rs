@@ -17,7 +17,7 @@ pub use source::ReplaySource;
 
 use apptrace::foreign::ForeignError;
 
-/// Why a trace cannot be replayed.
+/// A trace that cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error(transparent)]

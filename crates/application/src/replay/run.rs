@@ -19,7 +19,7 @@ const MAX_FILES: usize = 256;
 /// Files that share a target begin at multiples of this.
 const REGION: u64 = 1 << 20;
 
-/// How fast the requests come.
+/// The pace of the requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// The recorded pauses, divided by this.
@@ -31,7 +31,7 @@ pub enum Pace {
 /// The page cache before each run.
 pub type Cache = CacheState;
 
-/// Where the files of the trace are made.
+/// The place of the trace's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     /// In this directory, or on the simulated machine of this name.
@@ -40,7 +40,7 @@ pub enum Layout {
     Regions(TargetSpec),
 }
 
-/// How a trace is replayed.
+/// Settings of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub pace: Pace,

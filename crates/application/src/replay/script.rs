@@ -16,7 +16,7 @@ const MAX_STEPS: usize = 1 << 25;
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Blocks of direct requests.
 const BLOCK: u64 = 4096;
-/// What a step does, as latencies are grouped.
+/// The operation of a step, which groups latencies.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -139,7 +139,7 @@ struct Kept {
     interface: Interface,
 }
 
-/// What the requests of a file have in common.
+/// The requests of a file, summed up.
 #[derive(Default)]
 struct Seen {
     end: u64,
@@ -241,7 +241,7 @@ fn keep(request: &Request, skipped: &mut Skipped) -> Result<Option<Kept>, Replay
         Access::Read => Act::Move(Op::Read),
         Access::Write => Act::Move(Op::Write),
         Access::SyncFile => Act::Sync(Stability::File),
-        // What a range's pages need is part of what a data sync does.
+        // A data sync includes the pages of a range.
         Access::SyncData | Access::SyncRange | Access::Flush => Act::Sync(Stability::Data),
         Access::Discard => Act::Discard,
         Access::SyncSystem | Access::Allocate | Access::Truncate => {

@@ -147,7 +147,7 @@ impl Source {
     }
 }
 
-/// Where a request waits for its end: device, direction, first sector, number.
+/// The key of a request under way: device, direction, first sector, number.
 type Place = (u32, bool, u64, u64);
 
 pub(super) struct Blktrace {

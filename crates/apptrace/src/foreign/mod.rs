@@ -17,7 +17,7 @@ use std::path::Path;
 /// Maximum threads and files of a trace: their names are held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
-/// Why a trace cannot be read.
+/// A trace that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignError {
     #[error("line {line}: {reason}")]

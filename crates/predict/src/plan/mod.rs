@@ -1,4 +1,4 @@
-//! What a recorded application would get on other volumes: its trace on simulated machines.
+//! Predictions for a recorded application on other volumes: its trace on simulated machines.
 
 mod catalogue;
 mod prices;
@@ -33,7 +33,7 @@ pub struct Goal {
     pub p99_ns: Nanos,
 }
 
-/// What is planned.
+/// The subject of a plan.
 pub struct Plan<'a> {
     pub script: &'a Script,
     /// Volumes of the catalogue and simulated machines.
@@ -45,7 +45,7 @@ pub struct Plan<'a> {
     pub recorded_on: Option<&'a str>,
 }
 
-/// What limits the application on a volume.
+/// The limit of the application on a volume.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Limit {

@@ -16,7 +16,7 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// What changed before an entry: its index, and the facts.
+    /// Changes before an entry: its index, and the facts.
     pub changes: Vec<(usize, Vec<String>)>,
     /// Each question's readings of these measures, in the same order.
     pub measures: Vec<Measure>,

@@ -8,7 +8,7 @@ pub(super) struct Call<'a> {
     pub arguments: Vec<&'a str>,
     /// Linux's negative error number for an error; `None` if the call did not return.
     pub result: Option<i64>,
-    /// What follows the number: the path of a new descriptor, or an error's name.
+    /// The text after the number: the path of a new descriptor, or an error's name.
     pub result_text: &'a str,
     pub duration_ns: Option<Nanos>,
 }
@@ -43,7 +43,7 @@ impl<'a> Call<'a> {
     pub(super) fn parse(text: &'a str) -> Option<Call<'a>> {
         let (name, rest) = text.split_once('(')?;
         // The end of the arguments: the first bracket that closes none of them. In the path of a
-        // descriptor (`-y`), brackets may be unbalanced: the result tells the end.
+        // descriptor (`-y`), brackets may be unbalanced: the result is the end.
         let mut end = None;
         let mut commas = Vec::new();
         let mut in_path = false;

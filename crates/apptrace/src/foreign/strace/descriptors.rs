@@ -6,7 +6,7 @@ use super::call::{Call, descriptor};
 use crate::{Access, Event, Index, Kind, OpenFile};
 use std::collections::{HashMap, VecDeque};
 
-/// What a call asked of a file.
+/// A call's request of a file.
 pub(super) struct Done {
     pub file: Index,
     pub access: Access,

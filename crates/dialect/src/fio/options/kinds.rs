@@ -19,7 +19,7 @@ const ENGINES: [(&str, Engine); 13] = [
     ("filedelete", Engine::Null),
 ];
 
-/// What an engine without data transfers does to each file.
+/// The operation on each file of an engine without data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOperation {
     /// Opens the file, and creates it if it does not exist.

@@ -42,11 +42,11 @@ struct RunOutcome {
     errors: Vec<Option<JobError>>,
     usage: Usage,
     paused: Option<Pause>,
-    /// What it did until the user interrupted it; the other figures are empty then.
+    /// Its work until the user interrupted it; the other figures are empty then.
     interrupted: Option<GroupResult>,
 }
 
-/// How a group ended.
+/// The end of a group.
 pub(crate) enum Ended {
     Whole(GroupResult),
     /// By the user, with what was done until then.

@@ -2,7 +2,7 @@
 
 use apptrace::Access;
 
-/// What a system call does to files. Numbers are positions of arguments, from 0; the file
+/// A system call's use of files. Numbers are positions of arguments, from 0; the file
 /// descriptor is the first unless noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {

@@ -13,7 +13,7 @@ pub(super) struct Open {
     pub(super) file: Index,
     pub(super) kind: Kind,
     pub(super) flags: OpenFile,
-    /// Where `read` and `write` go on; `None` if not known.
+    /// The position of the next `read` or `write`; `None` if not known.
     pub(super) position: Option<u64>,
 }
 

@@ -7,7 +7,7 @@ use super::seen::{Seen, What};
 use machine::Nanos;
 use std::collections::{HashMap, HashSet};
 
-/// What new descriptors were, by thread and time.
+/// New descriptors, by thread and time.
 #[derive(Default)]
 pub(super) struct EarlyNames(HashMap<(i32, Nanos), Found>);
 
@@ -33,7 +33,7 @@ impl EarlyNames {
         }
     }
 
-    /// What the descriptor was that this event made.
+    /// The descriptor that this event made.
     pub(super) fn take(&mut self, seen: &Seen) -> Option<Found> {
         self.0.remove(&(seen.thread, seen.at))
     }

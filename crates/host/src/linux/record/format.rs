@@ -5,7 +5,7 @@ use crate::linux::trace_instance::TraceInstance;
 use std::fs::{self, File};
 use std::io::Read;
 
-/// Where a field is in an event's bytes.
+/// The place of a field in an event's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     offset: usize,

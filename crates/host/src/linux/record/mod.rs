@@ -70,7 +70,7 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 const PROCESS_EVENTS: [&str; 3] =
     ["task/task_newtask", "sched/sched_process_exit", "filemap/mm_filemap_fault"];
 
-/// What reaches devices, and what io_uring's threads do: events of any thread.
+/// Requests of devices and of io_uring's threads: events of any thread.
 const SYSTEM_EVENTS: [&str; 6] = [
     "block/block_bio_queue",
     "block/block_rq_issue",
@@ -80,7 +80,7 @@ const SYSTEM_EVENTS: [&str; 6] = [
     "io_uring/io_uring_complete",
 ];
 
-/// What is recorded.
+/// The subject of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A program and its arguments, started by the recorder.
@@ -89,7 +89,7 @@ pub enum Subject {
     Process(u32),
     /// All processes of a control group.
     ControlGroup(PathBuf),
-    /// What reaches a block device, whoever asks it.
+    /// The requests that reach a block device, from any program.
     Device(PathBuf),
 }
 
