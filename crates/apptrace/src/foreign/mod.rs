@@ -152,7 +152,10 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<(Format, Events)>
         ForeignError::Whole(if head.is_empty() {
             "no requests: it is empty".into()
         } else {
-            format!("no known trace format begins with {}", text::quoted_bytes(head))
+            format!(
+                "no known trace format begins with {}; give a trace of halfpower record, strace -f -ttt -T, blktrace or fio, or lines of time_ns,op,offset,bytes",
+                text::quoted_bytes(head)
+            )
         })
     })?;
     let events = match format {
