@@ -1060,7 +1060,7 @@ fn reports_while_jobs_run_have_what_they_did_so_far() {
         last.clone_from(&groups[1]);
         assert_eq!(
             point.error.as_deref(),
-            Some("it is still running"),
+            Some("it has not ended"),
             "its figures are no result"
         );
         assert!(text.contains("second: (groupid=1"), "{text}");
