@@ -1058,11 +1058,7 @@ fn reports_while_jobs_run_have_what_they_did_so_far() {
         assert!(groups[1].iter().zip(&last).all(|(now, before)| now > before), "{reports:?}");
         assert!(groups[1].iter().zip(&whole).all(|(now, all)| now <= all), "{reports:?}");
         last.clone_from(&groups[1]);
-        assert_eq!(
-            point.error.as_deref(),
-            Some("it has not ended"),
-            "its figures are no result"
-        );
+        assert_eq!(point.error.as_deref(), Some("it has not ended"), "its figures are no result");
         assert!(text.contains("second: (groupid=1"), "{text}");
     }
 }

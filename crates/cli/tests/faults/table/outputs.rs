@@ -424,7 +424,7 @@ section![
             Signal(SIGINT),
             Ended(Ends { codes: &[1, 130], words: &[], failed_points: false }),
         ],
-        leaves: &["out.json"],
+        leaves: &["out.json", "tmp/*"],
     },
     nobody_reads = Row {
         fault: "standard output is a pipe whose reader has gone: the command ends quietly",

@@ -143,8 +143,9 @@ pub fn run<M: Machine>(
     let idle = shares(&processors, &machine.processors()).into_iter().map(|[_, _, idle]| idle);
     let processors_idle = processors.iter().map(|one| one.processor).zip(idle).collect();
     // As in fio, files stay unless a job has `unlink`, and engines without I/O have none. Those of
-    // a failed run do not stay.
-    let failed = groups.iter().flat_map(|group| &group.jobs).any(|job| job.error.is_some());
+    // a failed or interrupted run do not stay.
+    let failed =
+        interrupted || groups.iter().flat_map(|group| &group.jobs).any(|job| job.error.is_some());
     let files_of = |chosen: &dyn Fn(&ClonePlan) -> bool| -> Vec<usize> {
         let clones = asked.clones.iter().filter(|clone| chosen(clone));
         clones.flat_map(|clone| &clone.files).filter_map(|&file| places[file]).collect()
