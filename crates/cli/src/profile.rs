@@ -3,12 +3,9 @@
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-use apptrace::TraceReader;
-use apptrace::foreign::Format;
+use apptrace::foreign::Trace;
 use clap::Args;
-use files::Input;
 use std::fmt::Display;
-use std::io::BufReader;
 use std::path::PathBuf;
 
 /// Options of `profile`.
@@ -25,20 +22,17 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// It is read one block at a time.
-const TRACE: Input = Input::new("a trace", 1 << 42);
-
 pub(crate) fn profile(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.trace;
     let bad = |error: &dyn Display| Failure::Usage(format!("{}: {error}", path.display()));
     let output = output::optional(context, "--output", arguments.output.as_deref(), &[path])?;
-    let (format, events) = apptrace::foreign::open(path).map_err(|error| bad(&error))?;
-    let profile = if format == Format::Halfpower {
-        let file = TRACE.open(path).map_err(|error| bad(&error))?;
-        let trace = TraceReader::new(BufReader::new(file)).map_err(|error| bad(&error))?;
-        application::profile::profile(trace).map_err(|error| bad(&error))?
-    } else {
-        application::profile::profile_of(events).map_err(|error| bad(&error))?
+    let profile = match apptrace::foreign::open(path).map_err(|error| bad(&error))? {
+        Trace::Halfpower(trace) => {
+            application::profile::profile(*trace).map_err(|error| bad(&error))?
+        }
+        Trace::Foreign(_, events) => {
+            application::profile::profile_of(events).map_err(|error| bad(&error))?
+        }
     };
     let json = || output::json(serde_json::to_string_pretty(&profile)).map(|text| text + "\n");
     if let Some(file) = &output {

@@ -77,7 +77,7 @@ impl From<ReplayError> for Failure {
 pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
     let named = |why: String| Failure::Usage(printable(&format!("{}: {why}", trace.display())));
     let (format, events) =
-        apptrace::foreign::open(trace).map_err(|error| named(error.to_string()))?;
+        apptrace::foreign::open(trace).map_err(|error| named(error.to_string()))?.events();
     let script = Script::new(events).map_err(|error| named(error.to_string()))?;
     Ok((script, format.name()))
 }

@@ -61,7 +61,7 @@ pub(crate) fn trace(context: &Context, arguments: &Arguments) -> Result<(), Fail
     let named =
         |why: String| Failure::Usage(printable(&format!("{}: {why}", convert.trace.display())));
     let (format, events) =
-        apptrace::foreign::open(&convert.trace).map_err(|error| named(error.to_string()))?;
+        apptrace::foreign::open(&convert.trace).map_err(|error| named(error.to_string()))?.events();
     let to = output::output(context, "-o", &convert.output, &[&convert.trace as &Path])?;
     let (bytes, requests) = match convert.to {
         To::Hptrace => {

@@ -102,3 +102,21 @@ fn commands_on_traces_read_every_format() {
     let cache = halfpower_in(at, "twin cache app --json").good_json();
     assert_eq!(number(&cache, "/trace/requests"), 3.0);
 }
+
+#[test]
+fn a_trace_in_a_pipe_is_read_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    fs::write(at.join("app"), STRACE).unwrap();
+    assert_eq!(halfpower_in(at, "trace convert app -o app.hptrace").code, Some(0));
+    for trace in ["app", "app.hptrace"] {
+        let program = env!("CARGO_BIN_EXE_halfpower");
+        let script = format!("'{program}' profile <(cat {trace}) --json");
+        let output = Command::new("bash").args(["-c", &script]).current_dir(at).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let profile: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{trace}: {error}: {said}"));
+        // The open too.
+        assert_eq!(number(&profile, "/requests"), 6.0, "{trace}");
+    }
+}

@@ -39,7 +39,7 @@ const FILE_STEP: u64 = 1 << 40;
 /// # Errors
 /// As [`parse`]; a trace that cannot be read, more than 2^25 requests.
 pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
-    records(apptrace::foreign::read(from)?.1)
+    records(apptrace::foreign::read(from)?.events().1)
 }
 
 /// The reads and writes of a trace. The addresses of its first file, or device, are offsets in it;

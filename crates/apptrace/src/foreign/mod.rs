@@ -8,7 +8,7 @@ mod order;
 mod strace;
 mod text;
 
-use crate::Event;
+use crate::{Event, TraceReader};
 use order::Ordered;
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -141,12 +141,33 @@ fn events(reader: impl Reader + 'static) -> Events {
     Box::new(Ordered::new(steps))
 }
 
+/// A trace that was opened.
+pub enum Trace {
+    /// halfpower's own, with its header and summary.
+    Halfpower(Box<TraceReader<Box<dyn BufRead + Send>>>),
+    /// Another tool's.
+    Foreign(Format, Events),
+}
+
+impl Trace {
+    /// The format and the events.
+    pub fn events(self) -> (Format, Events) {
+        let whole = |error: crate::Error| ForeignError::Whole(error.to_string());
+        match self {
+            Trace::Halfpower(reader) => {
+                (Format::Halfpower, Box::new(reader.map(move |event| event.map_err(whole))))
+            }
+            Trace::Foreign(format, events) => (format, events),
+        }
+    }
+}
+
 /// Reads a trace; its times begin at 0 with the first request, and requests are in the order of
 /// their start.
 ///
 /// # Errors
 /// No known format. The iterator gives the first fault, and ends there.
-pub fn read(mut from: impl BufRead + Send + 'static) -> Result<(Format, Events)> {
+pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
     let head = from.fill_buf().map_err(|error| ForeignError::Whole(error.to_string()))?;
     let format = detect(head).ok_or_else(|| {
         ForeignError::Whole(if head.is_empty() {
@@ -161,15 +182,15 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<(Format, Events)>
     let events = match format {
         Format::Halfpower => {
             let whole = |error: crate::Error| ForeignError::Whole(error.to_string());
-            let reader = crate::TraceReader::new(from).map_err(whole)?;
-            Box::new(reader.map(move |event| event.map_err(whole)))
+            let from: Box<dyn BufRead + Send> = Box::new(from);
+            return Ok(Trace::Halfpower(Box::new(TraceReader::new(from).map_err(whole)?)));
         }
         Format::FioLog => events(fio_log::Log::new(from)?),
         Format::Blktrace => events(blktrace::Blktrace::new(vec![Box::new(from)])?),
         Format::Delimited(table) => events(delimited::Delimited::new(from, table)),
         Format::Strace => events(strace::Strace::new(from)),
     };
-    Ok((format, events))
+    Ok(Trace::Foreign(format, events))
 }
 
 /// Largest trace file.
@@ -183,7 +204,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 ///
 /// # Errors
 /// As [`read`]; a file that cannot be opened.
-pub fn open(path: &Path) -> Result<(Format, Events)> {
+pub fn open(path: &Path) -> Result<Trace> {
     let opened = |path: &Path| {
         let file = TRACE.open(path).map_err(|error| ForeignError::Whole(error.to_string()))?;
         Ok(std::io::BufReader::with_capacity(BUFFER_BYTES, file))
@@ -194,7 +215,8 @@ pub fn open(path: &Path) -> Result<(Format, Events)> {
             .iter()
             .map(|path| Ok(Box::new(opened(path)?) as Box<dyn BufRead + Send>))
             .collect::<Result<Vec<_>>>()?;
-        return Ok((Format::Blktrace, events(blktrace::Blktrace::new(sources)?)));
+        let events = events(blktrace::Blktrace::new(sources)?);
+        return Ok(Trace::Foreign(Format::Blktrace, events));
     }
     read(opened(path)?)
 }

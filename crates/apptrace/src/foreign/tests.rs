@@ -3,7 +3,7 @@ use crate::{Access, Request};
 use std::io::Cursor;
 
 fn all(text: &str) -> Result<(Format, Vec<Event>)> {
-    let (format, events) = read(Cursor::new(text.to_owned().into_bytes()))?;
+    let (format, events) = read(Cursor::new(text.to_owned().into_bytes()))?.events();
     Ok((format, events.collect::<Result<Vec<_>>>()?))
 }
 
@@ -184,11 +184,12 @@ fn blktrace_merges_processors_and_byte_orders() {
         );
         assert_eq!(files(&all), ["7:3"]);
         let cut = Cursor::new(first[..first.len() - 5].to_vec());
-        let error = read(cut).unwrap().1.collect::<Result<Vec<_>>>().unwrap_err();
+        let error = read(cut).unwrap().events().1.collect::<Result<Vec<_>>>().unwrap_err();
         assert!(error.to_string().contains("byte 48: the file ends"), "{error}");
         let mut wrong = first.clone();
         wrong[48..52].fill(0);
-        let error = read(Cursor::new(wrong)).unwrap().1.collect::<Result<Vec<_>>>().unwrap_err();
+        let error =
+            read(Cursor::new(wrong)).unwrap().events().1.collect::<Result<Vec<_>>>().unwrap_err();
         assert!(error.to_string().contains("byte 48: no record"), "{error}");
     }
 }
@@ -208,7 +209,7 @@ proptest::proptest! {
                 bytes[at + 46..at + 48].fill(0);
             }
         }
-        if let Ok((_, events)) = read(Cursor::new(bytes)) {
+        if let Ok((_, events)) = read(Cursor::new(bytes)).map(Trace::events) {
             events.for_each(drop);
         }
     }

@@ -98,10 +98,10 @@ impl Source {
                 .map_err(|error| Failure::Usage(format!("standard input: {error}")));
         }
         let faulty = |error: String| Failure::Usage(format!("{source}: {error}"));
-        let (_, events) = apptrace::foreign::open(Path::new(source)).map_err(|error| {
+        let trace = apptrace::foreign::open(Path::new(source)).map_err(|error| {
             faulty(format!("{error}; name a trace, or give a workload with --pattern"))
         })?;
-        records(events).map_err(|error| faulty(error.to_string()))
+        records(trace.events().1).map_err(|error| faulty(error.to_string()))
     }
 
     fn workload(&self, request_bytes: u32) -> Workload {
