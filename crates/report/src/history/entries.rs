@@ -2,7 +2,7 @@
 
 use super::{HistoryRow, View, environment, remark, value, view};
 use crate::Error;
-use crate::format::{date, plural};
+use crate::format::date;
 use crate::terminal::{Tone, fit, paint, table, wrap};
 use machine::text::printable;
 use machine::units::show_change;
@@ -152,6 +152,7 @@ pub fn entries_html(all: &EntryComparison, program: &str) -> Result<String, Erro
     let mut environment = environment()?;
     environment.add_template("entries.html", include_str!("../../templates/entries.html"))?;
     let mut targets: Vec<&str> = all.entries.iter().map(|one| one.target.as_str()).collect();
+    targets.sort_unstable();
     targets.dedup();
     let views: Vec<QuestionView> =
         all.questions.iter().map(|one| question_view(all, one)).collect();
@@ -159,7 +160,7 @@ pub fn entries_html(all: &EntryComparison, program: &str) -> Result<String, Erro
         values => Value::from_safe_string("{}".into()),
         kind => "history",
         target => targets.join(", "),
-        about => format!("{} compared, from the history", plural(all.entries.len(), "entry")),
+        about => format!("{} entries compared, from the history", all.entries.len()),
         program,
         head => HEAD,
         rows => all.rows(),
