@@ -29,6 +29,12 @@ const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
+/// Half the 95 % interval of a rate, as a share of the fall to find: such a fall is then beyond
+/// chance.
+const PRECISION_OF_LIMIT: f64 = 1.0 / 3.0;
+
+const MAX_RUNS: u32 = 30;
+
 /// Options of `check`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
@@ -173,7 +179,8 @@ fn check_one(
     let on_host = matches!(place, Where::Host(_));
     let busy = if on_host { arguments.load.look()? } else { None };
     busy.iter().for_each(|warning| output::tell(warning));
-    let mut results = on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments))?;
+    let mut results =
+        on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments, limit))?;
     results.warnings.extend(busy);
     crate::history::keep_as(context, &results, Some("check"));
     let mut comparison = compared(&format!("entry {id}"), &baseline, &chosen, &results);
@@ -329,12 +336,15 @@ fn measured<M: Machine>(
     spec: &TargetSpec,
     chosen: &[Point],
     arguments: &Arguments,
+    limit: &FailIf,
 ) -> Result<Results, Failure> {
     let began = Began::now(machine);
     let until = machine.now().saturating_add(arguments.budget);
     let mut workloads: Vec<Workload> =
         chosen.iter().map(|point| point.workload.workload.clone()).collect();
-    let repeats = Repeats { min: 3, max: 10, ..Repeats::default() };
+    let usual = Repeats::default();
+    let precision = usual.precision.min(limit.percent() / 100.0 * PRECISION_OF_LIMIT);
+    let repeats = Repeats { max: MAX_RUNS, precision, ..usual };
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
     let facts = runner.facts()[0].clone();
     let budget_ns = until.saturating_sub(machine.now());

@@ -56,6 +56,11 @@ impl FromStr for FailIf {
 }
 
 impl FailIf {
+    /// The limit in percent.
+    pub fn percent(&self) -> f64 {
+        self.percent
+    }
+
     /// The questions, and the mean over them, that are significantly worse by at least the limit. A
     /// single value per side never fails, because it may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
