@@ -85,6 +85,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     let mut outstanding = vec![none; source.depth() as usize].into_boxed_slice();
     let mut flight = Flight { session: ManuallyDrop::new(session), arena, requests: 0 };
     let checks = source.checks();
+    let full = source.max_request() as i32;
     let times_submission = source.times_submission();
     let mut now = time.now();
     let mut last = now;
@@ -166,16 +167,22 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
         session.reap(|completion| {
             *requests -= 1;
             last = now;
-            let request = &outstanding[completion.slot as usize];
-            if completion.result != request.len as i32 {
-                if source.failed(completion, now) {
+            // Most requests have the full size. Only the others need a look at the table.
+            if completion.result != full {
+                let request = &outstanding[completion.slot as usize];
+                if completion.result != request.len as i32 {
+                    if source.failed(completion, now) {
+                        return;
+                    }
+                    fail(&mut ending.failure, &request.request(completion.slot), completion.result);
+                    ends = true;
                     return;
                 }
-                fail(&mut ending.failure, &request.request(completion.slot), completion.result);
-                ends = true;
-                return;
             }
-            if checks && request.op == Op::Read {
+            if checks
+                && let request = &outstanding[completion.slot as usize]
+                && request.op == Op::Read
+            {
                 // SAFETY: the read filled the slot's buffer; nothing else writes it until the slot
                 // is reused.
                 source.check(completion.slot, unsafe {

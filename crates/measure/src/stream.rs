@@ -46,8 +46,10 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Bytes left to request; counts down to 0.
+    /// Bytes left to request when the sequence was at `settled`; counts down to 0.
     budget: i64,
+    /// Position of the sequence up to which `budget` counts.
+    settled: u64,
     /// The last request has full size, and may exceed the budget.
     ends_whole: bool,
     /// Bytes by which the last request exceeded the remaining bytes.
@@ -133,7 +135,7 @@ impl Stream {
             budget = budget.min(part.saturating_mul(unit));
         }
         let pace = Pace::new(workload, (source, sources));
-        Ok(Stream {
+        let mut stream = Stream {
             filler,
             slots: (1..=depth)
                 .map(|next| Slot {
@@ -155,6 +157,7 @@ impl Stream {
             ramp,
             // 8 EiB are as good as no limit.
             budget: i64::try_from(budget).unwrap_or(i64::MAX),
+            settled: 0,
             ends_whole: false,
             beyond: 0,
             deadline: 0,
@@ -176,7 +179,9 @@ impl Stream {
             shown: Reading::default(),
             second: None,
             sequence,
-        })
+        };
+        stream.count_from_here();
+        Ok(stream)
     }
 
     /// Starts the measured part at `from`, noticed at `now`, and discards what the ramp counted.
@@ -264,6 +269,30 @@ impl Stream {
 
     #[inline(always)]
     fn take(&mut self, slot: u32) -> Request {
+        let (op, offset, len) = match self.sequence.next_short() {
+            Some(request) => request,
+            None => self.take_counted(),
+        };
+        Request { op, target: 0, offset, len, slot }
+    }
+
+    /// Subtracts the bytes of the requests since the last call from the bytes left. Only requests
+    /// that leave some pass uncounted.
+    fn settle(&mut self) {
+        let taken = self.sequence.place() - self.settled;
+        self.budget -= (taken * u64::from(self.request)) as i64;
+        self.settled = self.sequence.place();
+    }
+
+    fn count_from_here(&mut self) {
+        self.settled = self.sequence.place();
+        self.sequence.limit_short(self.budget.max(0) as u64);
+    }
+
+    /// The next request of the sequence, cut to the bytes left.
+    #[inline(never)]
+    fn take_counted(&mut self) -> (Op, u64, u32) {
+        self.settle();
         let (op, offset, mut len) = self.sequence.next();
         self.budget -= i64::from(len);
         if self.budget <= 0 {
@@ -273,7 +302,8 @@ impl Stream {
             self.budget = 0;
             self.plain_until = 0;
         }
-        Request { op, target: 0, offset, len, slot }
+        self.count_from_here();
+        (op, offset, len)
     }
 
     #[inline(always)]
@@ -367,9 +397,11 @@ impl Stream {
 
     /// The next request is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
+        self.settle();
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
         let beyond = if self.ends_whole && self.budget == 0 { self.beyond } else { 0 };
         self.budget = self.budget.saturating_add(bytes - bytes.clamp(0, beyond)).max(0);
+        self.count_from_here();
     }
 
     /// Whether the stream issues nothing from this time on.

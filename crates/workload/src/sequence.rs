@@ -52,6 +52,8 @@ pub struct Sequence {
     place: u64,
     /// The fast path of [`Sequence::next`] applies below this position; 0 if it never does.
     short_to: u64,
+    /// The most that `short_to` can be: the end of the pass, or 0.
+    short_pass: u64,
     mixes: bool,
     /// Copy of the mixer in `order`.
     mixer: Mixer,
@@ -248,6 +250,7 @@ impl Sequence {
         let mut sequence = Sequence {
             place: 0,
             short_to: if short { blocks } else { 0 },
+            short_pass: if short { blocks } else { 0 },
             mixes: matches!(order, Order::Random(_)),
             mixer: Mixer::new(2, 0),
             base: region.0 + workload.offset_bytes + first * request,
@@ -273,18 +276,43 @@ impl Sequence {
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
-        // Keeps the most common patterns inlined in the caller's loop.
+        match self.next_short() {
+            Some(request) => request,
+            None => self.next_slow(),
+        }
+    }
+
+    /// [`Sequence::next`] for the most common patterns, within a pass and within
+    /// [`Sequence::limit_short`]; it is inlined in the caller's loop. `None`: call
+    /// [`Sequence::next`].
+    #[inline(always)]
+    pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
         if place >= self.short_to {
-            return self.next_slow();
+            return None;
         }
         self.place = place + 1;
         let block = if self.mixes { self.mixer.at(place) } else { place };
-        (
+        Some((
             self.choice.at(self.pass_start + place),
             self.base + block * u64::from(self.request),
             self.request,
-        )
+        ))
+    }
+
+    /// Until the next call of this, [`Sequence::next_short`] serves only requests that leave some of
+    /// these bytes.
+    #[inline]
+    pub fn limit_short(&mut self, bytes: u64) {
+        if self.short_pass > 0 {
+            let requests = bytes.saturating_sub(1) / u64::from(self.request);
+            self.short_to = self.short_pass.min(self.place.saturating_add(requests));
+        }
+    }
+
+    /// Index of the next request in its pass, if the cursor is not shared.
+    pub fn place(&self) -> u64 {
+        self.place
     }
 
     /// [`Sequence::next`] of any pattern, and across the end of a pass.

@@ -254,8 +254,9 @@ pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
     tail: u32,
-    /// Index up to which the kernel has taken entries.
-    taken: u32,
+    /// Index at which the ring is full: one round after the first entry that the kernel has not
+    /// taken.
+    full_at: u32,
     completions: NonNull<Completed>,
     completion_mask: u32,
     head: u32,
@@ -306,7 +307,7 @@ impl Rings {
             entries: mapped_entries.at(0),
             mask: submissions - 1,
             tail: 0,
-            taken: 0,
+            full_at: submissions,
             completions: rings.at(completion.entries),
             completion_mask: completions - 1,
             head: 0,
@@ -356,7 +357,7 @@ impl Rings {
     /// `false` if the ring is full.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
-        if self.queued() > self.mask {
+        if self.tail == self.full_at {
             return false;
         }
         // SAFETY: the index is within the ring, and the kernel reads an entry only in `enter`.
@@ -373,7 +374,7 @@ impl Rings {
     /// For open, close and unlink. Rings that use this must use it for all entries: [`Rings::push`]
     /// does not clear the fields of the previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
-        if self.queued() > self.mask {
+        if self.tail == self.full_at {
             return false;
         }
         // SAFETY: as in `push`.
@@ -385,7 +386,7 @@ impl Rings {
 
     #[inline(always)]
     pub(super) fn queued(&self) -> u32 {
-        self.tail.wrapping_sub(self.taken)
+        self.tail.wrapping_add(self.mask + 1).wrapping_sub(self.full_at)
     }
 
     pub(super) fn submit(&mut self) -> io::Result<()> {
@@ -421,7 +422,7 @@ impl Rings {
         if taken < 0 {
             return Err(io::Error::last_os_error());
         }
-        self.taken = self.taken.wrapping_add(taken as u32);
+        self.full_at = self.full_at.wrapping_add(taken as u32);
         Ok(())
     }
 
@@ -433,7 +434,7 @@ impl Rings {
         if taken < 0 {
             return Err(refused(taken));
         }
-        self.taken = self.taken.wrapping_add(taken as u32);
+        self.full_at = self.full_at.wrapping_add(taken as u32);
         Ok(())
     }
 
