@@ -274,6 +274,10 @@ pub(crate) struct PointArguments {
     /// [default: all]; docs/hosts.md
     #[arg(long, alias = "hosts", value_name = "LIST|powers", value_parser = Clients::from_str, help_heading = "At once", hide_short_help = true)]
     pub(crate) clients: Option<Clients>,
+    /// Under mpirun: the target is one file for all clients, each with its own part; reads use the
+    /// part that the next client writes
+    #[arg(long, help_heading = "At once", hide_short_help = true)]
+    pub(crate) shared_file: bool,
     /// run: print rate, latency percentiles and depth of every second on standard error, and draw
     /// them in the report
     #[arg(long, conflicts_with_all = ["each", "beside", "verify", "p99"], help_heading = "Precision and output")]

@@ -96,6 +96,9 @@ fn run() -> ExitCode {
     }
     shell::complete(Cli::command);
     let launch = many_hosts::launch();
+    if launch.as_ref().is_some_and(|launch| !launch.leads()) {
+        console::be_silent();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Rank 0 says it for all.

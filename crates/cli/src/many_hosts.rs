@@ -27,10 +27,13 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
 pub(crate) fn run(cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let measures = matches!(cli.command, Command::Run(_) | Command::Sweep(_));
     if !measures {
-        return Err(silently(launch, Failure::Usage(format!(
-            "{} started {} copies of this command: only halfpower run and sweep measure with many clients; start it once, without {}",
-            launch.launcher, launch.processes, launch.launcher
-        ))));
+        return Err(silently(
+            launch,
+            Failure::Usage(format!(
+                "{} started {} copies of this command: only halfpower run and sweep measure with many clients; start it once, without {}",
+                launch.launcher, launch.processes, launch.launcher
+            )),
+        ));
     }
     measure(cli, launch).map_err(|failure| silently(launch, failure))
 }

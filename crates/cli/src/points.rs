@@ -283,12 +283,14 @@ pub(crate) fn published_bar(
     meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
 }
 
-/// Refuses a number of clients if there is one only.
+/// Refuses options for many clients if there is one only.
 pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
-    match arguments.clients {
-        Some(_) => Err(Failure::Usage(
-            "--clients: this process is the only client; start several: mpirun -np 4 halfpower run or sweep".into(),
-        )),
+    let given =
+        [(arguments.clients.is_some(), "--clients"), (arguments.shared_file, "--shared-file")];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(Failure::Usage(format!(
+            "{option}: this process is the only client; start several: mpirun -np 4 halfpower run or sweep"
+        ))),
         None => Ok(()),
     }
 }

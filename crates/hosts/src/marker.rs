@@ -55,9 +55,15 @@ mod tests {
         assert!(is_seen(directory.path(), &made.marker));
         assert!(Made::in_directory(directory.path(), 7).is_err(), "nothing is overwritten");
         let other = Marker { content: "else".into(), ..made.marker.clone() };
-        assert!(!is_seen(directory.path(), &other), "a file of the same name elsewhere has another content");
+        assert!(
+            !is_seen(directory.path(), &other),
+            "a file of the same name elsewhere has another content"
+        );
         let marker = made.marker.clone();
         drop(made);
-        assert!(!is_seen(directory.path(), &marker) && directory.path().read_dir().unwrap().next().is_none());
+        assert!(
+            !is_seen(directory.path(), &marker)
+                && directory.path().read_dir().unwrap().next().is_none()
+        );
     }
 }

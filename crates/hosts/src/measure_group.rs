@@ -115,7 +115,9 @@ impl Case<'_> {
         rates.sort_by(f64::total_cmp);
         let median = rates.get(rates.len() / 2).copied().unwrap_or(0.0);
         if median > 0.0 {
-            by_client.iter_mut().for_each(|one| one.of_median = one.throughput_bytes_per_s / median);
+            by_client
+                .iter_mut()
+                .for_each(|one| one.of_median = one.throughput_bytes_per_s / median);
         }
         let mut point = HostsPoint {
             clients: self.ranks.len() as u32,
@@ -182,7 +184,8 @@ fn warnings(point: &HostsPoint, workload: &Workload, clients: &[Client]) -> Vec<
         };
         let share = |ns: u64| ns as f64 / length.max(1) as f64;
         let name = |rank: u32| clients[rank as usize].name();
-        let of_run = |ns: u64| format!("{} ({:.0} % of the run)", show_time(ns as f64), share(ns) * 100.0);
+        let of_run =
+            |ns: u64| format!("{} ({:.0} % of the run)", show_time(ns as f64), share(ns) * 100.0);
         if share(run.begin_spread_ns) > LATE_SHARE {
             all.push(format!(
                 "{} began {} after the first client: the rate is that of the time in which all worked",

@@ -29,7 +29,9 @@ pub struct Merged {
 
 /// Why runs cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{first} had ended before {last} began: at no time did all clients work; make the runs longer (--runtime)")]
+#[error(
+    "{first} had ended before {last} began: at no time did all clients work; make the runs longer (--runtime)"
+)]
 pub struct NoWindow {
     first: String,
     last: String,
@@ -82,8 +84,7 @@ pub fn merge(
     // A warm-up that is seen is excluded, unless nothing were left.
     let from = if opened + (warm_up as f64) < to { opened + warm_up as f64 } else { opened };
     let seconds = (to - from) / 1e9;
-    let iops: Vec<f64> =
-        curves.iter().map(|curve| curve.between(from, to) / seconds).collect();
+    let iops: Vec<f64> = curves.iter().map(|curve| curve.between(from, to) / seconds).collect();
     let bytes_each: Vec<f64> = (runs.iter())
         .map(|run| run.sample.bytes as f64 / run.sample.requests.max(1) as f64)
         .collect();
@@ -114,7 +115,8 @@ pub fn merge(
     sample.slice_rates = (0..slices)
         .map(|slice| {
             let start = from + slice as f64 * width;
-            curves.iter().map(|curve| curve.between(start, start + width)).sum::<f64>() * 1e9 / width
+            curves.iter().map(|curve| curve.between(start, start + width)).sum::<f64>() * 1e9
+                / width
         })
         .collect();
     sample.warm_up_rates = Vec::new();

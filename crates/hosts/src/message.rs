@@ -51,7 +51,10 @@ pub(crate) enum Order {
     /// A rank refused: write nothing.
     Stop,
     /// Make one run of a part.
-    Run { part: usize, options: Options },
+    Run {
+        part: usize,
+        options: Options,
+    },
     Finish,
 }
 

@@ -41,7 +41,8 @@ fn scaling(workload: &WorkloadRecord, points: &[HostsPoint]) -> Option<Scaling> 
         })
         .collect();
     steps.sort_by_key(|step| step.clients);
-    let one = steps.first().filter(|step| step.clients == 1).map(|step| step.throughput_bytes_per_s);
+    let one =
+        steps.first().filter(|step| step.clients == 1).map(|step| step.throughput_bytes_per_s);
     for step in &mut steps {
         let ideal = one.map(|rate| rate * f64::from(step.clients));
         step.efficiency = ideal.map(|ideal| step.throughput_bytes_per_s / ideal);
@@ -111,7 +112,9 @@ fn sentence(scaling: &Scaling, points: &[HostsPoint]) -> String {
         format!("{} get {:.0} % of {most} times the rate of one", clients(most), share * 100.0)
     });
     let why = match scaling.limit {
-        ScalingLimit::Client => "each client is its own limit, and more clients would gain more".into(),
+        ScalingLimit::Client => {
+            "each client is its own limit, and more clients would gain more".into()
+        }
         ScalingLimit::Server => "the server is the limit".into(),
         ScalingLimit::Network => "the network is the limit".into(),
         ScalingLimit::Imbalance => {

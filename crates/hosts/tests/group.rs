@@ -1,9 +1,7 @@
 //! Ranks in one process on real files: one start, clocks that differ, refusals, lost ranks.
 
 use host::Host;
-use hosts::{
-    Error, Hello, Leader, ThreadRank, follow, measure_group, scalings, thread_group,
-};
+use hosts::{Error, Hello, Leader, ThreadRank, follow, measure_group, scalings, thread_group};
 use machine::{
     Capabilities, Engine, Error as MachineError, Machine, MachineFacts, MemoryUse, Nanos, Part,
     RequestSource, Result, RunOptions, RunUsage, Start, TargetFacts, TargetSpec,
@@ -160,8 +158,14 @@ fn clocks_that_differ_by_seconds_still_give_one_start() {
         assert_eq!(open.same_directory, Some(true));
         assert_eq!(open.all_facts().size_bytes, 3 << 20);
         let workloads = [workload.clone()];
-        let measured =
-            measure_group(&mut leader, &mut open, &workloads, &[1, 3], Repeats::exactly(2), |_, _, _| {});
+        let measured = measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[1, 3],
+            Repeats::exactly(2),
+            |_, _, _| {},
+        );
         leader.finish();
         let offsets: Vec<f64> =
             leader.clients().iter().map(|one| one.clock_offset_ns as f64 / 1e9).collect();
@@ -193,8 +197,14 @@ fn a_late_client_is_named() {
         let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
         let mut open = leader.open(&requests, 2).unwrap();
         let workloads = [workload.clone()];
-        let mut measured =
-            measure_group(&mut leader, &mut open, &workloads, &[3], Repeats::exactly(1), |_, _, _| {});
+        let mut measured = measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[3],
+            Repeats::exactly(1),
+            |_, _, _| {},
+        );
         leader.finish();
         measured.points.remove(0)
     });
@@ -221,7 +231,10 @@ fn another_version_is_refused_before_anything_is_opened() {
     });
     assert!(error.is_usage());
     let words = error.to_string();
-    assert!(words.contains("rank 1 (node1): it runs halfpower 1.2.4, and rank 0 (node0) runs 1.2.3"), "{words}");
+    assert!(
+        words.contains("rank 1 (node1): it runs halfpower 1.2.4, and rank 0 (node0) runs 1.2.3"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -274,8 +287,14 @@ fn a_failed_run_is_the_error_of_its_point_by_name() {
         let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
         let mut open = leader.open(&requests, 5).unwrap();
         let workloads = [workload.clone()];
-        let measured =
-            measure_group(&mut leader, &mut open, &workloads, &[1, 2], Repeats::exactly(1), |_, _, _| {});
+        let measured = measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[1, 2],
+            Repeats::exactly(1),
+            |_, _, _| {},
+        );
         leader.finish();
         measured
     });
@@ -304,11 +323,18 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
         let mut leader = Leader::meet(&first, &machine, &hello(0), &|| false).unwrap();
         let mut open = leader.open(&requests, 6).unwrap();
         let workloads = [workload.clone()];
-        measure_group(&mut leader, &mut open, &workloads, &[1, 2], Repeats::exactly(2), |_, _, runs| {
-            leaves.store(runs >= 1, Ordering::Relaxed);
-            // It leaves 900 ms after its interrupt.
-            machine.pause(1_000_000_000);
-        })
+        measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[1, 2],
+            Repeats::exactly(2),
+            |_, _, runs| {
+                leaves.store(runs >= 1, Ordering::Relaxed);
+                // It leaves 900 ms after its interrupt.
+                machine.pause(1_000_000_000);
+            },
+        )
     });
     let Some(Error::Lost(who)) = &measured.ended else { panic!("{:?}", measured.ended) };
     assert_eq!(*who, ["rank 1 (node1)"]);

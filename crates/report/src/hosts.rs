@@ -87,11 +87,14 @@ fn points(text: &mut Text, result: &HostsResult) {
             row
         })
         .collect();
-    let header =
-        ["workload", "clients", rate_unit(), "", "p50", "p99", "efficiency", "fairness"];
+    let header = ["workload", "clients", rate_unit(), "", "p50", "p99", "efficiency", "fairness"];
     text.table(&header, &rows, 1);
     for one in &result.points {
-        let about = format!("{} with {}", one.point.workload.short(), plural(one.clients as usize, "client"));
+        let about = format!(
+            "{} with {}",
+            one.point.workload.short(),
+            plural(one.clients as usize, "client")
+        );
         if let Some(error) = &one.point.error {
             text.mark("x", Tone::Failed, &format!("{about} failed: {error}"));
         }
@@ -134,7 +137,14 @@ fn clients(text: &mut Text, point: &HostsPoint) {
         })
         .collect();
     let header = [
-        "rank, host", rate_unit(), "of median", "p50", "p99", "CPU/request", "CPUs busy", "late by",
+        "rank, host",
+        rate_unit(),
+        "of median",
+        "p50",
+        "p99",
+        "CPU/request",
+        "CPUs busy",
+        "late by",
     ];
     text.table(&header, &rows, 1);
     if point.by_client.len() > LISTED {

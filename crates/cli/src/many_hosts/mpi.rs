@@ -56,14 +56,10 @@ pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
     };
     if rank.rank() > 0 {
         let followed = follow(&rank, &machine, &hello, &is_interrupted);
-        return match followed {
-            Ok(()) => Ok(()),
-            Err(_) => {
-                // Rank 0 has the word; without it nobody ends MPI together.
-                rank.leave();
-                Err(Failure::Run("rank 0 is gone".into()))
-            }
-        };
+        if followed.is_err() || is_interrupted() {
+            rank.leave();
+        }
+        return followed.map_err(|_| Failure::Run("rank 0 is gone".into()));
     }
     let _display = Display::start(mode);
     let mut lost = false;
@@ -79,7 +75,8 @@ pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
             Err(failure(error))
         }
     };
-    if lost {
+    // MPI ends when all ranks end it together: after an interrupt some may be dead already.
+    if lost || is_interrupted() {
         rank.leave();
     }
     result
@@ -134,7 +131,8 @@ fn lead(
     let (place, mut spec) = target_of(arguments)?;
     if matches!(place, Where::Twin(_)) {
         return Err(Failure::Usage(
-            "a simulated machine has no clients on other hosts; start halfpower without mpirun".into(),
+            "a simulated machine has no clients on other hosts; start halfpower without mpirun"
+                .into(),
         ));
     }
     let machine = leader.machine();
@@ -142,8 +140,7 @@ fn lead(
         spec.size = size_for_each(machine, &spec, all)?;
     }
     let workloads = grid(arguments, &machine.capabilities().engines);
-    let requests: Vec<RunRequest> =
-        (0..all).map(|rank| request(&spec, &workloads, arguments, rank as u64)).collect();
+    let requests = requests(&spec, &workloads, arguments, all)?;
     let began = Began::now(machine);
     let unique = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
     let mut open = leader.open(&requests, unique as u64).map_err(failure)?;
@@ -174,20 +171,80 @@ fn lead(
     }
 }
 
-/// The work of one rank: its random sequence and its data differ from those of the others.
-fn request(
+/// The work of each rank: its random sequence and its data differ from those of the others.
+fn requests(
     spec: &TargetSpec,
     workloads: &[Workload],
     arguments: &PointArguments,
-    rank: u64,
-) -> RunRequest {
-    let spec = TargetSpec { seed: spec.seed.wrapping_add(rank), ..spec.clone() };
-    let own = |workload: &Workload| Workload {
-        seed: workload.seed.wrapping_add(rank),
-        ..workload.clone()
+    ranks: usize,
+) -> Result<Vec<RunRequest>, Failure> {
+    let segments = match arguments.shared_file {
+        true => Some(segments(spec, workloads, arguments, ranks)?),
+        false => None,
     };
-    let workloads: Vec<Workload> = workloads.iter().map(own).collect();
-    RunRequest::in_turn(&spec, &workloads, repeats(arguments))
+    let request = |rank: usize| {
+        let spec = TargetSpec { seed: spec.seed.wrapping_add(rank as u64), ..spec.clone() };
+        let own = |workload: &Workload| {
+            let mut own = workload.clone();
+            own.seed = own.seed.wrapping_add(rank as u64);
+            if let Some(segments) = &segments {
+                (own.region_start_bytes, own.region_bytes) = segments.of(workload, rank);
+            }
+            own
+        };
+        let workloads: Vec<Workload> = workloads.iter().map(own).collect();
+        RunRequest::in_turn(&spec, &workloads, repeats(arguments))
+    };
+    Ok((0..ranks).map(request).collect())
+}
+
+/// Equal parts of one file, one for each rank.
+struct Segments {
+    start: u64,
+    each: u64,
+    ranks: u64,
+}
+
+impl Segments {
+    /// The part of a rank. Pure reads use the part that the next rank writes, so that the rank's own
+    /// cache cannot serve them.
+    fn of(&self, workload: &Workload, rank: usize) -> (u64, Option<u64>) {
+        let next = u64::from(!workload.writes());
+        let place = (rank as u64 + next) % self.ranks;
+        (self.start + place * self.each, Some(self.each))
+    }
+}
+
+/// Divides the file that all ranks use.
+fn segments(
+    spec: &TargetSpec,
+    workloads: &[Workload],
+    arguments: &PointArguments,
+    ranks: usize,
+) -> Result<Segments, Failure> {
+    let [place] = spec.places.as_slice() else {
+        return Err(Failure::Usage(
+            "--shared-file: all clients use one file; name one target".into(),
+        ));
+    };
+    let shown = place.display();
+    if place.is_dir() {
+        return Err(Failure::Usage(format!(
+            "--shared-file: {shown} is a directory, in which each client makes its own file; name an existing file in it"
+        )));
+    }
+    let length = std::fs::metadata(place).map_or(0, |file| file.len());
+    let whole = spec.size.unwrap_or(length).saturating_sub(arguments.region_start);
+    let whole = arguments.region.map_or(whole, |region| region.min(whole));
+    let request = workloads.iter().map(|one| u64::from(one.request_bytes)).max().unwrap_or(1);
+    let each = whole / ranks as u64 / request * request;
+    if each == 0 {
+        return Err(Failure::Usage(format!(
+            "--shared-file: the {} of {shown} are less than one request for each of {ranks} clients; use a larger file, or give the --size of a device",
+            machine::units::show_size(whole)
+        )));
+    }
+    Ok(Segments { start: arguments.region_start, each, ranks: ranks as u64 })
 }
 
 /// The size of each client's file if halfpower chooses it: together they take what one would.
@@ -205,7 +262,9 @@ fn size_for_each(
         size = Some(facts[0].size_bytes);
         Err(machine::Error::Unsupported("only the size was wanted".into()))
     });
-    let Some(size) = size else { return Err(probed.err().map_or(Failure::Interrupted, Into::into)) };
+    let Some(size) = size else {
+        return Err(probed.err().map_or(Failure::Interrupted, Into::into));
+    };
     let each = size / clients as u64 / MIN_BYTES * MIN_BYTES;
     if each < MIN_BYTES {
         return Err(Failure::Usage(format!(
@@ -226,8 +285,14 @@ fn document(
     let machine = leader.machine();
     let GroupMeasurement { points, ended } = measured;
     let target = open.all_facts();
-    let usual =
-        results::Results::new(machine, results::Kind::Run, crate::context::program(), began, target, arguments.target.seed);
+    let usual = results::Results::new(
+        machine,
+        results::Kind::Run,
+        crate::context::program(),
+        began,
+        target,
+        arguments.target.seed,
+    );
     let mut warnings = Vec::new();
     if !open.elsewhere.is_empty() {
         warnings.push(format!(
