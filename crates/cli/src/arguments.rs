@@ -1,3 +1,4 @@
+use crate::clients::Clients;
 use crate::load::LoadArguments;
 use crate::sustained::SustainedArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -269,6 +270,14 @@ pub(crate) struct PointArguments {
     /// each runs by itself, then all at once
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99", "load", "latency_every"], help_heading = "At once", hide_short_help = true)]
     pub(crate) beside: Vec<String>,
+    /// Under mpirun: measure with these numbers of clients (1,2,4), or with powers of two and all
+    /// [default: all]; docs/hosts.md
+    #[arg(long, alias = "hosts", value_name = "LIST|powers", value_parser = Clients::from_str, help_heading = "At once", hide_short_help = true)]
+    pub(crate) clients: Option<Clients>,
+    /// Under mpirun: the target is one file for all clients, each with its own part; reads use the
+    /// part that the next client writes
+    #[arg(long, help_heading = "At once", hide_short_help = true)]
+    pub(crate) shared_file: bool,
     /// run: print rate, latency percentiles and depth of every second on standard error, and draw
     /// them in the report
     #[arg(long, conflicts_with_all = ["each", "beside", "verify", "p99"], help_heading = "Precision and output")]

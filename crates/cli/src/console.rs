@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use machine::text::{PrintableWriter, printable};
 use std::io::{self, ErrorKind, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -40,7 +41,18 @@ impl Write for Report {
     }
 }
 
+/// Another process tells what there is to tell.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Makes [`tell`] silent: rank 0 speaks for all.
+pub(crate) fn be_silent() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
 pub(crate) fn tell(message: &str) {
+    if SILENT.load(Ordering::Relaxed) {
+        return;
+    }
     // Standard error may be closed.
     let print = || drop(writeln!(io::stderr(), "halfpower: {}", printable(message)));
     crate::progress::suspended(print);

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod clients;
 mod commands;
 mod compare;
 mod completer;
@@ -14,6 +15,7 @@ mod history;
 mod interrupt;
 mod live;
 mod load;
+mod many_hosts;
 mod metadata;
 mod other_tools;
 mod output;
@@ -93,8 +95,16 @@ fn run() -> ExitCode {
         return ExitCode::from(2);
     }
     shell::complete(Cli::command);
+    let launch = many_hosts::launch();
+    if launch.as_ref().is_some_and(|launch| !launch.leads()) {
+        console::be_silent();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        // Rank 0 says it for all.
+        Err(error) if launch.as_ref().is_some_and(|launch| !launch.leads()) => {
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
         // An error repeats the arguments, which may hold unprintable characters.
         Err(error) if error.use_stderr() => {
             let hint = other_tools::hint(&error, &mut Cli::command(), std::env::args_os().skip(1));
@@ -109,7 +119,10 @@ fn run() -> ExitCode {
     // Every command restores the settings that a killed `tune` left changed.
     host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
     host::record::remove_stale();
-    let result = cli.run();
+    let result = match &launch {
+        Some(launch) => many_hosts::run(cli, launch),
+        None => cli.run(),
+    };
     let cleanup = host::cleanup();
     for (path, why) in &cleanup.left {
         console::tell(&format!("cannot remove {}: {why}", path.display()));

@@ -30,6 +30,7 @@ const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     arguments.units.choose();
+    one_client(arguments)?;
     lists_in(arguments)?;
     if arguments.p99.is_some() {
         return Err(Failure::Usage(
@@ -118,6 +119,7 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
 
 pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     arguments.units.choose();
+    one_client(arguments)?;
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
@@ -281,8 +283,21 @@ pub(crate) fn published_bar(
     meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
 }
 
+/// Refuses options for many clients if there is one only.
+pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
+    let given =
+        [(arguments.clients.is_some(), "--clients"), (arguments.shared_file, "--shared-file")];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(Failure::Usage(format!(
+            "{option}: this process is the only client; start several: mpirun -np 4 halfpower run or sweep"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses metrics in a command that writes none.
 pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
+    one_client(arguments)?;
     match &arguments.openmetrics {
         Some(path) => Err(Failure::Usage(format!(
             "--openmetrics {}: only run, sweep, study and check write metrics; leave it out",

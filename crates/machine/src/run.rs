@@ -4,6 +4,7 @@ use crate::{
     Access, BlockTimes, Buffering, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos,
     ParityUse, Pause, ResourceUse, Result, Usage, Waits,
 };
+use serde::{Deserialize, Serialize};
 
 /// A target, its access and sources: a job, or a process's files. Parts may share a target.
 #[derive(Debug)]
@@ -92,7 +93,7 @@ pub struct Buffers {
     pub writes: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Start {
     /// As soon as every stream is ready.
     #[default]

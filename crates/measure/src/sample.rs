@@ -6,7 +6,7 @@ use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
 use machine::{
     Access, CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource,
-    Result, RunOptions, Scheduling, TargetFacts, Usage,
+    Result, RunOptions, Scheduling, Start, TargetFacts, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -18,8 +18,10 @@ use workload::{Cursor, Filler, Pattern, Stop, Workload};
 const BURSTY_SHARE: f64 = 0.6;
 
 /// Options of a run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Options {
+    /// When the run starts, on the machine's clock.
+    pub start: Start,
     /// Time at the start that is not measured.
     pub ramp_ns: Nanos,
     /// Read the processor's counters. Do not use the rate of such a run.
@@ -181,9 +183,9 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     let ramp_ns =
         options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
-    let Options { count_instructions, trace, .. } = options;
+    let Options { start, count_instructions, trace, .. } = options;
     let cache_bytes = cache_bytes(workload, facts.size_bytes, options.cache_bytes);
-    let how = RunOptions { count_instructions, trace, cache_bytes, ..RunOptions::default() };
+    let how = RunOptions { start, count_instructions, trace, cache_bytes, ..RunOptions::default() };
     let job = Job::new(target, &facts, workload);
     let sources =
         || Ok(vec![streams(workload, &facts, ramp_ns)?.into_iter().map(&source).collect()]);

@@ -1,0 +1,50 @@
+//! `mpirun ... halfpower run|sweep`: the same workloads on many clients at once.
+
+#[cfg(feature = "mpi")]
+mod mpi;
+
+use crate::commands::{Cli, Command};
+use crate::failure::Failure;
+use hosts::Launch;
+
+/// How this process was started together with others; `None` for a single one.
+pub(crate) fn launch() -> Option<Launch> {
+    Launch::of(|name| std::env::var(name).ok())
+}
+
+/// The end of a process that leaves the talking to rank 0.
+pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
+    match failure {
+        failure if launch.leads() => failure,
+        Failure::Usage(_) => Failure::Printed(2),
+        Failure::Run(_) => Failure::Printed(1),
+        Failure::Interrupted => Failure::Printed(130),
+        printed => printed,
+    }
+}
+
+/// Runs a command that was started several times.
+pub(crate) fn run(cli: Cli, launch: &Launch) -> Result<(), Failure> {
+    let measures = matches!(cli.command, Command::Run(_) | Command::Sweep(_));
+    if !measures {
+        return Err(silently(
+            launch,
+            Failure::Usage(format!(
+                "{} started {} copies of this command: only halfpower run and sweep measure with many clients; start it once, without {}",
+                launch.launcher, launch.processes, launch.launcher
+            )),
+        ));
+    }
+    measure(cli, launch).map_err(|failure| silently(launch, failure))
+}
+
+#[cfg(not(feature = "mpi"))]
+fn measure(_cli: Cli, launch: &Launch) -> Result<(), Failure> {
+    Err(Failure::Usage(format!(
+        "{} started {} copies, and this halfpower was built without MPI: they would not know of one another; build it with cargo build --release --features mpi (Debian: libopenmpi-dev, libclang-dev)",
+        launch.launcher, launch.processes
+    )))
+}
+
+#[cfg(feature = "mpi")]
+use mpi::measure;

@@ -1,0 +1,407 @@
+//! Many clients under mpirun: rates, the verdict, and everything that can go wrong with one of them.
+
+mod common;
+
+use common::{HALFPOWER, command, finish};
+
+/// As if a launcher had started several processes; this test needs none.
+fn as_rank(rank: &str, words: &str) -> common::Ended {
+    let mut command = command(HALFPOWER, words.split_whitespace());
+    command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", rank);
+    finish(command)
+}
+
+#[test]
+fn only_rank_0_speaks_for_the_command_line() {
+    for words in ["run . --bogus", "study .", "run . --op move"] {
+        let (first, other) = (as_rank("0", words), as_rank("1", words));
+        assert_eq!((first.code, other.code), (Some(2), Some(2)), "{words}");
+        assert!(!first.stderr.is_empty(), "{words}");
+        assert_eq!((other.stdout.as_str(), other.stderr.as_str()), ("", ""), "{words}");
+    }
+    let study = as_rank("0", "study .");
+    study.refused(&["mpirun started 4 copies", "only halfpower run and sweep"]);
+}
+
+#[test]
+fn options_for_many_clients_need_several() {
+    for option in ["--clients 2", "--shared-file"] {
+        let ended = common::halfpower(&format!("run . {option}"));
+        ended.refused(&[option.split(' ').next().unwrap(), "mpirun -np 4"]);
+    }
+    common::halfpower("run . --clients none").refused(&["'none'", "1,2,4 or powers"]);
+    common::halfpower("tune . --clients 2").refused(&["--clients"]);
+}
+
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn without_mpi_several_processes_are_refused() {
+    as_rank("0", "run .").refused(&["mpirun started 4 copies", "without MPI", "--features mpi"]);
+    let other = as_rank("3", "run .");
+    assert_eq!((other.code, other.stderr.as_str()), (Some(2), ""));
+}
+
+#[cfg(feature = "mpi")]
+mod over_mpi {
+    use crate::common::places::{Loop, Mount, Throttle, memory_directory};
+    use crate::common::{
+        Ended, HALFPOWER, alone, command, ended, finish, number, points, test_files,
+    };
+    use crate::{common, or_skip};
+    use serde_json::Value;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    const MPIRUN: [&str; 2] = ["--oversubscribe", "--allow-run-as-root"];
+
+    fn mpi_is_here() -> Result<(), String> {
+        match Command::new("mpirun").arg("--version").output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(format!("mpirun --version: {}", output.status)),
+            Err(error) => Err(format!("mpirun: {error}")),
+        }
+    }
+
+    /// A launch: blocks of processes, as mpirun separates them with a colon.
+    fn launch(directory: &Path, blocks: &[(usize, &[&str], &str)], words: &str) -> Command {
+        let mut all: Vec<String> = MPIRUN.map(String::from).to_vec();
+        for (place, (processes, before, program)) in blocks.iter().enumerate() {
+            if place > 0 {
+                all.push(":".into());
+            }
+            all.extend(["-np".into(), processes.to_string()]);
+            all.extend(before.iter().map(|&word| word.to_owned()));
+            all.push((*program).into());
+            all.extend(words.split_whitespace().map(String::from));
+        }
+        let mut command = command("mpirun", all);
+        command.current_dir(directory);
+        command
+    }
+
+    fn clients(directory: &Path, processes: usize, words: &str) -> Ended {
+        finish(launch(directory, &[(processes, &[], HALFPOWER)], words))
+    }
+
+    /// The document; mpirun must end well.
+    fn document(ended: &Ended) -> Value {
+        let document = ended.good_json();
+        let schema: Value = serde_json::from_str(&hosts::HostsResult::schema()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<String> =
+            validator.iter_errors(&document).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{}", errors.join("\n"));
+        document
+    }
+
+    fn warnings(document: &Value) -> String {
+        let all = points(document).iter().flat_map(|point| point["warnings"].as_array().unwrap());
+        all.map(|text| text.as_str().unwrap().to_owned() + "\n").collect()
+    }
+
+    /// A paced load that any computer carries.
+    const PACED: &str = "--size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 2 --max-repeats 2 --progress none --json";
+
+    #[test]
+    fn clients_that_do_not_hinder_one_another_are_their_own_limit() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let directory = memory_directory();
+        let ended = clients(directory.path(), 3, &format!("run . {PACED} --clients powers"));
+        let document = document(&ended);
+        assert_eq!(document["schema"], "halfpower.hosts/1");
+        assert_eq!(document["same_directory"], true);
+        assert_eq!(document["clients"].as_array().unwrap().len(), 3);
+        assert_eq!(document["target"]["size_bytes"], 3 * (2 << 20));
+        let numbers: Vec<u64> =
+            points(&document).iter().map(|point| point["clients"].as_u64().unwrap()).collect();
+        assert_eq!(numbers, [1, 2, 3]);
+        for point in points(&document) {
+            let clients = number(point, "/clients");
+            let iops = number(point, "/point/iops");
+            assert!((iops / (clients * 300.0) - 1.0).abs() < 0.1, "{iops} with {clients} clients");
+            assert!(number(point, "/fairness") > 0.95);
+            assert_eq!(point["by_client"].as_array().unwrap().len() as f64, clients);
+        }
+        let scaling = &document["scaling"][0];
+        assert_eq!(
+            (&scaling["limit"], &scaling["half_power_clients"]),
+            (&"client".into(), &2.into())
+        );
+        assert!(test_files(directory.path()).is_empty());
+        assert!(ended.stderr.is_empty(), "only rank 0 prints: {}", ended.stderr);
+    }
+
+    #[test]
+    fn a_shared_limit_is_found_with_its_knee() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let mount = or_skip!(Mount::on_loop("ext4", 64 << 20));
+        let _throttle = or_skip!(Throttle::set(mount.device(), &[("read_bps", 25_000_000)]));
+        // 10 MB/s each: 49152 bytes, 203 times a second.
+        let words = format!(
+            "run {} --size 4m --request 48k --rate 203 --runtime 1s --repeats 1 --max-repeats 1 --clients 1,2,3,4 --progress none --json",
+            mount.name()
+        );
+        let document = document(&clients(Path::new("/"), 4, &words));
+        let rates: Vec<f64> = points(&document)
+            .iter()
+            .map(|point| number(point, "/point/throughput_bytes_per_s") / 1e6)
+            .collect();
+        for (rate, truth) in rates.iter().zip([10.0, 20.0, 25.0, 25.0]) {
+            assert!((rate / truth - 1.0).abs() < 0.1, "{rates:?}");
+        }
+        let scaling = &document["scaling"][0];
+        assert_eq!(scaling["limit"], "server", "{scaling:#}");
+        assert_eq!(
+            (scaling["half_power_clients"].as_u64(), scaling["knee_clients"].as_u64()),
+            (Some(2), Some(3)),
+            "{scaling:#}"
+        );
+        let sentence = scaling["sentence"].as_str().unwrap();
+        for words in ["2 clients reach half", "more than 3 gain nothing", "the server is the limit"]
+        {
+            assert!(sentence.contains(words), "{sentence}");
+        }
+    }
+
+    /// A control group with a limit of its own.
+    struct SlowGroup(PathBuf);
+
+    impl SlowGroup {
+        fn make(device: &Loop, read_bps: u64) -> Result<SlowGroup, String> {
+            let group = SlowGroup(PathBuf::from(format!(
+                "/sys/fs/cgroup/blkio/halfpower-test-{}",
+                std::process::id()
+            )));
+            let say = |error: std::io::Error| format!("{}: {error}", group.0.display());
+            fs::create_dir(&group.0).map_err(say)?;
+            let limit = format!("{} {read_bps}", device.number()?);
+            fs::write(group.0.join("blkio.throttle.read_bps_device"), limit).map_err(say)?;
+            Ok(group)
+        }
+    }
+
+    impl Drop for SlowGroup {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_client_at_half_speed_is_named() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let mount = or_skip!(Mount::on_loop("ext4", 64 << 20));
+        let group = or_skip!(SlowGroup::make(mount.device(), 5_000_000));
+        let words = format!(
+            "run {} --size 4m --request 48k --rate 203 --runtime 1s --repeats 1 --max-repeats 1 --clients 1,4 --progress none --json",
+            mount.name()
+        );
+        let enter = format!("echo $$ > {}/tasks && exec \"$0\" \"$@\"", group.0.display());
+        let slow = ["sh", "-c", &enter];
+        let blocks: [(usize, &[&str], &str); 3] =
+            [(2, &[], HALFPOWER), (1, &slow, HALFPOWER), (1, &[], HALFPOWER)];
+        let document = document(&finish(launch(Path::new("/"), &blocks, &words)));
+        let all = &points(&document)[1];
+        let share = number(all, "/by_client/2/of_median");
+        assert!((share - 0.5).abs() < 0.1, "{:#}", all["by_client"]);
+        assert!(warnings(&document).contains("rank 2 ("), "{}", warnings(&document));
+        let scaling = &document["scaling"][0];
+        assert_eq!(scaling["limit"], "imbalance", "{scaling:#}");
+        assert!(scaling["sentence"].as_str().unwrap().contains("rank 2"), "{scaling:#}");
+    }
+
+    #[test]
+    fn another_version_is_named_and_nothing_is_written() {
+        or_skip!(mpi_is_here());
+        let directory = memory_directory();
+        // The same program with another version in it.
+        let label = b"halfpower-hosts-version ";
+        let mut program = fs::read(HALFPOWER).unwrap();
+        let place = program.windows(label.len()).position(|window| window == label).unwrap();
+        program[place + label.len()] = b'9';
+        let other = directory.path().join("other");
+        fs::write(&other, program).unwrap();
+        fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let blocks: [(usize, &[&str], &str); 2] =
+            [(2, &[], HALFPOWER), (1, &[], other.to_str().unwrap())];
+        let target = directory.path().join("target");
+        fs::create_dir(&target).unwrap();
+        let ended = finish(launch(&target, &blocks, &format!("run . {PACED}")));
+        let version = env!("CARGO_PKG_VERSION");
+        let other = format!("9{}", &version[1..]);
+        ended.refused(&[
+            "rank 2 (",
+            &format!("runs halfpower {other}"),
+            &format!("runs {version}"),
+        ]);
+        assert!(test_files(&target).is_empty());
+    }
+
+    #[test]
+    fn one_rank_without_space_stops_all_and_nothing_is_written() {
+        or_skip!(mpi_is_here());
+        let directory = memory_directory();
+        let small = or_skip!(Mount::tmpfs("1m"));
+        let blocks: [(usize, &[&str], &str); 2] =
+            [(1, &[], HALFPOWER), (1, &["-wdir", small.name()], HALFPOWER)];
+        let ended = finish(launch(directory.path(), &blocks, &format!("run . {PACED}")));
+        ended.refused(&["rank 1 (", "does not fit", "nothing was written"]);
+        assert!(test_files(directory.path()).is_empty());
+        assert!(test_files(Path::new(small.name())).is_empty());
+    }
+
+    #[test]
+    fn several_file_systems_are_named() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let (here, there) = (memory_directory(), memory_directory());
+        let blocks: [(usize, &[&str], &str); 2] =
+            [(1, &[], HALFPOWER), (1, &["-wdir", there.path().to_str().unwrap()], HALFPOWER)];
+        let document = document(&finish(launch(here.path(), &blocks, &format!("run . {PACED}"))));
+        assert_eq!(document["same_directory"], false);
+        let words = document["warnings"].to_string();
+        assert!(words.contains("rank 1 (") && words.contains("several file systems"), "{words}");
+    }
+
+    #[test]
+    fn a_clock_that_is_off_by_seconds_does_no_harm() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let directory = memory_directory();
+        let shifted = ["unshare", "--time", "--fork", "--monotonic", "3"];
+        let can =
+            common::places::tool("unshare", &["--time", "--fork", "--monotonic", "3", "true"]);
+        or_skip!(can.map(|_| ()));
+        let blocks: [(usize, &[&str], &str); 2] = [(1, &[], HALFPOWER), (1, &shifted, HALFPOWER)];
+        let ended = finish(launch(directory.path(), &blocks, &format!("run . {PACED}")));
+        let document = document(&ended);
+        let offset = number(&document, "/clients/1/clock_offset_ns");
+        assert!((offset / 3e9 - 1.0).abs() < 0.01, "{offset}");
+        for run in points(&document)[0]["runs"].as_array().unwrap() {
+            assert!(number(run, "/begin_spread_ns") < 1e8, "{run:#}");
+        }
+    }
+
+    /// The process of a rank, among mpirun's own children.
+    fn process_of(mpirun: u32, rank: &str) -> Option<u32> {
+        let tasks = fs::read_dir(format!("/proc/{mpirun}/task")).ok()?;
+        let children: String = tasks
+            .flatten()
+            .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+            .collect();
+        let variable = format!("OMPI_COMM_WORLD_RANK={rank}");
+        children.split_whitespace().filter_map(|child| child.parse().ok()).find(|child: &u32| {
+            let environment = fs::read(format!("/proc/{child}/environ")).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|one| one == variable.as_bytes())
+        })
+    }
+
+    #[test]
+    fn a_killed_rank_is_named_and_finished_points_stay() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let directory = memory_directory();
+        let words = "run . --size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 100 --max-repeats 100 --clients 1,3 --progress none --json";
+        let mut command = launch(directory.path(), &[(3, &[], HALFPOWER)], words);
+        let mpirun = command.spawn().unwrap();
+        let mut victim = None;
+        common::wait_until("rank 2 runs", || {
+            victim = process_of(mpirun.id(), "2");
+            victim.is_some() && test_files(directory.path()).len() == 3
+        });
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        let victim = victim.unwrap().to_string();
+        common::places::tool("kill", &["-KILL", &victim]).unwrap();
+        let ended = ended(mpirun);
+        assert_ne!(ended.code, Some(0));
+        assert!(ended.stderr.contains("halfpower: rank 2 ("), "{}", ended.stderr);
+        let document = ended.json();
+        assert_eq!(document["incomplete"], true);
+        assert!(document["warnings"].to_string().contains("rank 2 ("), "{}", document["warnings"]);
+        let found = points(&document);
+        assert!(!found.is_empty() && found.iter().all(|one| number(one, "/point/iops") > 0.0));
+        // The killed rank's file is removed by the next command there.
+        assert!(test_files(directory.path()).len() <= 1);
+        common::halfpower_in(directory.path(), "run . --size 1m --bytes 64k --buffered --json")
+            .good_json();
+        assert!(test_files(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn ctrl_c_keeps_finished_points_and_leaves_no_file() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let directory = memory_directory();
+        let words = "run . --size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 100 --max-repeats 100 --clients 1,2 --progress none --json";
+        let mut command = launch(directory.path(), &[(2, &[], HALFPOWER)], words);
+        let mpirun = command.spawn().unwrap();
+        common::wait_until("both ranks run", || test_files(directory.path()).len() == 2);
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        common::places::tool("kill", &["-INT", &mpirun.id().to_string()]).unwrap();
+        let ended = ended(mpirun);
+        assert_ne!(ended.code, Some(0));
+        let document = ended.json();
+        assert_eq!(document["incomplete"], true);
+        assert!(
+            document["warnings"].to_string().contains("interrupted"),
+            "{}",
+            document["warnings"]
+        );
+        assert!(test_files(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn one_file_for_all_is_read_where_another_rank_wrote() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let directory = memory_directory();
+        let file = directory.path().join("shared");
+        fs::write(&file, vec![0u8; 3 << 20]).unwrap();
+        let name = file.to_str().unwrap();
+        let words = format!(
+            "run {name} --shared-file --destroy-data {name} --op write --buffered --request 64k --bytes 1m --repeats 1 --max-repeats 1 --progress none --json"
+        );
+        let written = document(&clients(directory.path(), 3, &words));
+        assert_eq!(number(&points(&written)[0], "/point/latency_ns/count"), 48.0);
+        let content = fs::read(&file).unwrap();
+        assert_eq!(content.len(), 3 << 20, "no byte outside");
+        // Each rank has written its own part, completely, with its own data.
+        let parts: Vec<&[u8]> = content.chunks(1 << 20).collect();
+        assert!(
+            parts
+                .iter()
+                .all(|part| part.chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)))
+        );
+        assert!(parts[0] != parts[1] && parts[1] != parts[2]);
+        let read = document(&clients(
+            directory.path(),
+            3,
+            &format!(
+                "run {name} --shared-file --buffered --request 64k --bytes 1m --repeats 1 --max-repeats 1 --progress none --json"
+            ),
+        ));
+        assert_eq!(read["target"]["size_bytes"], 3 << 20, "one file, not three");
+        assert_eq!(number(&points(&read)[0], "/point/latency_ns/count"), 48.0);
+        assert_eq!(fs::read(&file).unwrap(), content, "only read");
+        let refused = clients(directory.path(), 3, "run . --shared-file");
+        refused.refused(&["--shared-file", "is a directory"]);
+        let small = clients(directory.path(), 3, &format!("run {name} --shared-file --request 4m"));
+        small.refused(&["--shared-file", "3 MiB", "3 clients"]);
+    }
+}
+
+#[test]
+fn the_stored_schema_is_current() {
+    const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/hosts-1.json");
+    let own = hosts::HostsResult::schema();
+    if std::env::var("UPDATE").as_deref() == Ok("1") {
+        std::fs::write(KEPT, &own).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(KEPT).unwrap_or_default() == own,
+        "schema/hosts-1.json: UPDATE=1 cargo test -p halfpower --test many_hosts rewrites it"
+    );
+}

@@ -1,0 +1,72 @@
+//! The offset between two clocks, from the shortest of several round trips.
+
+use machine::Nanos;
+
+/// A request for the other clock's time, and its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// When the request was sent, on our clock.
+    pub sent: Nanos,
+    /// The time on the other clock.
+    pub there: Nanos,
+    /// When the answer arrived, on our clock.
+    pub returned: Nanos,
+}
+
+/// How far another clock is ahead of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offset {
+    /// Other clock minus ours, ns.
+    pub ns: i64,
+    /// The offset is off by at most this: half the round trip.
+    pub error_ns: Nanos,
+}
+
+impl Offset {
+    /// The offset of the shortest round trip. Whenever the other clock was read within the trip, the
+    /// middle of the trip is off by at most half of it (Cristian, Distributed Computing 3, 1989).
+    pub fn of(trips: &[RoundTrip]) -> Option<Offset> {
+        let shortest = trips.iter().min_by_key(|trip| trip.returned.saturating_sub(trip.sent))?;
+        let length = shortest.returned.saturating_sub(shortest.sent);
+        let middle = i128::from(shortest.sent) + i128::from(length / 2);
+        let ns = i64::try_from(i128::from(shortest.there) - middle).unwrap_or_default();
+        Some(Offset { ns, error_ns: length.div_ceil(2) })
+    }
+
+    /// A time of ours on the other clock.
+    pub fn there(self, ours: Nanos) -> Nanos {
+        ours.saturating_add_signed(self.ns)
+    }
+
+    /// From a time of ours to one of the other clock, ns; negative if the other is earlier.
+    pub fn between(self, ours: Nanos, there: Nanos) -> i64 {
+        let passed = i128::from(there) - i128::from(ours) - i128::from(self.ns);
+        i64::try_from(passed).unwrap_or(if passed < 0 { i64::MIN } else { i64::MAX })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_true_offset_is_within_the_error(
+            ahead in -(1i64 << 50)..1 << 50,
+            trips in prop::collection::vec((1u64 << 51..1 << 52, 0u64..5_000_000, 0u64..5_000_000), 1..10),
+        ) {
+            let trips: Vec<RoundTrip> = trips.into_iter().map(|(sent, go, back)| RoundTrip {
+                sent,
+                there: (sent + go).saturating_add_signed(ahead),
+                returned: sent + go + back,
+            }).collect();
+            let offset = Offset::of(&trips).unwrap();
+            prop_assert!(offset.ns.abs_diff(ahead) <= offset.error_ns, "{offset:?} for {ahead}");
+            let shortest = trips.iter().map(|trip| trip.returned - trip.sent).min().unwrap();
+            prop_assert_eq!(offset.error_ns, shortest.div_ceil(2));
+            let now = trips[0].sent;
+            prop_assert_eq!(offset.between(now, offset.there(now)), 0);
+        }
+    }
+}

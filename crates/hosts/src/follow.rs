@@ -1,0 +1,146 @@
+//! The ranks that do as rank 0 says.
+
+use crate::group::{Group, GroupError, receive, send};
+use crate::marker;
+use crate::message::{Answer, Failure, Hello, Order};
+use machine::{Error, Machine};
+use measure::{Options, RunRequest, Runner, Sample, sample};
+use std::time::{Duration, Instant};
+
+/// After the user's interrupt, a rank still answers rank 0 for this long. A launcher kills the
+/// processes about a second after it has asked them to end.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(900);
+
+/// A wait that ends some time after the user's interrupt.
+pub(crate) struct Wait<'i> {
+    is_interrupted: &'i dyn Fn() -> bool,
+    patience: Duration,
+    noticed: Option<Instant>,
+}
+
+impl<'i> Wait<'i> {
+    pub(crate) fn new(is_interrupted: &'i dyn Fn() -> bool, patience: Duration) -> Wait<'i> {
+        Wait { is_interrupted, patience, noticed: None }
+    }
+
+    /// Whether to go on waiting.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        if self.noticed.is_none() && (self.is_interrupted)() {
+            self.noticed = Some(Instant::now());
+        }
+        self.noticed.is_none_or(|noticed| noticed.elapsed() < self.patience)
+    }
+}
+
+/// Makes one run.
+pub(crate) fn run_once<M: Machine>(
+    runner: &mut Runner<'_, M>,
+    request: &RunRequest,
+    part: usize,
+    options: Options,
+) -> Result<Box<Sample>, Failure> {
+    let machine = runner.machine();
+    let Some(part) = request.parts.get(part) else {
+        let why = format!("the request has {} parts", request.parts.len());
+        return Err(Error::refused(format!("part {part}"), why, "count from 0").into());
+    };
+    let target = runner.target_mut(part.target);
+    Ok(Box::new(sample(machine, target, &part.workload, options)?))
+}
+
+/// Does as rank 0 says, until it says that all is done.
+///
+/// # Errors
+/// Rank 0 is gone, or the user's interrupt.
+pub fn follow<M: Machine>(
+    group: &impl Group,
+    machine: &M,
+    hello: &Hello,
+    is_interrupted: &dyn Fn() -> bool,
+) -> Result<(), GroupError> {
+    send(group, 0, hello)?;
+    let mut wait = Wait::new(is_interrupted, PATIENCE);
+    let mut opened: Option<(Runner<'_, M>, RunRequest)> = None;
+    loop {
+        match receive(group, 0, || wait.goes_on())? {
+            Order::Clock => send(group, 0, &Answer::Clock(machine.now()))?,
+            Order::Open(request) => {
+                let runner = open(group, machine, &request, &mut wait)?;
+                opened = runner.map(|runner| (runner, request));
+            }
+            Order::Run { part, options } => {
+                let ran = match &mut opened {
+                    Some((runner, request)) => run_once(runner, request, part, options),
+                    None => Err(Error::Unsupported("no target is open".into()).into()),
+                };
+                send(group, 0, &Answer::Ran(ran))?;
+            }
+            Order::Look(_) => send(group, 0, &Answer::Seen(false))?,
+            Order::Go | Order::Stop => {}
+            Order::Finish => return Ok(()),
+        }
+    }
+}
+
+/// Opens the targets, but writes nothing before rank 0 says that all ranks may.
+fn open<'m, M: Machine>(
+    group: &impl Group,
+    machine: &'m M,
+    request: &RunRequest,
+    wait: &mut Wait<'_>,
+) -> Result<Option<Runner<'m, M>>, GroupError> {
+    let mut gone = None;
+    let mut asked = false;
+    let stopped = || Error::Unsupported("another rank refused".into());
+    let opened = Runner::open_then(machine, request, || {
+        asked = true;
+        match checked(group, Ok(()), request, wait) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(stopped()),
+            Err(error) => {
+                gone = Some(error);
+                Err(stopped())
+            }
+        }
+    });
+    if let Some(error) = gone {
+        return Err(error);
+    }
+    match opened {
+        // Rank 0 has said that nothing is written, or has to be heard saying it.
+        Err(error) if !asked => {
+            checked(group, Err(error.into()), request, wait)?;
+            Ok(None)
+        }
+        Ok(runner) => {
+            send(group, 0, &Answer::Opened(Ok(runner.facts().to_vec())))?;
+            Ok(Some(runner))
+        }
+        Err(error) => {
+            send(group, 0, &Answer::Opened(Err(error.into())))?;
+            Ok(None)
+        }
+    }
+}
+
+/// Reports the result of the check; returns whether all ranks may write.
+fn checked(
+    group: &impl Group,
+    result: Result<(), Failure>,
+    request: &RunRequest,
+    wait: &mut Wait<'_>,
+) -> Result<bool, GroupError> {
+    let directory = request.targets.first().and_then(|spec| spec.places.first());
+    send(group, 0, &Answer::Checked(result))?;
+    loop {
+        match receive(group, 0, || wait.goes_on())? {
+            Order::Look(marker) => {
+                let seen = directory.is_some_and(|directory| marker::is_seen(directory, &marker));
+                send(group, 0, &Answer::Seen(seen))?;
+            }
+            Order::Clock => send(group, 0, &Answer::Clock(0))?,
+            Order::Go => return Ok(true),
+            _ => return Ok(false),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Ranks that exchange messages. Rank 0 leads; the others follow.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::time::{Duration, Instant};
+
+/// Waits shorter than this do not sleep, so that a clock's round trip is short.
+const SPIN: Duration = Duration::from_millis(2);
+
+/// The sleep between two looks after that: a waiting rank must not take a processor from the
+/// storage or from another rank.
+const NAP: Duration = Duration::from_micros(200);
+
+/// Processes that were started together.
+///
+/// Only the thread that made the group uses it. Messages between two ranks arrive in the order in
+/// which they were sent.
+pub trait Group {
+    /// This process: from 0 to the size, exclusive.
+    fn rank(&self) -> usize;
+
+    /// Number of processes.
+    fn size(&self) -> usize;
+
+    /// Sends bytes to a rank.
+    ///
+    /// # Errors
+    /// The rank is gone.
+    fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
+
+    /// The next message from a rank; `None` if none has arrived.
+    ///
+    /// # Errors
+    /// The rank is gone.
+    fn try_receive(&self, from: usize) -> Result<Option<Vec<u8>>, GroupError>;
+}
+
+/// A message that cannot be exchanged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GroupError {
+    /// The process has ended.
+    #[error("rank {0} has ended")]
+    Gone(usize),
+    /// The bytes are not the message that was expected.
+    #[error("rank {from} sent a message that this halfpower does not understand: {why}")]
+    Unexpected { from: usize, why: String },
+    /// Waiting was given up.
+    #[error("rank {0} did not answer")]
+    Silent(usize),
+}
+
+/// Sends a message as JSON.
+///
+/// # Errors
+/// The rank is gone.
+pub fn send(group: &impl Group, to: usize, message: &impl Serialize) -> Result<(), GroupError> {
+    let bytes = serde_json::to_vec(message)
+        .map_err(|error| GroupError::Unexpected { from: group.rank(), why: error.to_string() })?;
+    group.send(to, &bytes)
+}
+
+/// Waits for a message in JSON while `waits` returns true.
+///
+/// # Errors
+/// The rank is gone, sent something else, or `waits` returned false.
+pub fn receive<T: DeserializeOwned>(
+    group: &impl Group,
+    from: usize,
+    mut waits: impl FnMut() -> bool,
+) -> Result<T, GroupError> {
+    let began = Instant::now();
+    loop {
+        if let Some(bytes) = group.try_receive(from)? {
+            return serde_json::from_slice(&bytes)
+                .map_err(|error| GroupError::Unexpected { from, why: error.to_string() });
+        }
+        if !waits() {
+            return Err(GroupError::Silent(from));
+        }
+        if began.elapsed() < SPIN {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(NAP);
+        }
+    }
+}

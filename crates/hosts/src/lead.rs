@@ -1,0 +1,474 @@
+//! Rank 0: checks and opens the targets of all ranks, and makes one run on many at the same time.
+
+use crate::clock::{Offset, RoundTrip};
+use crate::follow::{Wait, run_once};
+use crate::group::{Group, GroupError, receive, send};
+use crate::marker::Made;
+use crate::merge::ClientRun;
+use crate::message::{Answer, Client, Failure, Hello, Order};
+use machine::{Error as MachineError, Machine, Nanos, Start, TargetFacts, TargetKind};
+use measure::{Options, RunRequest, Runner};
+use std::path::Path;
+use std::time::Duration;
+
+/// Rank 0 waits this long for the others after the user's interrupt, or the launcher's: less than a
+/// launcher waits before it kills.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Round trips per clock and run.
+const ROUND_TRIPS: usize = 6;
+
+/// How far ahead the first start is agreed. It grows if a rank was not ready in time.
+const AHEAD_NS: Nanos = 30_000_000;
+
+/// The start is not moved further ahead than this.
+const MAX_AHEAD_NS: Nanos = 60_000_000_000;
+
+/// A run in which a rank began later than this share of it is repeated with an earlier notice.
+pub(crate) const LATE_SHARE: f64 = 0.01;
+
+/// Attempts to begin together; then the run counts, and its lateness is a doubt.
+const ATTEMPTS: usize = 3;
+
+/// Why the ranks could not do it together.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Ranks refused; nothing was written. Each with its reason.
+    #[error("{}", each(.0))]
+    Refused(Vec<(String, Failure)>),
+    /// A run failed on these ranks.
+    #[error("{}", each(.0))]
+    Failed(Vec<(String, Failure)>),
+    /// Ranks that ended or do not answer.
+    #[error("{} ended or does not answer; the launcher's own messages may say why", .0.join(" and "))]
+    Lost(Vec<String>),
+    #[error("interrupted")]
+    Interrupted,
+    /// A message that was not expected.
+    #[error("{0}")]
+    Confused(String),
+}
+
+impl Error {
+    /// The command line is at fault, not a measurement.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Error::Refused(all) if all.iter().all(|(_, failure)| failure.usage))
+    }
+}
+
+/// `rank 1 (b): no space; rank 2 (c): no space`; the same reason of several once.
+fn each(all: &[(String, Failure)]) -> String {
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (who, failure) in all {
+        match said.iter_mut().find(|(message, _)| *message == failure.message) {
+            Some((_, ranks)) => ranks.push(who),
+            None => said.push((&failure.message, vec![who])),
+        }
+    }
+    let one = |(message, ranks): &(&str, Vec<&str>)| format!("{}: {message}", ranks.join(", "));
+    said.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// The leading rank with its group.
+pub struct Leader<'a, G: Group, M: Machine> {
+    group: &'a G,
+    machine: &'a M,
+    clients: Vec<Client>,
+    offsets: Vec<Offset>,
+    ahead_ns: Nanos,
+    is_interrupted: &'a dyn Fn() -> bool,
+    /// Ranks that answer no more.
+    lost: Vec<usize>,
+}
+
+/// The targets of all ranks.
+pub struct OpenGroup<'m, M: Machine> {
+    runner: Runner<'m, M>,
+    /// Rank 0's own request.
+    request: RunRequest,
+    /// The targets of each rank.
+    pub facts: Vec<Vec<TargetFacts>>,
+    /// Whether all ranks see the same directory; `None` if the target is not one.
+    pub same_directory: Option<bool>,
+    /// Ranks that do not see rank 0's directory.
+    pub elsewhere: Vec<String>,
+}
+
+impl<M: Machine> OpenGroup<'_, M> {
+    /// Rank 0's target with the size of all clients' files together; an existing file or device is
+    /// one for all.
+    pub fn all_facts(&self) -> TargetFacts {
+        let mut all = self.facts[0][0].clone();
+        if all.kind == TargetKind::TestFile {
+            let sizes = self.facts.iter().filter_map(|own| own.first()).map(|own| own.size_bytes);
+            all.size_bytes = sizes.fold(0, u64::saturating_add);
+        }
+        for warning in self.facts.iter().flatten().flat_map(|facts| &facts.warnings) {
+            if !all.warnings.contains(warning) {
+                all.warnings.push(warning.clone());
+            }
+        }
+        all
+    }
+}
+
+impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
+    /// Meets the other ranks.
+    ///
+    /// # Errors
+    /// A rank of another version, or none at all.
+    pub fn meet(
+        group: &'a G,
+        machine: &'a M,
+        own: &Hello,
+        is_interrupted: &'a dyn Fn() -> bool,
+    ) -> Result<Self, Error> {
+        let mut leader = Leader {
+            group,
+            machine,
+            clients: Vec::new(),
+            offsets: vec![Offset::default(); group.size()],
+            ahead_ns: AHEAD_NS,
+            is_interrupted,
+            lost: Vec::new(),
+        };
+        let mut wrong = Vec::new();
+        let mut lost = Vec::new();
+        for rank in 0..group.size() {
+            let mut wait = Wait::new(is_interrupted, PATIENCE);
+            let hello: Hello = match rank {
+                0 => own.clone(),
+                rank => match receive(group, rank, || wait.goes_on()) {
+                    Ok(hello) => hello,
+                    Err(GroupError::Unexpected { why, .. }) => {
+                        let message = format!("it is not the halfpower of rank 0: {why}");
+                        wrong.push((format!("rank {rank}"), usage(message)));
+                        continue;
+                    }
+                    Err(_) => {
+                        lost.push(format!("rank {rank}"));
+                        continue;
+                    }
+                },
+            };
+            let client = Client {
+                rank: rank as u32,
+                host: hello.host,
+                processors: hello.processors,
+                clock_offset_ns: 0,
+                clock_error_ns: 0,
+            };
+            if hello.version != own.version {
+                let message = format!(
+                    "it runs halfpower {}, and rank 0 ({}) runs {}; install the same version on all hosts",
+                    hello.version, own.host, own.version
+                );
+                wrong.push((client.name(), usage(message)));
+            }
+            leader.clients.push(client);
+        }
+        if !lost.is_empty() {
+            return Err(leader.lost_or_interrupted(lost));
+        }
+        if !wrong.is_empty() {
+            leader.finish();
+            return Err(Error::Refused(wrong));
+        }
+        Ok(leader)
+    }
+
+    pub fn clients(&self) -> &[Client] {
+        &self.clients
+    }
+
+    pub fn machine(&self) -> &'a M {
+        self.machine
+    }
+
+    /// Opens each rank's request. Nothing is written before all ranks have checked theirs.
+    ///
+    /// # Errors
+    /// A rank refused or failed: all are named.
+    pub fn open(
+        &mut self,
+        requests: &[RunRequest],
+        unique: u64,
+    ) -> Result<OpenGroup<'a, M>, Error> {
+        for rank in 1..self.group.size() {
+            self.order(rank, &Order::Open(requests[rank].clone()))?;
+        }
+        let mut agreed: Option<Result<Vec<String>, Error>> = None;
+        let own = Runner::open_then(self.machine, &requests[0], || {
+            let result = self.agree(Ok(()), requests, unique);
+            let may = result.is_ok();
+            agreed = Some(result);
+            if may { Ok(()) } else { Err(MachineError::Unsupported("a rank refused".into())) }
+        });
+        let (mut failures, mut elsewhere) = (Vec::new(), Vec::new());
+        match agreed {
+            // Rank 0 itself refused; the others have the word, too.
+            None => {
+                let failure = match own {
+                    Err(error) => Failure::from(error),
+                    Ok(_) => return Err(Error::Confused("the targets were not checked".into())),
+                };
+                self.agree(Err(failure), requests, unique)?;
+                return Err(Error::Confused("a refusal was not heard".into()));
+            }
+            Some(Err(error)) => return Err(error),
+            Some(Ok(seen)) => elsewhere.extend(seen),
+        }
+        let mut facts = Vec::new();
+        let runner = match own {
+            Ok(runner) => {
+                facts.push(runner.facts().to_vec());
+                Some(runner)
+            }
+            Err(error) => {
+                failures.push((self.clients[0].name(), Failure::from(error)));
+                None
+            }
+        };
+        for (rank, answer) in self.gather(1..self.group.size())? {
+            match answer {
+                Answer::Opened(Ok(own)) => facts.push(own),
+                Answer::Opened(Err(failure)) => {
+                    failures.push((self.clients[rank].name(), failure));
+                }
+                _ => return Err(self.confused(rank)),
+            }
+        }
+        let directory = self.marks_directory(requests).is_some();
+        match runner {
+            Some(runner) if failures.is_empty() => Ok(OpenGroup {
+                runner,
+                request: requests[0].clone(),
+                facts,
+                same_directory: directory.then_some(elsewhere.is_empty()),
+                elsewhere,
+            }),
+            _ => Err(refused(failures)),
+        }
+    }
+
+    /// The directory in which all ranks make their files, if they do.
+    fn marks_directory<'r>(&self, requests: &'r [RunRequest]) -> Option<&'r Path> {
+        let place = requests[0].targets.first()?.places.first()?;
+        place.is_dir().then_some(place.as_path())
+    }
+
+    /// Hears whether all ranks accept their targets, and tells them. Returns those that do not see
+    /// rank 0's directory.
+    fn agree(
+        &mut self,
+        own: Result<(), Failure>,
+        requests: &[RunRequest],
+        unique: u64,
+    ) -> Result<Vec<String>, Error> {
+        let mut refusals = Vec::new();
+        refusals.extend(own.err().map(|failure| (self.clients[0].name(), failure)));
+        for (rank, answer) in self.gather(1..self.group.size())? {
+            match answer {
+                Answer::Checked(Ok(())) => {}
+                Answer::Checked(Err(failure)) => {
+                    refusals.push((self.clients[rank].name(), failure));
+                }
+                _ => return Err(self.confused(rank)),
+            }
+        }
+        if !refusals.is_empty() {
+            self.order_all(&Order::Stop)?;
+            return Err(refused(refusals));
+        }
+        let mut elsewhere = Vec::new();
+        if let Some(directory) = self.marks_directory(requests) {
+            match Made::in_directory(directory, unique) {
+                Ok(made) => {
+                    self.order_all(&Order::Look(made.marker.clone()))?;
+                    for (rank, answer) in self.gather(1..self.group.size())? {
+                        match answer {
+                            Answer::Seen(true) => {}
+                            Answer::Seen(false) => elsewhere.push(self.clients[rank].name()),
+                            _ => return Err(self.confused(rank)),
+                        }
+                    }
+                }
+                Err(error) => {
+                    self.order_all(&Order::Stop)?;
+                    let error = MachineError::io("cannot make a file in", directory)(error);
+                    return Err(refused(vec![(self.clients[0].name(), error.into())]));
+                }
+            }
+        }
+        self.order_all(&Order::Go)?;
+        Ok(elsewhere)
+    }
+
+    /// Makes one run of a part on some ranks, rank 0 among them, with one start.
+    ///
+    /// # Errors
+    /// A rank that is lost; the user's interrupt; a rank whose run failed, by name.
+    pub fn run(
+        &mut self,
+        open: &mut OpenGroup<'a, M>,
+        ranks: &[usize],
+        part: usize,
+        options: Options,
+        run_ns: Option<Nanos>,
+    ) -> Result<Vec<ClientRun>, Error> {
+        let mut attempt = 1;
+        loop {
+            let runs = self.attempt(open, ranks, part, options)?;
+            let began = runs.iter().map(|run| run.began_ns);
+            let late = began.clone().max().unwrap_or(0).max(0) as u64;
+            let longest = runs.iter().map(|run| run.sample.measured_ns).max().unwrap_or(0);
+            let limit = (run_ns.unwrap_or(longest) as f64 * LATE_SHARE) as u64;
+            if late <= limit || attempt == ATTEMPTS {
+                return Ok(runs);
+            }
+            // Preparing took longer than the notice: an empty page cache, a new file.
+            self.ahead_ns = self.ahead_ns.saturating_add(late.saturating_mul(2)).min(MAX_AHEAD_NS);
+            attempt += 1;
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        open: &mut OpenGroup<'a, M>,
+        ranks: &[usize],
+        part: usize,
+        options: Options,
+    ) -> Result<Vec<ClientRun>, Error> {
+        let others: Vec<usize> = ranks.iter().copied().filter(|&rank| rank != 0).collect();
+        for &rank in &others {
+            self.set_clock(rank)?;
+        }
+        let start = self.machine.now().saturating_add(self.ahead_ns);
+        let at = |offset: Offset| Options { start: Start::At(offset.there(start)), ..options };
+        for &rank in &others {
+            let options = at(self.offsets[rank]);
+            self.order(rank, &Order::Run { part, options })?;
+        }
+        let own = run_once(&mut open.runner, &open.request, part, at(Offset::default()));
+        let mut ended = vec![(0, own)];
+        for (rank, answer) in self.gather(others)? {
+            let Answer::Ran(ran) = answer else { return Err(self.confused(rank)) };
+            ended.push((rank, ran));
+        }
+        let mut runs = Vec::new();
+        let mut failures = Vec::new();
+        for (rank, ran) in ended {
+            match ran {
+                Ok(sample) => {
+                    let began_ns = self.offsets[rank].between(start, sample.usage.began);
+                    runs.push(ClientRun { rank, sample: *sample, began_ns });
+                }
+                Err(failure) if failure.interrupted => return Err(self.interrupted()),
+                Err(failure) => failures.push((self.clients[rank].name(), failure)),
+            }
+        }
+        if failures.is_empty() { Ok(runs) } else { Err(Error::Failed(failures)) }
+    }
+
+    fn set_clock(&mut self, rank: usize) -> Result<(), Error> {
+        let mut trips = Vec::with_capacity(ROUND_TRIPS);
+        for _ in 0..ROUND_TRIPS {
+            let sent = self.machine.now();
+            self.order(rank, &Order::Clock)?;
+            let (_, answer) = self.gather([rank])?.remove(0);
+            let Answer::Clock(there) = answer else { return Err(self.confused(rank)) };
+            trips.push(RoundTrip { sent, there, returned: self.machine.now() });
+        }
+        let offset = Offset::of(&trips).unwrap_or_default();
+        self.offsets[rank] = offset;
+        self.clients[rank].clock_offset_ns = offset.ns;
+        self.clients[rank].clock_error_ns = offset.error_ns;
+        Ok(())
+    }
+
+    /// Tells all ranks that it is over. Lost ones do not matter any more.
+    pub fn finish(&mut self) {
+        for rank in (1..self.group.size()).filter(|rank| !self.lost.contains(rank)) {
+            let _ = send(self.group, rank, &Order::Finish);
+        }
+    }
+
+    /// Whether a rank is lost: then nobody may wait for it.
+    pub fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
+        send(self.group, rank, order).map_err(|_| self.lost_rank(rank))
+    }
+
+    fn order_all(&mut self, order: &Order) -> Result<(), Error> {
+        (1..self.group.size()).try_for_each(|rank| self.order(rank, order))
+    }
+
+    /// One answer of each rank.
+    fn gather(
+        &mut self,
+        ranks: impl IntoIterator<Item = usize>,
+    ) -> Result<Vec<(usize, Answer)>, Error> {
+        let mut wait = Wait::new(self.is_interrupted, PATIENCE);
+        let mut answers = Vec::new();
+        let mut silent = Vec::new();
+        for rank in ranks {
+            match receive(self.group, rank, || wait.goes_on()) {
+                Ok(answer) => answers.push((rank, answer)),
+                Err(GroupError::Unexpected { why, .. }) => {
+                    return Err(Error::Confused(format!("{}: {why}", self.clients[rank].name())));
+                }
+                Err(GroupError::Gone(_) | GroupError::Silent(_)) => silent.push(rank),
+            }
+        }
+        if silent.is_empty() {
+            return Ok(answers);
+        }
+        self.lost.extend(&silent);
+        Err(Error::Lost(silent.into_iter().map(|rank| self.clients[rank].name()).collect()))
+    }
+
+    /// The user's interrupt, or the launcher's because a rank is lost: those that still live answer.
+    fn interrupted(&mut self) -> Error {
+        let all: Vec<usize> = (1..self.group.size()).collect();
+        for &rank in &all {
+            if let Err(error) = self.order(rank, &Order::Clock) {
+                return error;
+            }
+        }
+        match self.gather(all) {
+            Err(error) => error,
+            Ok(_) => Error::Interrupted,
+        }
+    }
+
+    fn lost_or_interrupted(&mut self, names: Vec<String>) -> Error {
+        self.lost.extend(0..self.group.size());
+        Error::Lost(names)
+    }
+
+    fn lost_rank(&mut self, rank: usize) -> Error {
+        self.lost.push(rank);
+        Error::Lost(vec![self.clients[rank].name()])
+    }
+
+    fn confused(&self, rank: usize) -> Error {
+        Error::Confused(format!(
+            "{} sent an answer to another question; this is a fault of halfpower",
+            self.clients[rank].name()
+        ))
+    }
+}
+
+fn usage(message: String) -> Failure {
+    Failure { message, usage: true, interrupted: false }
+}
+
+fn refused(failures: Vec<(String, Failure)>) -> Error {
+    if failures.iter().any(|(_, failure)| failure.interrupted) {
+        return Error::Interrupted;
+    }
+    Error::Refused(failures)
+}

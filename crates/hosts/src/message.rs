@@ -1,0 +1,97 @@
+//! What rank 0 and the others say to each other.
+
+use machine::{Error, Nanos, TargetFacts};
+use measure::{Options, RunRequest, Sample};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The first message of a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The program's version; all must be the same.
+    pub version: String,
+    /// Name of the host.
+    pub host: String,
+    /// Its processors.
+    pub processors: u32,
+}
+
+/// A rank that takes part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Client {
+    pub rank: u32,
+    /// Name of its host.
+    pub host: String,
+    /// Processors of the host.
+    pub processors: u32,
+    /// Its clock minus that of rank 0, at the last run.
+    pub clock_offset_ns: i64,
+    /// The offset is off by at most this.
+    pub clock_error_ns: u64,
+}
+
+impl Client {
+    /// The name in sentences.
+    pub fn name(&self) -> String {
+        format!("rank {} ({})", self.rank, self.host)
+    }
+}
+
+/// An instruction of rank 0.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Order {
+    /// Answer with the time.
+    Clock,
+    /// Check the targets, then wait for [`Order::Go`] before anything is written.
+    Open(RunRequest),
+    /// Look for this file, which rank 0 made.
+    Look(Marker),
+    /// All ranks have checked their targets.
+    Go,
+    /// A rank refused: write nothing.
+    Stop,
+    /// Make one run of a part.
+    Run {
+        part: usize,
+        options: Options,
+    },
+    Finish,
+}
+
+/// The answer to an order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    Clock(Nanos),
+    Checked(Result<(), Failure>),
+    Seen(bool),
+    Opened(Result<Vec<TargetFacts>, Failure>),
+    Ran(Result<Box<Sample>, Failure>),
+}
+
+/// A small file that shows whether two ranks see the same directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Marker {
+    /// Its name in the target directory.
+    pub(crate) name: String,
+    pub(crate) content: String,
+}
+
+/// An error of a rank, as it travels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub message: String,
+    /// The command line is at fault, not the measurement.
+    pub usage: bool,
+    /// The user ended it.
+    pub interrupted: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure {
+            usage: error.is_usage(),
+            interrupted: matches!(error, Error::Interrupted),
+            message: error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What more clients gain: the half-power number, the knee, and what limits them.
+
+use crate::document::{HostsPoint, Scaling, ScalingLimit, ScalingStep};
+use crate::measure_group::SLOW_SHARE;
+use machine::units::show_rate;
+use results::WorkloadRecord;
+
+/// More clients gain something from this factor on.
+const GAIN: f64 = 1.05;
+
+/// With this share of n times the rate of one client, n clients do not hinder one another.
+const EFFICIENT: f64 = 0.85;
+
+/// The processors of a host are its limit from this share on.
+const BUSY_PERCENT: f64 = 90.0;
+
+/// The scaling of each workload that was measured with several numbers of clients.
+pub fn scalings(points: &[HostsPoint]) -> Vec<Scaling> {
+    let mut workloads: Vec<&WorkloadRecord> = Vec::new();
+    for one in points {
+        if !workloads.contains(&&one.point.workload) {
+            workloads.push(&one.point.workload);
+        }
+    }
+    workloads.into_iter().filter_map(|workload| scaling(workload, points)).collect()
+}
+
+fn scaling(workload: &WorkloadRecord, points: &[HostsPoint]) -> Option<Scaling> {
+    let mut steps: Vec<ScalingStep> = (points.iter().enumerate())
+        .filter(|(_, one)| one.point.workload == *workload)
+        .filter_map(|(index, one)| {
+            let numbers = one.point.numbers.as_ref()?;
+            Some(ScalingStep {
+                clients: one.clients,
+                point: index as u32,
+                throughput_bytes_per_s: numbers.throughput_bytes_per_s,
+                interval_95: numbers.interval_95,
+                efficiency: None,
+                fairness: one.fairness,
+            })
+        })
+        .collect();
+    steps.sort_by_key(|step| step.clients);
+    let one =
+        steps.first().filter(|step| step.clients == 1).map(|step| step.throughput_bytes_per_s);
+    for step in &mut steps {
+        let ideal = one.map(|rate| rate * f64::from(step.clients));
+        step.efficiency = ideal.map(|ideal| step.throughput_bytes_per_s / ideal);
+    }
+    if steps.len() < 2 {
+        return None;
+    }
+    let rate = |step: &ScalingStep| step.throughput_bytes_per_s;
+    let peak = steps.iter().map(rate).fold(0.0, f64::max);
+    let half = steps.iter().find(|step| rate(step) >= peak / 2.0)?.clients;
+    let knee = steps.iter().find(|step| rate(step) * GAIN >= peak)?.clients;
+    let last = &steps[steps.len() - 1];
+    let limit = limit(&steps, knee, &points[last.point as usize]);
+    let mut scaling = Scaling {
+        workload: workload.short(),
+        steps,
+        peak_bytes_per_s: peak,
+        half_power_clients: half,
+        knee_clients: knee,
+        limit,
+        sentence: String::new(),
+    };
+    scaling.sentence = sentence(&scaling, points);
+    Some(scaling)
+}
+
+/// The limit, from the rates and from the largest number of clients.
+fn limit(steps: &[ScalingStep], knee: u32, most: &HostsPoint) -> ScalingLimit {
+    let last = &steps[steps.len() - 1];
+    if slow(most).next().is_some() {
+        return ScalingLimit::Imbalance;
+    }
+    if last.efficiency.is_some_and(|efficiency| efficiency >= EFFICIENT) {
+        return ScalingLimit::Client;
+    }
+    let busy = |one: &crate::document::ClientNumbers| one.processor_percent >= BUSY_PERCENT;
+    if knee < last.clients {
+        // Clients on hosts without a free processor compete for it, not for the storage.
+        let all_busy = most.by_client.iter().all(busy);
+        return if all_busy { ScalingLimit::Client } else { ScalingLimit::Server };
+    }
+    ScalingLimit::Undecided
+}
+
+/// Clients far below the others' rate; with two, neither is the usual one.
+fn slow(point: &HostsPoint) -> impl Iterator<Item = &crate::document::ClientNumbers> {
+    let several = point.by_client.len() > 2;
+    point.by_client.iter().filter(move |one| several && one.of_median < SLOW_SHARE)
+}
+
+fn clients(number: u32) -> String {
+    if number == 1 { "1 client".into() } else { format!("{number} clients") }
+}
+
+fn sentence(scaling: &Scaling, points: &[HostsPoint]) -> String {
+    let last = &scaling.steps[scaling.steps.len() - 1];
+    let (most, knee, half) = (last.clients, scaling.knee_clients, scaling.half_power_clients);
+    let peak = show_rate(scaling.peak_bytes_per_s);
+    let reach = if half == 1 { "reaches" } else { "reach" };
+    let begin = format!("{} {reach} half of the peak of {peak}", clients(half));
+    let more = if knee < most {
+        format!("more than {knee} gain nothing")
+    } else {
+        format!("the rate still grows at {}", clients(most))
+    };
+    let efficiency = last.efficiency.map(|share| {
+        format!("{} get {:.0} % of {most} times the rate of one", clients(most), share * 100.0)
+    });
+    let why = match scaling.limit {
+        ScalingLimit::Client => {
+            "each client is its own limit, and more clients would gain more".into()
+        }
+        ScalingLimit::Server => "the server is the limit".into(),
+        ScalingLimit::Network => "the network is the limit".into(),
+        ScalingLimit::Imbalance => {
+            let names: Vec<String> = slow(&points[last.point as usize])
+                .map(|one| {
+                    format!("rank {} ({}) at {:.0} %", one.rank, one.host, one.of_median * 100.0)
+                })
+                .collect();
+            let is = if names.len() == 1 { "is" } else { "are" };
+            format!("the clients are not equal: {} of the median rate {is} slow", names.join(", "))
+        }
+        ScalingLimit::Undecided => {
+            "what limits them is not decided: measure with more clients".into()
+        }
+    };
+    let end = efficiency.map_or(String::new(), |text| format!(" ({text})"));
+    format!("{begin}; {more}; {why}{end}.")
+}

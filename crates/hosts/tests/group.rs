@@ -1,0 +1,343 @@
+//! Ranks in one process on real files: one start, clocks that differ, refusals, lost ranks.
+
+use host::Host;
+use hosts::{Error, Hello, Leader, ThreadRank, follow, measure_group, scalings, thread_group};
+use machine::{
+    Capabilities, Engine, Error as MachineError, Machine, MachineFacts, MemoryUse, Nanos, Part,
+    RequestSource, Result, RunOptions, RunUsage, Start, TargetFacts, TargetSpec,
+};
+use measure::{Repeats, RunRequest};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use workload::{Stop, Workload};
+
+static INTERRUPT: AtomicBool = AtomicBool::new(false);
+
+/// This computer with another clock, and faults.
+struct Odd {
+    host: Host,
+    /// Its clock is ahead by this.
+    ahead_ns: i64,
+    /// Every run begins this much late.
+    late_ns: Nanos,
+    /// A run fails.
+    fails: bool,
+}
+
+impl Odd {
+    fn new() -> Odd {
+        Odd { host: Host::new(&INTERRUPT), ahead_ns: 0, late_ns: 0, fails: false }
+    }
+}
+
+impl Machine for Odd {
+    type Target = <Host as Machine>::Target;
+
+    fn facts(&self) -> MachineFacts {
+        self.host.facts()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.host.capabilities()
+    }
+
+    fn now(&self) -> Nanos {
+        self.host.now().saturating_add_signed(self.ahead_ns)
+    }
+
+    fn pause(&self, for_ns: Nanos) {
+        self.host.pause(for_ns);
+    }
+
+    fn open(&self, spec: &TargetSpec) -> Result<Self::Target> {
+        self.host.open(spec)
+    }
+
+    fn open_all(
+        &self,
+        specs: &[TargetSpec],
+        check: &mut dyn FnMut(&[TargetFacts]) -> Result<()>,
+    ) -> Result<Vec<Self::Target>> {
+        self.host.open_all(specs, check)
+    }
+
+    fn target_facts(&self, target: &Self::Target) -> TargetFacts {
+        self.host.target_facts(target)
+    }
+
+    fn run<S: RequestSource>(
+        &self,
+        parts: &mut [Part<'_, Self::Target, S>],
+        mut options: RunOptions,
+    ) -> Result<RunUsage> {
+        if self.fails {
+            return Err(MachineError::Unsupported("the disk is on fire".into()));
+        }
+        if let Start::At(at) = &mut options.start {
+            *at = at.saturating_add_signed(-self.ahead_ns) + self.late_ns;
+        }
+        let mut usage = self.host.run(parts, options)?;
+        usage.began = usage.began.saturating_add_signed(self.ahead_ns);
+        Ok(usage)
+    }
+
+    fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()> {
+        self.host.restripe(target, members, chunk)
+    }
+
+    fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {
+        self.host.memory(for_ns)
+    }
+}
+
+fn hello(rank: usize) -> Hello {
+    Hello { version: "1.2.3".into(), host: format!("node{rank}"), processors: 2 }
+}
+
+/// Runs `lead` on rank 0 while the other ranks follow with their machines.
+fn with_group<T>(
+    machines: Vec<Odd>,
+    hello: impl Fn(usize) -> Hello + Sync,
+    lead: impl FnOnce(&ThreadRank, &Odd) -> T,
+) -> T {
+    let mut ranks = thread_group(machines.len());
+    let mut machines = machines.into_iter();
+    std::thread::scope(|scope| {
+        let (first, own) = (ranks.remove(0), machines.next().unwrap());
+        for (rank, machine) in ranks.into_iter().zip(machines) {
+            let hello = &hello;
+            scope.spawn(move || {
+                use hosts::Group;
+                let own = hello(rank.rank());
+                // The other ranks end without the leader, which the test looks at.
+                let _ = follow(&rank, &machine, &own, &|| false);
+            });
+        }
+        lead(&first, &own)
+    })
+}
+
+fn workload(ns: u64) -> Workload {
+    Workload {
+        engine: Engine::Sync,
+        buffering: machine::Buffering::Buffered,
+        request_bytes: 4096,
+        stop: Stop::AfterNs(ns),
+        // A rate that two processors reach easily, at once on all ranks.
+        rate_iops: Some(500.0),
+        ..Workload::default()
+    }
+}
+
+fn request(directory: &Path, workload: &Workload) -> RunRequest {
+    let spec = TargetSpec {
+        places: vec![directory.to_owned()],
+        size: Some(1 << 20),
+        ..TargetSpec::default()
+    };
+    RunRequest::in_turn(&spec, std::slice::from_ref(workload), Repeats::exactly(2))
+}
+
+fn is_empty(directory: &Path) -> bool {
+    directory.read_dir().unwrap().next().is_none()
+}
+
+#[test]
+fn clocks_that_differ_by_seconds_still_give_one_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut machines: Vec<Odd> = (0..3).map(|_| Odd::new()).collect();
+    machines[1].ahead_ns = 3_000_000_000;
+    machines[2].ahead_ns = -1_000_000_000;
+    let workload = workload(300_000_000);
+    let requests = vec![request(directory.path(), &workload); 3];
+    let measured = with_group(machines, hello, |rank, machine| {
+        // A clock begins at the start of the computer; this one has to be set back by a second.
+        machine.pause(0);
+        let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+        let mut open = leader.open(&requests, 1).unwrap();
+        assert_eq!(open.same_directory, Some(true));
+        assert_eq!(open.all_facts().size_bytes, 3 << 20);
+        let workloads = [workload.clone()];
+        let measured = measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[1, 3],
+            Repeats::exactly(2),
+            |_, _, _| {},
+        );
+        leader.finish();
+        let offsets: Vec<f64> =
+            leader.clients().iter().map(|one| one.clock_offset_ns as f64 / 1e9).collect();
+        assert!((offsets[1] - 3.0).abs() < 0.05 && (offsets[2] + 1.0).abs() < 0.05, "{offsets:?}");
+        measured
+    });
+    assert!(measured.ended.is_none() && measured.points.len() == 2);
+    let [one, all] = measured.points.as_slice() else { panic!() };
+    assert_eq!((one.clients, all.clients, all.by_client.len()), (1, 3, 3));
+    let iops = |point: &hosts::HostsPoint| point.point.numbers.as_ref().unwrap().iops;
+    assert!((iops(one) / 500.0 - 1.0).abs() < 0.1, "{}", iops(one));
+    assert!((iops(all) / 1500.0 - 1.0).abs() < 0.1, "{}", iops(all));
+    // Seconds of difference would leave no window at all.
+    assert!(all.runs.iter().all(|run| run.begin_spread_ns < 200_000_000), "{:?}", all.runs);
+    assert!(all.fairness.unwrap() > 0.98);
+    let scaling = &scalings(&measured.points)[0];
+    assert_eq!(scaling.limit, hosts::ScalingLimit::Client, "{}", scaling.sentence);
+    assert!(is_empty(directory.path()), "all test files are removed");
+}
+
+#[test]
+fn a_late_client_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut machines: Vec<Odd> = (0..3).map(|_| Odd::new()).collect();
+    machines[2].late_ns = 300_000_000;
+    let workload = workload(600_000_000);
+    let requests = vec![request(directory.path(), &workload); 3];
+    let point = with_group(machines, hello, |rank, machine| {
+        let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+        let mut open = leader.open(&requests, 2).unwrap();
+        let workloads = [workload.clone()];
+        let mut measured = measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[3],
+            Repeats::exactly(1),
+            |_, _, _| {},
+        );
+        leader.finish();
+        measured.points.remove(0)
+    });
+    let run = &point.runs[0];
+    assert_eq!((run.began_last, run.finished_last), (2, 2));
+    assert!((290_000_000..450_000_000).contains(&run.begin_spread_ns), "{run:?}");
+    assert!(run.window_ns < 320_000_000, "{run:?}");
+    let words = point.warnings.join("\n");
+    assert!(words.contains("rank 2 (node2) began 3") && words.contains("of the run"), "{words}");
+    // While all worked, each had its rate.
+    let iops = point.point.numbers.as_ref().unwrap().iops;
+    assert!((iops / 1500.0 - 1.0).abs() < 0.15, "{iops}");
+}
+
+#[test]
+fn another_version_is_refused_before_anything_is_opened() {
+    let hello = |rank: usize| Hello {
+        version: if rank == 1 { "1.2.4".into() } else { "1.2.3".into() },
+        ..hello(rank)
+    };
+    let machines = (0..3).map(|_| Odd::new()).collect();
+    let error = with_group(machines, hello, |rank, machine| {
+        Leader::meet(rank, machine, &hello(0), &|| false).map(|_| ()).unwrap_err()
+    });
+    assert!(error.is_usage());
+    let words = error.to_string();
+    assert!(
+        words.contains("rank 1 (node1): it runs halfpower 1.2.4, and rank 0 (node0) runs 1.2.3"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_refusal_of_one_rank_stops_all_before_anything_is_written() {
+    for refusing in [0, 2] {
+        let directory = tempfile::tempdir().unwrap();
+        let workload = workload(10_000_000);
+        let mut requests = vec![request(directory.path(), &workload); 3];
+        // A file that this rank does not have.
+        requests[refusing].targets[0].places = vec![directory.path().join("missing/file")];
+        let error = with_group((0..3).map(|_| Odd::new()).collect(), hello, |rank, machine| {
+            let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+            let error = leader.open(&requests, 3).map(|_| ()).unwrap_err();
+            leader.finish();
+            error
+        });
+        let words = error.to_string();
+        assert!(matches!(error, Error::Refused(_)), "{words}");
+        assert!(words.starts_with(&format!("rank {refusing} (node{refusing}): ")), "{words}");
+        assert!(words.contains("missing/file"), "{words}");
+        assert!(is_empty(directory.path()));
+    }
+}
+
+#[test]
+fn ranks_on_another_file_system_are_named() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let workload = workload(10_000_000);
+    let mut requests = vec![request(here.path(), &workload); 2];
+    requests[1] = request(there.path(), &workload);
+    with_group((0..2).map(|_| Odd::new()).collect(), hello, |rank, machine| {
+        let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+        let open = leader.open(&requests, 4).unwrap();
+        assert_eq!(open.same_directory, Some(false));
+        assert_eq!(open.elsewhere, ["rank 1 (node1)"]);
+        drop(open);
+        leader.finish();
+    });
+    assert!(is_empty(here.path()) && is_empty(there.path()));
+}
+
+#[test]
+fn a_failed_run_is_the_error_of_its_point_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut machines: Vec<Odd> = (0..2).map(|_| Odd::new()).collect();
+    machines[1].fails = true;
+    let workload = workload(50_000_000);
+    let requests = vec![request(directory.path(), &workload); 2];
+    let measured = with_group(machines, hello, |rank, machine| {
+        let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+        let mut open = leader.open(&requests, 5).unwrap();
+        let workloads = [workload.clone()];
+        let measured = measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[1, 2],
+            Repeats::exactly(1),
+            |_, _, _| {},
+        );
+        leader.finish();
+        measured
+    });
+    assert!(measured.ended.is_none());
+    let [one, both] = measured.points.as_slice() else { panic!("{:?}", measured.points) };
+    assert!(one.point.numbers.is_some(), "one client works");
+    assert!(both.point.numbers.is_none(), "a failed measurement is no number");
+    assert_eq!(both.point.error.as_deref(), Some("rank 1 (node1): the disk is on fire"));
+}
+
+#[test]
+fn a_lost_rank_is_named_and_finished_points_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let workload = workload(50_000_000);
+    let requests = vec![request(directory.path(), &workload); 2];
+    let mut ranks = thread_group(2);
+    let (second, first) = (ranks.remove(1), ranks.remove(0));
+    let leaves = AtomicBool::new(false);
+    let measured = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let machine = Odd::new();
+            let _ = follow(&second, &machine, &hello(1), &|| leaves.load(Ordering::Relaxed));
+            drop(second);
+        });
+        let machine = Odd::new();
+        let mut leader = Leader::meet(&first, &machine, &hello(0), &|| false).unwrap();
+        let mut open = leader.open(&requests, 6).unwrap();
+        let workloads = [workload.clone()];
+        measure_group(
+            &mut leader,
+            &mut open,
+            &workloads,
+            &[1, 2],
+            Repeats::exactly(2),
+            |_, _, runs| {
+                leaves.store(runs >= 1, Ordering::Relaxed);
+                // It leaves 900 ms after its interrupt.
+                machine.pause(1_000_000_000);
+            },
+        )
+    });
+    let Some(Error::Lost(who)) = &measured.ended else { panic!("{:?}", measured.ended) };
+    assert_eq!(*who, ["rank 1 (node1)"]);
+    assert_eq!(measured.points.len(), 1, "{:?}", measured.points);
+    assert!(measured.points[0].clients == 1 && measured.points[0].point.numbers.is_some());
+}
