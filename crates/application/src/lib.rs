@@ -3,3 +3,4 @@
 pub mod profile;
 pub mod replay;
 pub mod stack_distance;
+pub mod verdict;

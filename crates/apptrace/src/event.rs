@@ -1,4 +1,5 @@
 use machine::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Index of a [`TracedFile`] or [`Thread`] in the order of their events.
@@ -37,7 +38,7 @@ pub struct TracedFile {
 }
 
 /// The type of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Regular,

@@ -1,5 +1,7 @@
 //! `halfpower check`: is this volume still as fast as it was?
 
+mod replay;
+
 use crate::arguments::TargetArguments;
 use crate::compare::FAILED;
 use crate::context::Context;
@@ -52,6 +54,10 @@ pub(crate) struct Arguments {
     /// target
     #[arg(long, alias = "profile", value_name = "NAME", value_parser = PossibleValuesParser::new(tune::PROFILES.map(|profile| profile.name)), conflicts_with = "set_baseline")]
     workload: Option<String>,
+    /// Replay this recorded application instead, and compare with the first `halfpower replay` of it
+    /// on the target
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["set_baseline", "workload", "each", "openmetrics"])]
+    replay: Option<PathBuf>,
     /// Several targets are not a stripe: check each by itself
     #[arg(long)]
     each: bool,
@@ -78,6 +84,9 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
     let limit: FailIf = format!("slower:{}", arguments.slower).parse().map_err(|_| {
         Failure::Usage(format!("--slower {}: not a percentage; write it as 10%", arguments.slower))
     })?;
+    if let Some(trace) = &arguments.replay {
+        return replay::check(context, arguments, trace, &limit);
+    }
     let targets = &arguments.target.targets;
     let own = |path: &PathBuf| {
         let target = TargetArguments { targets: vec![path.clone()], ..arguments.target.clone() };

@@ -190,7 +190,7 @@ impl Cli {
             Command::Fio(arguments) => fio::fio(context.clone(), &arguments.words),
             Command::Postmark(arguments) => postmark::postmark(context, &arguments),
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
-            Command::Replay(arguments) => replay::replay(&arguments),
+            Command::Replay(arguments) => replay::replay(context, &arguments),
             Command::Plan(arguments) => plan::plan(&arguments),
             Command::Trace(arguments) => trace::trace(context, &arguments),
             Command::Twin(arguments) => twin::twin(context, &arguments),

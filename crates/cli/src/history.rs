@@ -6,12 +6,13 @@ use crate::compare::Imported;
 use crate::context::{Context, NoHistory};
 use crate::failure::Failure;
 use crate::output::{self, print, tell};
+use application::replay::ReplayDocument;
 use clap::{Args, Subcommand};
 use machine::units::{parse_time, show_size};
 use machine::{MachineFacts, TargetFacts};
 use report::history::HistoryRow;
 use results::Results;
-use results::compare::{Arm, Comparison, Measure};
+use results::compare::{Arm, Comparison, Measure, Measurement};
 use results::history::{
     Entry, Filter, Fingerprint, History, HistoryError, Other, Trend, difference, trends,
 };
@@ -96,15 +97,47 @@ pub(crate) fn keep_tuning(
     });
 }
 
+/// Keeps a replay with its time and latencies, so that a trend shows them.
+pub(crate) fn keep_replay(
+    context: &Context,
+    replay: &ReplayDocument,
+    asked: Vec<Measurement>,
+    began_unix_s: u64,
+) {
+    let program = &crate::context::program();
+    let Some((machine, target)) = &replay.facts else { return };
+    let document = serde_json::to_string(replay);
+    keep_with(context, document, asked, |document| Other {
+        began_unix_s,
+        kind: REPLAY,
+        target: absolute(&replay.target),
+        fingerprint: Fingerprint::of_facts(machine, target, &program.version),
+        program,
+        document,
+    });
+}
+
+/// The kind of a replay's entry.
+pub(crate) const REPLAY: &str = "replay";
+
 fn keep_other<'a>(
     context: &Context,
     document: serde_json::Result<String>,
     other: impl FnOnce(String) -> Other<'a>,
 ) {
+    keep_with(context, document, Vec::new(), other);
+}
+
+fn keep_with<'a>(
+    context: &Context,
+    document: serde_json::Result<String>,
+    asked: Vec<Measurement>,
+    other: impl FnOnce(String) -> Other<'a>,
+) {
     kept(context, |history| {
         let document =
             document.map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
-        history.keep_other(other(document), Vec::new())
+        history.keep_other(other(document), asked)
     });
 }
 

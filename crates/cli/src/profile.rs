@@ -1,10 +1,16 @@
-//! `halfpower profile`: what a recorded program asks of storage, by file and role.
+//! `halfpower profile`: what a recorded program asks of storage, by file and role, and what it gets
+//! of the volume.
+
+mod study;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
+use application::profile::Profile;
 use apptrace::foreign::Trace;
 use clap::Args;
+use machine::text::printable;
+use machine::units::parse_time;
 use std::fmt::Display;
 use std::path::PathBuf;
 
@@ -14,6 +20,20 @@ pub(crate) struct Arguments {
     /// A trace: of `halfpower record`, strace -f -ttt -T, blktrace, fio, or a table of requests
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
+    /// Compare with a study of the volume: results.json or its directory; a target whose newest
+    /// study is in the history, else it is measured now [default: the directory of the file that is
+    /// waited for longest]
+    #[arg(long, value_name = "STUDY|TARGET", num_args = 0..=1)]
+    study: Option<Option<PathBuf>>,
+    /// Measure the target of --study now, with requests like the application's
+    #[arg(long, requires = "study")]
+    now: bool,
+    /// Time of this measurement
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30s", requires = "study")]
+    budget: u64,
+    /// Also write the profile as a page to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print the profile as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -22,21 +42,44 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn profile(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+fn read(arguments: &Arguments) -> Result<Profile, Failure> {
     let path = &arguments.trace;
     let bad = |error: &dyn Display| Failure::Usage(format!("{}: {error}", path.display()));
-    let output = output::optional(context, "--output", arguments.output.as_deref(), &[path])?;
-    let profile = match apptrace::foreign::open(path).map_err(|error| bad(&error))? {
+    match apptrace::foreign::open(path).map_err(|error| bad(&error))? {
         Trace::Halfpower(trace) => {
-            application::profile::profile(*trace).map_err(|error| bad(&error))?
+            application::profile::profile(*trace).map_err(|error| bad(&error))
         }
         Trace::Foreign(_, events) => {
-            application::profile::profile_of(events).map_err(|error| bad(&error))?
+            application::profile::profile_of(events).map_err(|error| bad(&error))
         }
-    };
+    }
+}
+
+pub(crate) fn profile(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let path = &arguments.trace;
+    let output = output::optional(context, "--output", arguments.output.as_deref(), &[path])?;
+    let page = output::optional(context, "--html", arguments.html.as_deref(), &[path])?;
+    let mut profile = read(arguments)?;
+    if let Some(named) = &arguments.study {
+        let study = study::of(context, arguments, named.as_deref(), &profile)?;
+        profile.verdict = Some(application::verdict::verdict(&profile, &study));
+    }
     let json = || output::json(serde_json::to_string_pretty(&profile)).map(|text| text + "\n");
     if let Some(file) = &output {
         output::save(file, &json()?)?;
     }
-    output::print(&if arguments.json { json()? } else { profile.text() })
+    if let Some(file) = &page {
+        let name = printable(&path.to_string_lossy());
+        let text = report::profile::html(&profile, &name, &crate::context::program())
+            .map_err(|error| Failure::Run(format!("cannot draw the profile: {error}")))?;
+        output::save(file, &text)?;
+    }
+    if arguments.json {
+        return output::print(&json()?);
+    }
+    let verdict = profile
+        .verdict
+        .as_ref()
+        .map(|verdict| report::profile::terminal(verdict, output::width(), output::colour()));
+    output::print(&(profile.text() + &verdict.unwrap_or_default()))
 }

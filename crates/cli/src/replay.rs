@@ -1,6 +1,7 @@
 //! `halfpower replay`: a recorded application's requests, asked again.
 
 use crate::arguments::choices;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::target::{is_twin, machine_of, on_machine};
@@ -12,6 +13,7 @@ use clap::Args;
 use machine::text::printable;
 use machine::units::{show_rate, show_size_rounded, show_time, significant};
 use machine::{CacheState, TargetSpec};
+use results::compare::{Measure, Measurement, Reading};
 use std::path::{Path, PathBuf};
 
 /// Options of `replay`.
@@ -82,20 +84,36 @@ pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
     Ok((script, format.name()))
 }
 
-fn layout(arguments: &Arguments) -> Layout {
-    match arguments.targets.as_slice() {
-        [] => Layout::Files(PathBuf::from(".")),
-        [place] if is_twin(place) || place.is_dir() => Layout::Files(place.clone()),
-        places => Layout::Regions(TargetSpec {
-            places: places.to_vec(),
-            destroy: arguments.destroy_data.clone(),
-            destroy_signed: arguments.destroy_signature,
-            ..TargetSpec::default()
-        }),
+impl Arguments {
+    /// The targets; the current directory if none is named.
+    pub(crate) fn targets(&self) -> Vec<&Path> {
+        let named: Vec<&Path> = self.targets.iter().map(PathBuf::as_path).collect();
+        if named.is_empty() { vec![Path::new(".")] } else { named }
+    }
+
+    pub(crate) fn direct(&self) -> bool {
+        self.direct
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        layout(&self.targets(), &self.destroy_data, self.destroy_signature)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            pace: if self.as_fast_as_possible {
+                Pace::AsFastAsPossible
+            } else {
+                Pace::Recorded(self.scale)
+            },
+            depth: self.depth,
+            runs: self.repeats,
+            cache: self.cache,
+        }
     }
 }
 
-pub(crate) fn replay(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn replay(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let (mut script, format) = load(&arguments.trace)?;
     if arguments.direct {
         script.make_direct();
@@ -103,37 +121,73 @@ pub(crate) fn replay(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.dry_run {
         return output::print(&plan(&script, format));
     }
-    let mut names: Vec<&Path> = arguments.targets.iter().map(PathBuf::as_path).collect();
-    if names.is_empty() {
-        names.push(Path::new("."));
-    }
-    let settings = Settings {
-        pace: if arguments.as_fast_as_possible {
-            Pace::AsFastAsPossible
-        } else {
-            Pace::Recorded(arguments.scale)
-        },
-        depth: arguments.depth,
-        runs: arguments.repeats,
-        cache: arguments.cache,
-    };
-    let layout = layout(arguments);
     let trace = printable(&arguments.trace.to_string_lossy());
-    let bar = crate::progress::bar(u64::from(settings.runs));
-    let document = on_machine!(machine_of(&names)?, |machine| {
-        run(&machine, &script, (&trace, format), &layout, &settings, &mut |number| {
-            bar.set_message(format!("run {number} of {}", settings.runs));
-            bar.set_position(u64::from(number - 1));
-        })
-    });
-    bar.finish_and_clear();
-    let document = document?;
+    let began_unix_s = crate::history::now_unix_s();
+    let document = replayed(
+        &script,
+        (&trace, format),
+        &arguments.targets(),
+        &arguments.layout(),
+        &arguments.settings(),
+    )?;
+    crate::history::keep_replay(context, &document, measurements(&document), began_unix_s);
     if arguments.json {
         return output::print(&output::json(
             serde_json::to_string_pretty(&document).map(|text| text + "\n"),
         )?);
     }
     output::print(&text(&document))
+}
+
+/// Replays a script with a bar.
+pub(crate) fn replayed(
+    script: &Script,
+    trace: (&str, &str),
+    targets: &[&Path],
+    layout: &Layout,
+    settings: &Settings,
+) -> Result<ReplayDocument, Failure> {
+    let bar = crate::progress::bar(u64::from(settings.runs));
+    let document = on_machine!(machine_of(targets)?, |machine| {
+        run(&machine, script, trace, layout, settings, &mut |number| {
+            bar.set_message(format!("run {number} of {}", settings.runs));
+            bar.set_position(u64::from(number - 1));
+        })
+    });
+    bar.finish_and_clear();
+    Ok(document?)
+}
+
+/// A replay as questions with readings: its time, and the latency of each kind of request.
+pub(crate) fn measurements(document: &ReplayDocument) -> Vec<Measurement> {
+    let exact = document.simulated;
+    let asked = |label: String, reading: Reading| Measurement {
+        question: label.clone(),
+        label,
+        kind: "replay".into(),
+        readings: vec![Reading { exact, ..reading }],
+        ..Measurement::default()
+    };
+    let runs: Vec<f64> = document.runs_s.iter().map(|seconds| seconds * 1e9).collect();
+    let time = asked("whole replay".into(), Reading::of_runs(Measure::Duration, runs));
+    let classes = document.classes.iter().filter_map(|one| {
+        let p99 = Reading::value(Measure::LatencyP99, one.latency?.p99_ns as f64);
+        Some(asked(one.class.to_string(), p99))
+    });
+    std::iter::once(time).chain(classes).collect()
+}
+
+/// The place of a trace's files: a directory or a simulated machine, else regions of the targets.
+pub(crate) fn layout(targets: &[&Path], destroy: &[PathBuf], destroy_signed: bool) -> Layout {
+    match targets {
+        [place] if is_twin(place) || place.is_dir() => Layout::Files(place.to_path_buf()),
+        places => Layout::Regions(TargetSpec {
+            places: places.iter().map(|place| place.to_path_buf()).collect(),
+            destroy: destroy.to_vec(),
+            destroy_signed,
+            ..TargetSpec::default()
+        }),
+    }
 }
 
 fn plan(script: &Script, format: &str) -> String {

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::fs;
 
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/results-1.json");
+const SCHEMAS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema");
 
 fn validator() -> Validator {
     let schema: Value = serde_json::from_str(&results::schema()).unwrap();
@@ -23,17 +23,25 @@ fn assert_conforms(validator: &Validator, document: &Value) {
 }
 
 #[test]
-fn the_stored_schema_is_current() {
-    let own = results::schema();
-    if std::env::var("UPDATE").as_deref() == Ok("1") {
-        fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema")).unwrap();
-        fs::write(KEPT, &own).unwrap();
+fn the_stored_schemas_are_current() {
+    let all = [
+        ("results-1.json", results::schema()),
+        ("profile-1.json", application::profile::schema()),
+        ("replay-1.json", application::replay::schema()),
+        ("plan-1.json", predict::plan::schema()),
+    ];
+    for (name, own) in all {
+        let file = format!("{SCHEMAS}/{name}");
+        if std::env::var("UPDATE").as_deref() == Ok("1") {
+            fs::create_dir_all(SCHEMAS).unwrap();
+            fs::write(&file, &own).unwrap();
+        }
+        let kept = fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            kept == own,
+            "schema/{name} is out of date: UPDATE=1 cargo test -p halfpower --test schema rewrites it"
+        );
     }
-    let kept = fs::read_to_string(KEPT).unwrap();
-    assert!(
-        kept == own,
-        "schema/results-1.json is out of date: UPDATE=1 cargo test -p halfpower --test schema rewrites it"
-    );
 }
 
 #[test]

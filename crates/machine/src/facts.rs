@@ -115,6 +115,27 @@ impl TargetFacts {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }
 
+    /// The narrowest layer for writes or reads, with the target's rate in bytes per second at which
+    /// this layer is saturated.
+    pub fn narrowest_rate(&self, writes: bool) -> Option<(&Layer, f64)> {
+        self.narrowest(|layer| layer.target_rate(writes))
+    }
+
+    /// The layer that admits the fewest requests for writes or reads, with the target's requests per
+    /// second at which it is saturated. A device model's figure for random requests does not limit
+    /// sequential ones.
+    pub fn narrowest_iops(&self, writes: bool, random: bool) -> Option<(&Layer, f64)> {
+        let applies = |layer: &Layer| {
+            random || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only)
+        };
+        self.narrowest(|layer| layer.target_iops(writes).filter(|_| applies(layer)))
+    }
+
+    fn narrowest(&self, limit: impl Fn(&Layer) -> Option<f64>) -> Option<(&Layer, f64)> {
+        let limits = self.layers.iter().filter_map(|layer| Some((layer, limit(layer)?)));
+        limits.filter(|one| one.1 > 0.0).min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
     /// The lowest layer with data of several members (a disk, a file system, a share): those form
     /// no stripe. Links and file systems of loop devices' files do not count.
     pub fn shared_by_members(&self) -> Option<&Layer> {

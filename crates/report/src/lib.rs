@@ -17,6 +17,7 @@ pub mod openmetrics;
 mod pipeline;
 mod plain;
 mod plot;
+pub mod profile;
 pub mod pts;
 mod sentences;
 mod speeds;

@@ -83,7 +83,7 @@ impl Point {
     }
 
     /// Whether the device serves the requests, or has the data when the time ends.
-    fn reaches_device(&self) -> bool {
+    pub fn reaches_device(&self) -> bool {
         let workload = &self.workload;
         let cached = self.numbers.as_ref().and_then(|numbers| numbers.achieved.cached_read_percent);
         workload.buffering.is_direct()

@@ -1,33 +1,34 @@
 //! Figures of one file.
 
+use super::bursts::{BurstCounter, Bursts};
 use super::flow::{BLOCK_BYTES, Flow, FlowProfile, Latency};
+use super::occupancy::{Concurrency, Occupancy};
 use super::role::{Role, Shape};
+use super::timeline::{Heat, HeatMap};
 use crate::stack_distance::StackDistances;
 use apptrace::{Access, Interface, Kind, Request, TracedFile};
 use machine::Nanos;
 use measure::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
 
 /// Accesses to blocks whose reuse is followed in one file; later ones are not.
 const MAX_REUSES: u64 = 1 << 20;
 
-/// A pause of this many seconds ends a burst.
-const PAUSE_S: u64 = 3;
+/// The same in all files.
+const MAX_REUSES_OF_ALL: u64 = 1 << 23;
 
-/// Requests under way.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Concurrency {
-    /// Mean while there is any.
-    pub mean: f64,
-    pub max: u64,
-    /// Time with at least one.
-    pub busy_ns: Nanos,
+/// Accesses to blocks whose reuse may still be followed.
+pub(super) struct ReuseBudget(u64);
+
+impl Default for ReuseBudget {
+    fn default() -> Self {
+        ReuseBudget(MAX_REUSES_OF_ALL)
+    }
 }
 
 /// Repeated reads of blocks of 4 KiB.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Locality {
     /// Different blocks that were read.
     pub working_set_bytes: u64,
@@ -38,7 +39,7 @@ pub struct Locality {
 }
 
 /// Calls that make data durable.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SyncProfile {
     pub calls: u64,
     /// Share of the calls that need not write all metadata (fdatasync).
@@ -49,22 +50,27 @@ pub struct SyncProfile {
     pub writes_per_call: f64,
     /// From the start of one to the start of the next.
     pub interval: Option<Latency>,
+    /// Calls under way at once.
+    pub concurrency: Option<Concurrency>,
 }
 
-/// Seconds with writes, and the pauses between them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bursts {
-    pub count: u64,
-    pub mean_s: f64,
-    /// Writes of the busiest second, against the mean of the whole recording.
-    pub peak_over_mean: f64,
+/// Requests that reached devices during the calls of one file, by the thread that made the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceWork {
+    pub reads: u64,
+    pub read_bytes: u64,
+    pub writes: u64,
+    pub written_bytes: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileProfile {
     pub name: String,
     pub kind: Kind,
+    /// When the recording first saw the file.
     pub size_bytes: Option<u64>,
+    /// The end of its last write, if that is beyond the size.
+    pub grown_to_bytes: Option<u64>,
     pub role: Role,
     pub reads: Option<FlowProfile>,
     pub writes: Option<FlowProfile>,
@@ -74,6 +80,11 @@ pub struct FileProfile {
     pub concurrency: Option<Concurrency>,
     pub locality: Option<Locality>,
     pub bursts: Option<Bursts>,
+    /// Requests that reached devices during its calls; `None` if the recording shows none of any
+    /// device, or the calls were not system calls.
+    pub device: Option<DeviceWork>,
+    /// Requests by time and offset.
+    pub heat: Option<HeatMap>,
     /// Time of threads in requests of this file.
     pub waited_ns: Nanos,
     /// Of all waiting of the program.
@@ -87,15 +98,15 @@ pub(super) struct File {
     writes: Flow,
     mapped_reads: u64,
     syncs: Syncs,
-    ends: BinaryHeap<Reverse<Nanos>>,
-    busy_until: Nanos,
-    busy_ns: Nanos,
-    spent_ns: Nanos,
-    max_outstanding: u64,
+    occupancy: Occupancy,
+    write_end: u64,
+    /// Another interface than system calls was used.
+    queued: bool,
+    pub(super) device: DeviceWork,
+    heat: Option<Box<Heat>>,
     reuse: Option<Box<StackDistances>>,
     reuses: u64,
-    /// Writes by second.
-    seconds: BTreeMap<u64, u64>,
+    bursts: BurstCounter,
     pub(super) waited_ns: Nanos,
 }
 
@@ -107,6 +118,7 @@ struct Syncs {
     waited_ns: Nanos,
     interval: Histogram,
     last: Option<Nanos>,
+    occupancy: Occupancy,
 }
 
 impl File {
@@ -117,34 +129,40 @@ impl File {
             writes: Flow::default(),
             mapped_reads: 0,
             syncs: Syncs::default(),
-            ends: BinaryHeap::new(),
-            busy_until: 0,
-            busy_ns: 0,
-            spent_ns: 0,
-            max_outstanding: 0,
+            occupancy: Occupancy::default(),
+            write_end: 0,
+            queued: false,
+            device: DeviceWork::default(),
+            heat: None,
             reuse: None,
             reuses: 0,
-            seconds: BTreeMap::new(),
+            bursts: BurstCounter::default(),
             waited_ns: 0,
         }
     }
 
-    pub(super) fn add(&mut self, request: &Request) {
+    pub(super) fn add(&mut self, request: &Request, budget: &mut ReuseBudget) {
         match (request.access, request.interface) {
             (Access::Read, Interface::Mapping) => self.mapped_reads += 1,
             (Access::Read, _) => {
                 self.reads.add(request);
-                self.reuse(request);
+                self.reuse(request, budget);
             }
             (Access::Write, _) => {
                 self.writes.add(request);
-                *self.seconds.entry(request.at_ns / 1_000_000_000).or_default() += 1;
+                self.bursts.add(request.at_ns);
+                let end = request.offset.unwrap_or(0).saturating_add(request.bytes);
+                self.write_end = self.write_end.max(end);
             }
             (Access::SyncFile | Access::SyncData | Access::SyncSystem, _) => self.sync(request),
             _ => {}
         }
         if matches!(request.access, Access::Read | Access::Write) {
-            self.outstanding(request);
+            if let Some(duration) = request.duration_ns {
+                self.occupancy.add(request.at_ns, duration);
+            }
+            self.queued |= !matches!(request.interface, Interface::SystemCall);
+            self.heat.get_or_insert_default().add(request);
         }
         self.waited_ns += request.duration_ns.unwrap_or(0);
     }
@@ -156,6 +174,7 @@ impl File {
         if let Some(duration) = request.duration_ns {
             syncs.latency.record(duration);
             syncs.waited_ns += duration;
+            syncs.occupancy.add(request.at_ns, duration);
         }
         if let Some(last) = syncs.last {
             syncs.interval.record(request.at_ns.saturating_sub(last));
@@ -163,20 +182,7 @@ impl File {
         syncs.last = Some(request.at_ns);
     }
 
-    fn outstanding(&mut self, request: &Request) {
-        let Some(duration) = request.duration_ns else { return };
-        let (start, end) = (request.at_ns, request.at_ns.saturating_add(duration));
-        while self.ends.peek().is_some_and(|&Reverse(end)| end <= start) {
-            self.ends.pop();
-        }
-        self.ends.push(Reverse(end));
-        self.max_outstanding = self.max_outstanding.max(self.ends.len() as u64);
-        self.spent_ns += duration;
-        self.busy_ns += end.saturating_sub(start.max(self.busy_until));
-        self.busy_until = self.busy_until.max(end);
-    }
-
-    fn reuse(&mut self, request: &Request) {
+    fn reuse(&mut self, request: &Request, budget: &mut ReuseBudget) {
         let Some(offset) = request.offset else { return };
         let done = request.result.map_or(request.bytes, |done| u64::try_from(done).unwrap_or(0));
         if done == 0 {
@@ -185,10 +191,11 @@ impl File {
         let blocks = offset / BLOCK_BYTES..=offset.saturating_add(done - 1) / BLOCK_BYTES;
         let reuse = self.reuse.get_or_insert_with(|| Box::new(StackDistances::exact()));
         for block in blocks {
-            if self.reuses == MAX_REUSES {
+            if self.reuses == MAX_REUSES || budget.0 == 0 {
                 return;
             }
             self.reuses += 1;
+            budget.0 -= 1;
             reuse.access(block);
         }
     }
@@ -216,27 +223,6 @@ impl File {
         })
     }
 
-    fn bursts(&self, elapsed_ns: Nanos) -> Option<Bursts> {
-        let (&first, _) = self.seconds.first_key_value()?;
-        let (mut count, mut active, mut start, mut last) = (1, 0, first, first);
-        for &second in self.seconds.keys().skip(1) {
-            if second > last + PAUSE_S {
-                count += 1;
-                active += last + 1 - start;
-                start = second;
-            }
-            last = second;
-        }
-        active += last + 1 - start;
-        let peak = self.seconds.values().copied().max().unwrap_or(0);
-        let mean = self.writes.requests as f64 / (elapsed_ns as f64 / 1e9).max(1.0);
-        Some(Bursts {
-            count,
-            mean_s: active as f64 / count as f64,
-            peak_over_mean: peak as f64 / mean,
-        })
-    }
-
     pub(super) fn role(&self) -> Role {
         Role::of(&Shape {
             reads: self.reads.requests,
@@ -246,13 +232,19 @@ impl File {
             sequential_reads: self.reads.sequential(),
             appended_writes: self.writes.appended(),
             reused: self.locality().map_or(0.0, |locality| locality.reused),
-            bursts: self.bursts(1).map_or(0, |bursts| bursts.count),
+            bursts: self.bursts.count(),
         })
     }
 
-    pub(super) fn profile(&self, elapsed_ns: Nanos, all_waited_ns: Nanos) -> FileProfile {
+    /// `sees_devices`: the recording shows the requests that reach devices.
+    pub(super) fn profile(
+        &self,
+        elapsed_ns: Nanos,
+        all_waited_ns: Nanos,
+        sees_devices: bool,
+    ) -> FileProfile {
         let locality = self.locality();
-        let bursts = self.bursts(elapsed_ns);
+        let bursts = self.bursts.bursts(elapsed_ns);
         let calls = self.syncs.calls;
         let syncs = (calls > 0).then(|| SyncProfile {
             calls,
@@ -261,23 +253,24 @@ impl File {
             waited_ns: self.syncs.waited_ns,
             writes_per_call: self.writes.requests as f64 / calls as f64,
             interval: Latency::of(&self.syncs.interval),
+            concurrency: self.syncs.occupancy.concurrency(),
         });
         FileProfile {
             name: self.file.name.clone(),
             kind: self.file.kind,
             size_bytes: self.file.size_bytes,
+            grown_to_bytes: Some(self.write_end)
+                .filter(|end| *end > self.file.size_bytes.unwrap_or(0)),
             role: self.role(),
             reads: self.reads.profile(),
             writes: self.writes.profile(),
             mapped_reads: self.mapped_reads,
             syncs,
-            concurrency: (self.busy_ns > 0).then(|| Concurrency {
-                mean: self.spent_ns as f64 / self.busy_ns as f64,
-                max: self.max_outstanding,
-                busy_ns: self.busy_ns,
-            }),
+            concurrency: self.occupancy.concurrency(),
             locality,
             bursts,
+            device: (sees_devices && !self.queued).then_some(self.device),
+            heat: self.heat.as_ref().and_then(|heat| heat.map()),
             waited_ns: self.waited_ns,
             waited_share: self.waited_ns as f64 / all_waited_ns.max(1) as f64,
         }

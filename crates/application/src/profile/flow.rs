@@ -3,6 +3,7 @@
 use apptrace::Request;
 use machine::Nanos;
 use measure::histogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ const MAX_SIZES: usize = 64;
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Times of requests.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     pub p50_ns: Nanos,
     pub p99_ns: Nanos,
@@ -31,14 +32,14 @@ impl Latency {
 }
 
 /// Requests of one size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeCount {
     pub bytes: u64,
     pub requests: u64,
 }
 
 /// Reads or writes of a file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowProfile {
     pub requests: u64,
     /// Bytes done.

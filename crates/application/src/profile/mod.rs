@@ -1,22 +1,31 @@
 //! The profile of a recording: by file and by thread, what was asked and what was waited for.
 
+mod bursts;
 mod file;
 mod flow;
+mod occupancy;
 mod role;
 mod sentences;
+mod timeline;
 
-pub use file::{Bursts, Concurrency, FileProfile, Locality, SyncProfile};
+pub use bursts::Bursts;
+pub use file::{DeviceWork, FileProfile, Locality, SyncProfile};
 pub use flow::{BLOCK_BYTES, FlowProfile, Latency, SizeCount};
+pub use occupancy::Concurrency;
 pub use role::Role;
+pub use timeline::{Course, HeatMap, Moment};
 
+use crate::verdict::Verdict;
 use apptrace::foreign::ForeignError;
 use apptrace::{Access, Event, Header, Index, Interface, Kind, Request, TraceReader, TracedFile};
-use file::File;
+use file::{File, ReuseBudget};
 use flow::Flow;
 use machine::Nanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
+use timeline::CourseRecorder;
 
 /// The schema's name in the document.
 pub const SCHEMA: &str = "halfpower.profile/1";
@@ -28,7 +37,7 @@ const MAX_FILES: usize = 4096;
 const MAX_THREADS: usize = 1 << 16;
 
 /// The requests of a recorded program, summed up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     pub schema: String,
     pub command: Vec<String>,
@@ -50,10 +59,20 @@ pub struct Profile {
     pub files: Vec<FileProfile>,
     /// Requests that reached devices: its threads' own, and write-back.
     pub devices: Vec<DeviceProfile>,
+    /// Latencies over time.
+    pub course: Course,
+    /// What limits the program, compared with a study of its volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+}
+
+/// The JSON schema of [`Profile`].
+pub fn schema() -> String {
+    serde_json::to_string_pretty(&schemars::schema_for!(Profile)).unwrap_or_default() + "\n"
 }
 
 /// Requests that reached a block device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceProfile {
     pub name: String,
     pub reads: Option<FlowProfile>,
@@ -70,24 +89,35 @@ struct Device {
 #[derive(Clone, Copy, Default)]
 struct ThreadTimes {
     end: Option<Nanos>,
+    /// The file and the end of its last system call.
+    call: Option<(Index, Nanos)>,
 }
 
 /// The files of a trace, in the order of their events.
 #[derive(Default)]
-struct Files(Vec<File>);
+struct Files {
+    all: Vec<File>,
+    budget: ReuseBudget,
+}
 
 impl Files {
     fn push(&mut self, file: TracedFile) {
-        if self.0.len() < MAX_FILES {
-            self.0.push(File::new(file));
-        } else if self.0.len() == MAX_FILES {
+        if self.all.len() < MAX_FILES {
+            self.all.push(File::new(file));
+        } else if self.all.len() == MAX_FILES {
             let name = "all other files".to_owned();
-            self.0.push(File::new(TracedFile { name, kind: Kind::Unknown, size_bytes: None }));
+            self.all.push(File::new(TracedFile { name, kind: Kind::Unknown, size_bytes: None }));
         }
     }
 
     fn of(&mut self, index: Index) -> Option<&mut File> {
-        self.0.get_mut((index as usize).min(MAX_FILES))
+        self.all.get_mut((index as usize).min(MAX_FILES))
+    }
+
+    fn add(&mut self, request: &Request) {
+        if let Some(file) = self.all.get_mut((request.file as usize).min(MAX_FILES)) {
+            file.add(request, &mut self.budget);
+        }
     }
 }
 
@@ -104,14 +134,12 @@ impl Roles {
     }
 
     pub(crate) fn request(&mut self, request: &Request) {
-        if let Some(file) = self.files.of(request.file) {
-            file.add(request);
-        }
+        self.files.add(request);
     }
 
     /// No request follows.
     pub(crate) fn end(&mut self) {
-        self.roles = self.files.0.iter().map(File::role).collect();
+        self.roles = self.files.all.iter().map(File::role).collect();
     }
 
     /// The role of a file.
@@ -133,6 +161,9 @@ struct Collector {
     think_ns: Nanos,
     thinks: u64,
     lost: u64,
+    course: CourseRecorder,
+    /// The recorder shows every request that reaches a device, even if there is none.
+    sees_devices: bool,
 }
 
 impl Collector {
@@ -167,9 +198,11 @@ impl Collector {
                 Access::Write => device.writes.add(request),
                 _ => {}
             }
+            self.device_work(request);
             return;
         }
-        file.add(request);
+        self.files.add(request);
+        self.course.add(request);
         if request.access == Access::Read {
             self.read_bytes +=
                 request.result.and_then(|done| u64::try_from(done).ok()).unwrap_or(0);
@@ -184,6 +217,27 @@ impl Collector {
                 self.thinks += 1;
             }
             times.end = Some(end);
+            if request.interface == Interface::SystemCall {
+                times.call = Some((request.file, end));
+            }
+        }
+    }
+
+    /// A device's request belongs to the system call that its thread is in.
+    fn device_work(&mut self, request: &Request) {
+        let times = request.thread.and_then(|thread| self.threads.get(&thread));
+        let call = times.and_then(|times| times.call).filter(|(_, end)| request.at_ns <= *end);
+        let Some(file) = call.and_then(|(file, _)| self.files.of(file)) else { return };
+        match request.access {
+            Access::Read => {
+                file.device.reads += 1;
+                file.device.read_bytes += request.bytes;
+            }
+            Access::Write => {
+                file.device.writes += 1;
+                file.device.written_bytes += request.bytes;
+            }
+            _ => {}
         }
     }
 }
@@ -204,6 +258,7 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     }
     let summary = trace.summary();
     doubts.extend(summary.into_iter().flat_map(|summary| summary.missing.clone()));
+    collector.sees_devices = summary.is_some_and(|summary| summary.missing.is_empty());
     collector.lost = summary.map_or(collector.lost, |summary| summary.lost.max(collector.lost));
     let elapsed_ns = summary.map_or(collector.end_ns, |summary| summary.elapsed_ns);
     Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
@@ -232,9 +287,10 @@ impl Collector {
             doubts.push(format!("{lost} events were lost: counts and rates are too low"));
         }
         let waited = self.waited_ns;
-        let asked = self.files.0.iter().filter(|file| file.file.kind != Kind::Stream);
+        let sees_devices = self.sees_devices || !self.devices.is_empty();
+        let asked = self.files.all.iter().filter(|file| file.file.kind != Kind::Stream);
         let mut files: Vec<FileProfile> = asked
-            .map(|file| file.profile(elapsed_ns, waited))
+            .map(|file| file.profile(elapsed_ns, waited, sees_devices))
             .filter(FileProfile::has_requests)
             .collect();
         files.sort_by_key(|file| std::cmp::Reverse(file.waited_ns));
@@ -248,7 +304,7 @@ impl Collector {
             threads: self.threads.len() as u64,
             waited_ns: waited,
             think_ns: self.think_ns.checked_div(self.thinks),
-            read_hits: (!self.devices.is_empty() && self.read_bytes > 0).then(|| {
+            read_hits: (sees_devices && self.read_bytes > 0).then(|| {
                 let missed = self.device_read_bytes as f64 / self.read_bytes as f64;
                 (1.0 - missed).max(0.0)
             }),
@@ -262,6 +318,8 @@ impl Collector {
                     writes: device.writes.profile(),
                 })
                 .collect(),
+            course: self.course.course(),
+            verdict: None,
         }
     }
 }

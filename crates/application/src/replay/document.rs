@@ -1,9 +1,9 @@
 use super::Class;
-use machine::ResourceUse;
+use machine::{CacheState, MachineFacts, ResourceUse, TargetFacts};
 use measure::histogram::Histogram;
 use measure::stats::estimate_values;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The name of the document's schema.
 pub const SCHEMA: &str = "halfpower.replay/1";
@@ -14,7 +14,7 @@ pub fn schema() -> String {
 }
 
 /// Requests of the trace that are not replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// They failed in the recording.
     pub failed: u64,
@@ -46,7 +46,7 @@ impl Skipped {
 }
 
 /// Latencies of a class of requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     pub p50_ns: u64,
     pub p99_ns: u64,
@@ -65,7 +65,7 @@ impl Latency {
 }
 
 /// Requests of one kind on files of one role.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassResult {
     #[serde(flatten)]
     pub class: Class,
@@ -80,7 +80,7 @@ pub struct ClassResult {
 }
 
 /// A mean over the runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantity {
     pub mean: f64,
     /// `None` of a single run.
@@ -112,9 +112,9 @@ impl Quantity {
 }
 
 /// A replay's result.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplayDocument {
-    pub schema: &'static str,
+    pub schema: String,
     /// The trace's name.
     pub trace: String,
     /// The trace's format.
@@ -123,6 +123,12 @@ pub struct ReplayDocument {
     pub simulated: bool,
     /// Recorded pauses were divided by this; `None`: left out.
     pub speed: Option<f64>,
+    /// All requests were direct.
+    pub direct: bool,
+    /// Requests that a thread could have outstanding; `None`: as in the recording.
+    pub depth: Option<u32>,
+    /// The page cache before each run.
+    pub cache: CacheState,
     pub runs: u32,
     pub threads: u64,
     pub files: u64,
@@ -134,6 +140,8 @@ pub struct ReplayDocument {
     pub recorded_s: f64,
     /// The same of the replay.
     pub elapsed_s: Quantity,
+    /// The same of each run.
+    pub runs_s: Vec<f64>,
     pub requests_per_s: Option<Quantity>,
     pub throughput_bytes_per_s: Option<Quantity>,
     pub classes: Vec<ClassResult>,
@@ -142,5 +150,9 @@ pub struct ReplayDocument {
     #[schemars(skip)]
     #[serde(skip)]
     pub resources: Vec<ResourceUse>,
+    /// The machine, and the target of the first file.
+    #[schemars(skip)]
+    #[serde(skip)]
+    pub facts: Option<(MachineFacts, TargetFacts)>,
     pub warnings: Vec<String>,
 }

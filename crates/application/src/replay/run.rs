@@ -269,12 +269,15 @@ pub fn replay<M: Machine>(
         Layout::Regions(_) => facts.name.clone(),
     };
     Ok(ReplayDocument {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
         trace: trace.to_owned(),
         format: format.to_owned(),
         target,
         simulated: machine.facts().simulated,
         speed: settings.speed().is_finite().then(|| settings.speed()),
+        direct: script.is_direct(),
+        depth: settings.depth,
+        cache: settings.cache,
         runs: settings.runs,
         threads: script.threads.len() as u64,
         files: script.files.len() as u64,
@@ -284,9 +287,11 @@ pub fn replay<M: Machine>(
         requests_per_s: elapsed_s.rate_of(script.requests as f64),
         throughput_bytes_per_s: elapsed_s.rate_of(script.bytes as f64),
         elapsed_s,
+        runs_s: elapsed,
         classes: classes.collect(),
         skipped: script.skipped,
         resources: runs.resources,
+        facts: Some((machine.facts(), facts)),
         warnings: runs.warnings.into_iter().collect(),
     })
 }

@@ -230,6 +230,12 @@ impl Script {
         }
     }
 
+    /// All requests are direct.
+    pub(super) fn is_direct(&self) -> bool {
+        let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
+        steps().filter(|step| matches!(step.act, Act::Move(_))).all(|step| step.direct)
+    }
+
     /// Threads that made requests.
     pub fn thread_count(&self) -> usize {
         self.threads.len()

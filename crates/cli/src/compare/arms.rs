@@ -260,7 +260,8 @@ pub(super) fn compare(
     Ok(comparison)
 }
 
-fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
+/// Runs the setup command of an arm.
+pub(super) fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
     let option = ["--a-setup", "--b-setup"][arm];
     let wrong = |why: String| Failure::Usage(format!("{option} '{command}': {why}"));
     let mut shell = std::process::Command::new("sh");

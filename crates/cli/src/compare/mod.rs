@@ -3,6 +3,7 @@
 mod arms;
 pub(crate) mod matrix;
 mod read;
+mod replay;
 
 pub(crate) use read::Imported;
 
@@ -43,6 +44,10 @@ pub(crate) struct Arguments {
         help_heading = "Two arms, measured in turn"
     )]
     b: Option<String>,
+    /// Replay this recorded application on both arms, which are targets with options of `replay`:
+    /// '/mnt/ext4 --as-fast-as-possible'
+    #[arg(long, value_name = "TRACE", requires = "a", help_heading = "Two arms, measured in turn")]
+    replay: Option<PathBuf>,
     /// Shell command to run before each run of arm A
     #[arg(
         long,
@@ -118,6 +123,9 @@ struct Outputs {
 
 pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let results = &arguments.workload.target.targets;
+    if let (Some(trace), Some(a), Some(b)) = (&arguments.replay, &arguments.a, &arguments.b) {
+        return replays(context, arguments, trace, [a, b]);
+    }
     let arms = match (&arguments.a, &arguments.b) {
         (Some(a), Some(b)) => Some(([a.as_str(), b.as_str()], arms::arguments([a, b])?)),
         _ => None,
@@ -157,6 +165,32 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
             judge(arguments, &outputs, &read(context, &results, arguments)?)
         }
     }
+}
+
+/// Compares two arms of replays.
+fn replays(
+    context: &Context,
+    arguments: &Arguments,
+    trace: &Path,
+    arms: [&str; 2],
+) -> Result<(), Failure> {
+    let of_run = workload_option().or_else(|| arguments.workload.resume.then(|| "--resume".into()));
+    if let Some(option) = of_run {
+        return Err(Failure::Usage(format!(
+            "{option}: --replay takes options of halfpower replay, inside --a and --b"
+        )));
+    }
+    if let Some(result) = arguments.workload.target.targets.first() {
+        return Err(Failure::Usage(format!(
+            "{}: --a and --b name what is measured; leave out the results",
+            result.display()
+        )));
+    }
+    let outputs = Outputs {
+        html: output::optional(context, "--html", arguments.html.as_deref(), &[trace])?,
+        csv: output::optional(context, "--csv", arguments.csv.as_deref(), &[trace])?,
+    };
+    judge(arguments, &outputs, &replay::compare(arguments, trace, arms)?)
 }
 
 /// Shows a comparison; fails if the user interrupted it, it is empty, or a condition is met.

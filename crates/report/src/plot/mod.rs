@@ -4,6 +4,7 @@
 pub(crate) mod changes;
 pub(crate) mod colour;
 pub(crate) mod course;
+pub(crate) mod density;
 mod figure;
 mod frame;
 mod halves;

@@ -45,6 +45,12 @@ pub(crate) fn fit(text: &str, room: f64) -> String {
     out + "…"
 }
 
+/// Cuts the beginning of a text, such as the directories of a path.
+pub(crate) fn ending(text: &str, room: f64) -> String {
+    let backwards = |text: &str| text.chars().rev().collect::<String>();
+    if width(text) <= room { text.into() } else { backwards(&fit(&backwards(text), room)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +67,6 @@ mod tests {
     fn a_text_that_fits_is_unchanged() {
         assert_eq!(fit("depth 8", 100.0), "depth 8");
         assert_eq!(fit("write, to stable storage", 75.0), "write, to…");
+        assert_eq!(ending("/data/base/16384/2619", 75.0), "…84/2619");
     }
 }

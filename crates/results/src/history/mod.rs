@@ -81,7 +81,7 @@ pub struct Entry {
     /// Start of the measurement in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
     /// The command: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`,
-    /// `import`.
+    /// `import`, `replay`.
     pub kind: String,
     pub target: String,
     pub machine: String,
@@ -174,7 +174,7 @@ pub struct Other<'a> {
 }
 
 /// Kinds of entries without points.
-pub const WITHOUT_POINTS: [&str; 3] = ["compare", "tune", "import"];
+pub const WITHOUT_POINTS: [&str; 4] = ["compare", "tune", "import", "replay"];
 
 struct New<'a> {
     other: Other<'a>,

@@ -362,6 +362,38 @@ causes! { (limit, rate, word, place)
         "{place}: the threads that issue them are busy {threads_busy_percent:.0} % of the time and the processors \
          {processors_busy_percent:.0} %, at {rate}"
     ),
+    /// The recorded program rarely waits for these requests.
+    OwnPauses {
+        /// Share of the recording with such a request under way, in percent.
+        waiting_percent: f64,
+    } => format!("the program's own work: it waits for them {waiting_percent:.0} % of the time, at {rate}"),
+    /// The page cache serves a recorded program.
+    FromPageCache {
+        /// Share of the bytes that no device had to move while the program waited, in percent.
+        percent: f64,
+    } => format!("memory: {percent:.0} % of the bytes wait for no device, at {rate}"),
+    /// A recorded program waits until its writes are on stable storage.
+    FlushEach {
+        /// Share of the waiting in these calls, in percent.
+        waiting_percent: f64,
+        writes_per_flush: f64,
+    } => {
+        let each = match *writes_per_flush {
+            writes if writes < 1.5 => "of each write".to_owned(),
+            writes => format!("after every {writes:.0} writes"),
+        };
+        format!("the flush {each}: {waiting_percent:.0} % of the waiting is for stable storage, at {rate}")
+    },
+    /// A recorded program reads the same blocks from the device again.
+    CacheTooSmall {
+        /// Different bytes that were read.
+        working_set_bytes: u64,
+        /// Share of the device's bytes that it had read before, in percent.
+        again_percent: f64,
+    } => {
+        let set = show_size_rounded(*working_set_bytes as f64);
+        format!("the size of the page cache: {again_percent:.0} % of the bytes from the device were read before, and {set} are used, at {rate}")
+    },
     /// The writer is held at the kernel's limit of dirty pages.
     DirtyPages {
         /// The throttle below, if any.
@@ -413,5 +445,6 @@ pub(super) fn subject(limit: &Limit) -> String {
         super::LimitOf::Peak => format!("{op}s"),
         super::LimitOf::Plain => format!("plain {op}s of {}", size(limit)),
         super::LimitOf::Random => format!("random {op}s of {}", size(limit)),
+        super::LimitOf::Recorded => format!("{op}s of {}", size(limit)),
     }
 }

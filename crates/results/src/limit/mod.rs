@@ -6,6 +6,7 @@ mod sentences;
 pub use cause::{BusyPart, Cause, ReadAhead, WriteBackWait};
 
 use crate::words::words;
+use machine::LayerKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
@@ -46,6 +47,10 @@ words! {
         ReadAhead = "read_ahead",
         /// The network to the data.
         Network = "network",
+        /// The page cache is smaller than what is read again and again.
+        CacheSize = "cache_size",
+        /// The recorded program's own work between its requests.
+        Program = "program",
         /// The load generator is at its limit.
         Generator = "generator",
         /// The limit was not identified.
@@ -62,10 +67,25 @@ words! {
         Plain = "plain",
         /// The best rate of random requests of 4 KiB.
         Random = "random",
+        /// The rate of a recorded program, for one role of its files.
+        Recorded = "recorded",
     }
 }
 
 impl Bottleneck {
+    /// The bottleneck if a layer of this kind is saturated.
+    pub fn of_layer(kind: LayerKind) -> Bottleneck {
+        match kind {
+            LayerKind::Throttle => Bottleneck::Throttle,
+            LayerKind::Link => Bottleneck::Link,
+            LayerKind::Adapter => Bottleneck::Adapter,
+            LayerKind::Bus => Bottleneck::Bus,
+            LayerKind::Pci => Bottleneck::Pci,
+            LayerKind::Network => Bottleneck::Network,
+            _ => Bottleneck::Device,
+        }
+    }
+
     /// Its name in a sentence, after `the`.
     pub fn words(self) -> &'static str {
         match self {
@@ -74,6 +94,7 @@ impl Bottleneck {
             Bottleneck::ReadAhead => "read-ahead of the page cache",
             Bottleneck::Pci => "I/O bus",
             Bottleneck::Latency => "time of each request",
+            Bottleneck::CacheSize => "size of the page cache",
             other => other.name(),
         }
     }

@@ -22,61 +22,31 @@ const MAX_SHARE: f64 = 1.5;
 /// A throttle counts each page of a block device's write-back, before requests merge.
 const PAGE: f64 = 4096.0;
 
-/// The narrowest layer below for an operation, with the target's rate at which this layer is
-/// saturated.
-fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
-    let rates = facts.layers.iter().filter_map(|layer| {
-        Some((layer, layer.target_rate(op == OpKind::Write)?)).filter(|one| one.1 > 0.0)
-    });
-    rates.min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
 pub(crate) fn advertised(facts: &TargetFacts, op: OpKind) -> Option<Advertised> {
-    let (layer, rate) = narrowest(facts, op)?;
+    let (layer, rate) = facts.narrowest_rate(op == OpKind::Write)?;
     Some(Advertised { layer: layer.name.clone(), throughput_bytes_per_s: rate })
 }
 
-/// The lowest request rate that a layer below admits for an operation.
-///
-/// A device model's figure for random requests does not limit sequential ones.
-fn admitted(facts: &TargetFacts, op: OpKind, of: LimitOf) -> Option<(&Layer, f64)> {
-    let limits = facts
-        .layers
-        .iter()
-        .filter(|layer| {
-            of == LimitOf::Random
-                || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only)
-        })
-        .filter_map(|layer| {
-            Some((layer, layer.target_iops(op == OpKind::Write)?)).filter(|one| one.1 > 0.0)
-        });
-    limits.min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-fn named(kind: LayerKind) -> Bottleneck {
-    match kind {
-        LayerKind::Throttle => Bottleneck::Throttle,
-        LayerKind::Link => Bottleneck::Link,
-        LayerKind::Adapter => Bottleneck::Adapter,
-        LayerKind::Bus => Bottleneck::Bus,
-        LayerKind::Pci => Bottleneck::Pci,
-        LayerKind::Network => Bottleneck::Network,
-        _ => Bottleneck::Device,
-    }
-}
-
 impl Evidence<'_> {
+    fn narrowest(&self) -> Option<(&Layer, f64)> {
+        self.facts.narrowest_rate(self.case.op == OpKind::Write)
+    }
+
+    fn fewest(&self) -> Option<(&Layer, f64)> {
+        self.facts.narrowest_iops(self.case.op == OpKind::Write, self.case.of == LimitOf::Random)
+    }
+
     pub(super) fn advertised(&self) -> Option<Named> {
-        let (layer, rate) = narrowest(self.facts, self.case.op)?;
+        let (layer, rate) = self.narrowest()?;
         // A burst may be faster than the layer admits in the long run.
         let above = self.rate > rate && self.points[self.case.base].measures_target(self.facts);
         let same = above || (self.rate / rate - 1.0).abs() <= SAME;
         let cause = Cause::Advertised { layer: layer.name.clone(), admits_bytes_per_s: rate };
-        same.then(|| (named(layer.kind), cause))
+        same.then(|| (Bottleneck::of_layer(layer.kind), cause))
     }
 
     pub(super) fn admitted(&self) -> Option<Named> {
-        let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)?;
+        let (layer, iops) = self.fewest()?;
         let each = self.numbers.achieved.device_request_bytes;
         // A throttle counts requests before the device's queue merges them, and after the kernel
         // has split them.
@@ -97,8 +67,8 @@ impl Evidence<'_> {
     }
 
     fn throttled_bytes(&self) -> Option<Named> {
-        let (layer, rate) = narrowest(self.facts, self.case.op)
-            .filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
+        let (layer, rate) =
+            self.narrowest().filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
         let min = match self.case.of {
             LimitOf::Plain => MIN_SHARE,
@@ -115,8 +85,7 @@ impl Evidence<'_> {
     /// Plain writes to a block device go page by page.
     fn throttled_pages(&self) -> Option<Named> {
         let paged = self.facts.kind == TargetKind::Device && !self.workload.buffering.is_direct();
-        let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)
-            .filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
+        let (layer, iops) = self.fewest().filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let pages = self.rate / PAGE;
         let cause = Cause::PagesOfThrottle {
             layer: layer.name.clone(),
@@ -131,10 +100,10 @@ impl Evidence<'_> {
 
     /// The narrowest layer, if it has more to give.
     pub(super) fn share_of_narrowest(&self) -> Option<Exclusion> {
-        let (layer, rate) = narrowest(self.facts, self.case.op)?;
+        let (layer, rate) = self.narrowest()?;
         let percent = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;
         let by =
             ExcludedBy::Advertised { layer: layer.name.clone(), percent, admits_bytes_per_s: rate };
-        Some(Exclusion { what: named(layer.kind), by })
+        Some(Exclusion { what: Bottleneck::of_layer(layer.kind), by })
     }
 }

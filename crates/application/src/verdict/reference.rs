@@ -1,0 +1,313 @@
+//! The points of a study that are like an application's requests.
+
+use super::demand::Demand;
+use super::{Reference, Share};
+use machine::Allocation;
+use measure::stats::{Estimate, ratio_of_estimates};
+use results::{Point, Results};
+use workload::{OpKind, Pattern, Workload};
+
+/// A queue is the same if it is at most this many times deeper or shallower.
+const SAME_DEPTH: f64 = 1.5;
+
+/// A study's size is near if it is at most this many times larger or smaller than the
+/// application's.
+const NEAR_SIZE: f64 = 4.0;
+
+/// A rate is as good as the best from here on.
+const GOOD: f64 = 0.9;
+
+/// The points of a study with the order and durability of an application's requests.
+pub(super) struct References<'a> {
+    study: &'a Results,
+    demand: &'a Demand,
+}
+
+fn is_sequential(pattern: Pattern) -> Option<bool> {
+    match pattern {
+        Pattern::Seq | Pattern::Together => Some(true),
+        Pattern::Random | Pattern::Uniform => Some(false),
+        _ => None,
+    }
+}
+
+fn iops_of(point: &Point) -> Option<(f64, Option<[f64; 2]>)> {
+    let numbers = point.numbers.as_ref()?;
+    let to_iops = numbers.iops / numbers.throughput_bytes_per_s;
+    let interval = numbers.interval_95.map(|ends| ends.map(|rate| rate * to_iops));
+    (numbers.iops > 0.0).then_some((numbers.iops, interval))
+}
+
+fn estimate(iops: f64, interval: Option<[f64; 2]>) -> Option<Estimate> {
+    let [low, high] = interval?;
+    Some(Estimate {
+        mean: iops,
+        low,
+        high,
+        n_runs: 0,
+        n_effective: 1.0,
+        relative_half_width: (high - low) / 2.0 / iops,
+    })
+}
+
+impl Reference {
+    /// The ratio of the application's rate to this one. The application's rate is a count.
+    pub(super) fn share_of(&self, iops: f64) -> Share {
+        Share {
+            ratio: iops / self.iops,
+            interval_95: self
+                .iops_interval_95
+                .filter(|[low, _]| *low > 0.0)
+                .map(|[low, high]| [iops / high, iops / low]),
+        }
+    }
+
+    /// The ratio of another rate to this one, each times an amount of work.
+    pub(super) fn gain_of(&self, after: &Reference, work: f64) -> Share {
+        let ratio = after.iops / self.iops * work;
+        let both = estimate(self.iops, self.iops_interval_95)
+            .zip(estimate(after.iops, after.iops_interval_95));
+        let interval = both.and_then(|(a, b)| ratio_of_estimates(&a, &b));
+        Share { ratio, interval_95: interval.map(|one| [one.low * work, one.high * work]) }
+    }
+}
+
+impl<'a> References<'a> {
+    pub(super) fn new(study: &'a Results, demand: &'a Demand) -> References<'a> {
+        References { study, demand }
+    }
+
+    /// The points of the same operation, order and durability that tell the device's rate, with
+    /// their index.
+    fn alike(&self) -> impl Iterator<Item = (usize, &'a Point)> {
+        let shape = self.demand.shape;
+        self.points(move |workload| {
+            workload.buffering.is_dsync() == shape.durable
+                && workload.allocation == Allocation::Written
+                && workload.offset_bytes == 0
+                && workload.align_bytes.is_none()
+        })
+    }
+
+    /// Points with numbers of the same operation and order.
+    fn points(
+        &self,
+        suits: impl Fn(&Workload) -> bool,
+    ) -> impl Iterator<Item = (usize, &'a Point)> {
+        let (op, sequential) = (self.demand.op, self.demand.shape.sequential);
+        self.study.points.iter().enumerate().filter(move |(_, point)| {
+            let workload = &point.workload;
+            point.numbers.is_some()
+                && workload.op == op
+                && is_sequential(workload.pattern) == Some(sequential)
+                && workload.engine.does_io()
+                && workload.sizes.is_none()
+                && workload.rate_iops.is_none()
+                && workload.load.is_empty()
+                && workload.think_ns == 0
+                && !workload.data.verify
+                && suits(workload)
+        })
+    }
+
+    /// Whether a point goes through the page cache as the application does. The rate of random
+    /// reads, and of durable writes, is that of the device either way.
+    fn is_as_buffered(&self, point: &Point) -> bool {
+        let shape = self.demand.shape;
+        point.workload.buffering.is_direct() == shape.direct
+    }
+
+    /// The rate of these points at a size: the time of a request is a straight line between two
+    /// sizes, and its rate in bytes stays the same beyond the largest.
+    fn at_size(points: &[(usize, &Point)], bytes: f64) -> Option<Reference> {
+        let mut known: Vec<(f64, usize, f64, Option<[f64; 2]>, u32)> = points
+            .iter()
+            .filter_map(|(index, point)| {
+                let (iops, interval) = iops_of(point)?;
+                let size = f64::from(point.workload.request_bytes);
+                Some((size, *index, iops, interval, point.workload.outstanding()))
+            })
+            .collect();
+        // The best of several points of one size.
+        known.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.total_cmp(&a.2)));
+        known.dedup_by(|next, first| next.0 == first.0);
+        let above = known.iter().find(|one| one.0 >= bytes);
+        let below = known.iter().rev().find(|one| one.0 <= bytes);
+        let near = |size: f64| bytes <= size * NEAR_SIZE && bytes * NEAR_SIZE >= size;
+        let reference = |points: Vec<usize>, iops: f64, interval, outstanding| Reference {
+            points,
+            request_bytes: bytes,
+            outstanding,
+            iops,
+            iops_interval_95: interval,
+        };
+        match (below, above) {
+            (Some(a), Some(b)) if a.1 != b.1 => {
+                let along = (bytes - a.0) / (b.0 - a.0);
+                let time = |a: f64, b: f64| 1.0 / (1.0 / a + (1.0 / b - 1.0 / a) * along);
+                let interval = a.3.zip(b.3).filter(|(a, b)| a[0] > 0.0 && b[0] > 0.0);
+                let interval = interval.map(|(a, b)| [time(a[0], b[0]), time(a[1], b[1])]);
+                Some(reference(vec![a.1, b.1], time(a.2, b.2), interval, a.4))
+            }
+            // Smaller requests take as long as the smallest.
+            (None, Some(one)) if near(one.0) => Some(reference(vec![one.1], one.2, one.3, one.4)),
+            (Some(one), Some(_)) => Some(reference(vec![one.1], one.2, one.3, one.4)),
+            (Some(one), None) if near(one.0) => {
+                let scale = one.0 / bytes;
+                let interval = one.3.map(|ends| ends.map(|iops| iops * scale));
+                Some(reference(vec![one.1], one.2 * scale, interval, one.4))
+            }
+            _ => None,
+        }
+    }
+
+    /// Rates of a size by requests outstanding, the fewest first.
+    fn by_depth(&self, points: &[(usize, &'a Point)], bytes: f64) -> Vec<Reference> {
+        let mut depths: Vec<u32> =
+            points.iter().map(|(_, point)| point.workload.outstanding()).collect();
+        depths.sort_unstable();
+        depths.dedup();
+        let of = |depth: u32| {
+            let of_depth: Vec<(usize, &Point)> = points
+                .iter()
+                .copied()
+                .filter(|(_, point)| point.workload.outstanding() == depth)
+                .collect();
+            References::at_size(&of_depth, bytes)
+        };
+        depths.into_iter().filter_map(of).collect()
+    }
+
+    fn near_depth(all: Vec<Reference>, outstanding: f64) -> Option<Reference> {
+        let distance = |one: &Reference| (f64::from(one.outstanding) / outstanding).ln().abs();
+        let near = all.into_iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        near.filter(|one| distance(one) <= SAME_DEPTH.ln() + 1e-9)
+    }
+
+    /// The same requests: through the page cache or past it as the application's, if the study has
+    /// that.
+    pub(super) fn same(&self) -> Option<Reference> {
+        let shape = self.demand.shape;
+        let (own, other): (Vec<_>, Vec<_>) = self
+            .alike()
+            .filter(|(_, point)| point.reaches_device())
+            .partition(|(_, point)| self.is_as_buffered(point));
+        let at = |points: &[(usize, &'a Point)]| {
+            let all = self.by_depth(points, shape.request_bytes);
+            References::near_depth(all, shape.outstanding)
+        };
+        // Read-ahead and write-back change sequential requests of another way.
+        let either_way = shape.durable || !shape.sequential;
+        at(&own).or_else(|| either_way.then(|| at(&other)).flatten())
+    }
+
+    /// The rates of the device by requests outstanding.
+    pub(super) fn depths(&self) -> Vec<Reference> {
+        let points: Vec<_> = self
+            .alike()
+            .filter(|(_, point)| {
+                point.reaches_device()
+                    && (point.workload.buffering.is_direct() || self.is_as_buffered(point))
+            })
+            .collect();
+        self.by_depth(&points, self.demand.shape.request_bytes)
+    }
+
+    /// The best rate of the size, if the study tried more outstanding than the application has.
+    pub(super) fn best(&self) -> Option<Reference> {
+        let all = self.depths();
+        let deepest = all.last().map_or(0, |one| one.outstanding);
+        let tried = f64::from(deepest) >= self.demand.shape.outstanding * 2.0;
+        let best = all.into_iter().max_by(|a, b| a.iops.total_cmp(&b.iops));
+        best.filter(|_| tried)
+    }
+
+    /// The fewest outstanding that reach nearly the best rate.
+    pub(super) fn enough(&self) -> Option<Reference> {
+        let best = self.best()?.iops;
+        self.depths().into_iter().find(|one| one.iops >= GOOD * best)
+    }
+
+    /// The same requests at another size.
+    pub(super) fn at(&self, bytes: f64) -> Option<Reference> {
+        let points: Vec<_> = self.alike().filter(|(_, point)| point.reaches_device()).collect();
+        let (own, other): (Vec<_>, Vec<_>) =
+            points.into_iter().partition(|(_, point)| self.is_as_buffered(point));
+        let at = |points: &[(usize, &'a Point)]| {
+            References::near_depth(self.by_depth(points, bytes), self.demand.shape.outstanding)
+        };
+        at(&own).or_else(|| at(&other))
+    }
+
+    /// The size of a reference's first point.
+    pub(super) fn size_of(&self, reference: &Reference) -> Option<u32> {
+        let point = self.study.points.get(*reference.points.first()?)?;
+        Some(point.workload.request_bytes)
+    }
+
+    /// Sizes that the study measured, the smallest first.
+    pub(super) fn sizes(&self) -> Vec<u32> {
+        let mut sizes: Vec<u32> =
+            self.alike().map(|(_, point)| point.workload.request_bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Pairs of points that differ only in a setting: before and after the change, the nearest in
+    /// size first.
+    pub(super) fn pair(
+        &self,
+        before: impl Fn(&Workload) -> bool,
+        after: impl Fn(&Workload) -> bool,
+        same: impl Fn(&Workload, &Workload) -> bool,
+    ) -> Option<(Reference, Reference)> {
+        let of = |(index, point): (usize, &Point)| {
+            let (iops, interval) = iops_of(point)?;
+            Some(Reference {
+                points: vec![index],
+                request_bytes: f64::from(point.workload.request_bytes),
+                outstanding: point.workload.outstanding(),
+                iops,
+                iops_interval_95: interval,
+            })
+        };
+        let shape = self.demand.shape;
+        let distance = |workload: &Workload| {
+            let size = (f64::from(workload.request_bytes) / shape.request_bytes).ln().abs();
+            let depth = (f64::from(workload.outstanding()) / shape.outstanding).ln().abs();
+            size + depth
+                + f64::from(u8::from(workload.buffering.is_dsync() != shape.durable)) * 10.0
+        };
+        let firsts = self.points(before);
+        let pairs = firsts.filter_map(|first| {
+            let (a, b) = (&first.1.workload, self.points(&after));
+            let mut seconds = b.filter(|(_, point)| same(a, &point.workload));
+            Some((distance(a), first, seconds.next()?))
+        });
+        let (_, first, second) = pairs.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((of(first)?, of(second)?))
+    }
+
+    /// Sequential reads of the device itself: the best rate in bytes per second, and its point.
+    pub(super) fn streaming(&self) -> Option<Reference> {
+        if self.demand.op != OpKind::Read || !self.demand.shape.sequential {
+            return None;
+        }
+        let best = self
+            .points(|workload| workload.buffering.is_direct())
+            .filter(|(_, point)| point.reaches_device())
+            .filter_map(|(index, point)| Some((index, point, iops_of(point)?)))
+            .max_by(|a, b| a.1.rate().unwrap_or(0.0).total_cmp(&b.1.rate().unwrap_or(0.0)))?;
+        let (index, point, _) = best;
+        let numbers = point.numbers.as_ref()?;
+        let bytes = self.demand.shape.request_bytes;
+        Some(Reference {
+            points: vec![index],
+            request_bytes: bytes,
+            outstanding: point.workload.outstanding(),
+            iops: numbers.throughput_bytes_per_s / bytes,
+            iops_interval_95: numbers.interval_95.map(|ends| ends.map(|rate| rate / bytes)),
+        })
+    }
+}

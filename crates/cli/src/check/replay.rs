@@ -1,0 +1,144 @@
+//! `check --replay`: is a recorded application as fast here as it was?
+
+use super::Arguments;
+use crate::compare::FAILED;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::history::REPLAY;
+use crate::output;
+use crate::replay::{layout, load, measurements, replayed};
+use crate::target::is_twin;
+use application::replay::{Pace, ReplayDocument, Script, Settings};
+use machine::text::printable;
+use results::compare::{Comparison, FailIf, Side, WORTH_PERCENT, compare};
+use results::history::{Filter, Fingerprint, History, difference};
+use std::path::{Path, PathBuf};
+
+/// Runs, for an interval.
+const RUNS: u32 = 3;
+
+/// Replays the trace as the baseline did, and compares.
+pub(super) fn check(
+    context: &Context,
+    arguments: &Arguments,
+    trace: &Path,
+    limit: &FailIf,
+) -> Result<(), Failure> {
+    let mut targets: Vec<&Path> = arguments.target.targets.iter().map(PathBuf::as_path).collect();
+    if targets.is_empty() {
+        targets.push(Path::new("."));
+    }
+    let (mut script, format) = load(trace)?;
+    let name = printable(&trace.to_string_lossy());
+    let history = crate::history::open(context)?;
+    let target = target_name(&targets);
+    let (id, baseline) = baseline(&history, arguments.baseline, &target, (&name, &script))?;
+    if !targets.iter().any(|target| is_twin(target)) {
+        let busy = arguments.load.look()?;
+        busy.iter().for_each(|warning| output::tell(warning));
+    }
+    if baseline.direct {
+        script.make_direct();
+    }
+    let settings = Settings {
+        pace: baseline.speed.map_or(Pace::AsFastAsPossible, Pace::Recorded),
+        depth: baseline.depth,
+        runs: RUNS.max(baseline.runs),
+        cache: baseline.cache,
+    };
+    let began_unix_s = crate::history::now_unix_s();
+    let layout =
+        layout(&targets, &arguments.target.destroy_data, arguments.target.destroy_signature);
+    let now = replayed(&script, (&name, format), &targets, &layout, &settings)?;
+    crate::history::keep_replay(context, &now, measurements(&now), began_unix_s);
+    let side = |name: &str, of: &ReplayDocument| Side {
+        name: name.to_owned(),
+        asked: measurements(of),
+        warnings: of.warnings.clone(),
+    };
+    let mut comparison = compare(
+        &side(&format!("entry {id}"), &baseline),
+        &side("now", &now),
+        crate::context::program(),
+        WORTH_PERCENT,
+    );
+    if let Some((machine, target)) = &now.facts {
+        let own = Fingerprint::of_facts(machine, target, env!("CARGO_PKG_VERSION"));
+        let changed = difference(&history.fingerprint(id)?, &own);
+        if !changed.is_empty() {
+            let changed = changed.join("; ");
+            comparison.sentences.push(format!("Also changed since entry {id}: {changed}."));
+        }
+    }
+    report(arguments, &target, &comparison, limit)
+}
+
+fn report(
+    arguments: &Arguments,
+    target: &str,
+    comparison: &Comparison,
+    limit: &FailIf,
+) -> Result<(), Failure> {
+    let slower = limit.failed(comparison);
+    if arguments.json {
+        output::print(&output::json(comparison.to_json())?)?;
+    } else if arguments.quiet {
+        let verdict = if slower.is_empty() { "ok" } else { "slower" };
+        let sentence = comparison.sentences.first().map_or("", String::as_str);
+        output::print(&format!("{target}: {verdict}: {sentence}\n"))?;
+    } else {
+        output::print(&report::compare::terminal(comparison, output::width(), output::colour()))?;
+    }
+    if slower.is_empty() {
+        return Ok(());
+    }
+    if !arguments.quiet {
+        slower.iter().for_each(|one| output::tell(&one.sentence));
+    }
+    Err(Failure::Printed(FAILED))
+}
+
+/// The name that a replay's document and its entry have.
+fn target_name(targets: &[&Path]) -> String {
+    let names: Vec<String> =
+        targets.iter().map(|target| target.to_string_lossy().into_owned()).collect();
+    names.join(", ")
+}
+
+/// The named entry, else the first replay of this trace on the target: a later one may be slower
+/// already.
+fn baseline(
+    history: &History,
+    named: Option<i64>,
+    target: &str,
+    (trace, script): (&str, &Script),
+) -> Result<(i64, ReplayDocument), Failure> {
+    let of_target = Filter {
+        target: Some(crate::history::absolute(target)),
+        kind: Some(REPLAY.to_owned()),
+        ..Filter::default()
+    };
+    let ids: Vec<i64> = match named {
+        Some(id) => vec![id],
+        None => history.list(&of_target)?.iter().rev().map(|entry| entry.id).collect(),
+    };
+    for id in ids {
+        let (entry, text) = history.get(id)?;
+        let document: Option<ReplayDocument> =
+            (entry.kind == REPLAY).then(|| serde_json::from_str(&text).ok()).flatten();
+        let same = document.filter(|one| {
+            one.requests == script.requests
+                && one.threads == script.thread_count() as u64
+                && (one.direct || one.bytes == script.bytes)
+        });
+        if let Some(document) = same {
+            return Ok((id, document));
+        }
+    }
+    Err(Failure::Usage(match named {
+        Some(id) => format!("--baseline {id}: this entry is no replay of {trace}"),
+        None => format!(
+            "{target}: the history holds no replay of {trace} on it; make one with halfpower replay {trace} {target}"
+        ),
+    }))
+}
