@@ -3,6 +3,7 @@
 mod arms;
 pub(crate) mod matrix;
 mod read;
+mod small_files;
 
 pub(crate) use read::Imported;
 
@@ -10,6 +11,7 @@ use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
+use crate::small_files::SmallFiles;
 use crate::target::{is_twin, results_in};
 use crate::unfinished::{Unfinished, refuse_twin};
 use clap::Args;
@@ -59,6 +61,26 @@ pub(crate) struct Arguments {
         help_heading = "Two arms, measured in turn"
     )]
     b_setup: Option<String>,
+    /// Run PostMark in the directories (or on the simulated machines) of --a and --b: a file of its
+    /// commands up to `run`, without locations
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "a",
+        conflicts_with = "metadata",
+        help_heading = "Two arms, measured in turn"
+    )]
+    postmark: Option<PathBuf>,
+    /// Create, stat, open, rename, list and delete files in --a and --b: options of `metadata` in one
+    /// word: '--files 2000 --sync file'
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        requires = "a",
+        allow_hyphen_values = true,
+        help_heading = "Two arms, measured in turn"
+    )]
+    metadata: Option<String>,
     /// Stop when a difference is decided, or when any difference is known to be smaller than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%", help_heading = "Two arms, measured in turn")]
     until: f64,
@@ -118,6 +140,18 @@ struct Outputs {
 
 pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let results = &arguments.workload.target.targets;
+    let asked = SmallFiles::of(arguments.postmark.as_deref(), arguments.metadata.as_deref())?;
+    if let Some(asked) = asked {
+        let outputs = Outputs {
+            html: output::optional(context, "--html", arguments.html.as_deref(), &[])?,
+            csv: output::optional(context, "--csv", arguments.csv.as_deref(), &[])?,
+        };
+        if arguments.workload.resume {
+            let why = "its runs are not kept; leave it out";
+            return Err(Failure::Usage(format!("--resume: {}: {why}", asked.name())));
+        }
+        return judge(arguments, &outputs, &small_files::compare(arguments, &asked)?);
+    }
     let arms = match (&arguments.a, &arguments.b) {
         (Some(a), Some(b)) => Some(([a.as_str(), b.as_str()], arms::arguments([a, b])?)),
         _ => None,
@@ -205,7 +239,7 @@ fn words_typed() -> impl Iterator<Item = String> {
 }
 
 /// The first workload option on the command line; only arms accept them.
-fn workload_option() -> Option<String> {
+pub(crate) fn workload_option() -> Option<String> {
     arms::words_of_runs(words_typed())
         .into_iter()
         .find(|word| word.starts_with("--") && word != "--json")
