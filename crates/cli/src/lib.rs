@@ -28,6 +28,7 @@ mod pts;
 mod record;
 mod replay;
 mod shell;
+mod small_files;
 mod stack;
 mod studies;
 mod sustained;

@@ -4,7 +4,7 @@ use crate::arguments::choices;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-use clap::Args;
+use clap::{Args, FromArgMatches};
 use host::Host;
 use host::files::{HostFiles, directory_facts, remove_leftovers};
 use machine::files::{FileEngine, FileError, FileSync};
@@ -71,7 +71,7 @@ impl From<MetadataError> for Failure {
     }
 }
 
-pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+fn plan(arguments: &Arguments) -> Result<MetadataPlan, Failure> {
     let usual = MetadataPlan::default();
     let plan = MetadataPlan {
         location: arguments.directory.clone(),
@@ -85,6 +85,29 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
         seed: arguments.seed,
     };
     plan.check().map_err(MetadataError::from)?;
+    Ok(plan)
+}
+
+/// The plan of options in one word, for another command.
+///
+/// # Errors
+/// An option or a value that `metadata` does not take.
+pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("--metadata '{options}': {why}"));
+    let words =
+        shlex::split(options).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;
+    let command = Arguments::augment_args(clap::Command::new("metadata")).no_binary_name(true);
+    let matches = command.try_get_matches_from(words).map_err(|error| wrong(error.to_string()))?;
+    let arguments =
+        Arguments::from_arg_matches(&matches).map_err(|error| wrong(error.to_string()))?;
+    if arguments.directory != PathBuf::from(".") || arguments.json {
+        return Err(wrong("--a and --b name the directories; leave out DIR and --json".into()));
+    }
+    plan(&arguments)
+}
+
+pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    let plan = plan(arguments)?;
     crate::target::no_twin(&plan.location)?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);

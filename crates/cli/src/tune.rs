@@ -1,5 +1,7 @@
 //! `halfpower tune`: which setting is worth changing here?
 
+mod small_files;
+
 use crate::arguments::{PointArguments, TargetArguments};
 use crate::compare::percent;
 use crate::context::Context;
@@ -49,6 +51,13 @@ pub(crate) struct Arguments {
     /// Write the document to this file as JSON
     #[arg(long, value_name = "FILE", help_heading = "Tuning")]
     output: Option<PathBuf>,
+    /// Run PostMark instead of requests: a file of its commands up to `run`, without locations
+    #[arg(long, value_name = "FILE", conflicts_with = "metadata", help_heading = "Tuning")]
+    postmark: Option<PathBuf>,
+    /// Create, stat, open, rename, list and delete files instead: options of `metadata` in one word,
+    /// '--files 2000 --sync file'
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, help_heading = "Tuning")]
+    metadata: Option<String>,
     #[command(flatten)]
     workload: PointArguments,
 }
@@ -64,6 +73,10 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     let (place, spec) = target_of(&arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
+    if let Some(asked) = small_files::asked(arguments)? {
+        let tuning = small_files::tuning(context, (place, &spec), arguments, asked)?;
+        return show(arguments, file.as_ref(), &tuning);
+    }
     let unfinished = match &place {
         Where::Host(_) if arguments.yes => {
             Unfinished::begin("tune", &spec.places, arguments.workload.resume)?
@@ -313,10 +326,15 @@ fn plan(
         None => tune::stripe_unit_of(facts, value),
     };
     let scope = Scope { knobs: &knobs, value: &value, scene };
-    let mut plan = Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?;
+    let plan = Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?;
+    not_empty(only_root(plan, found.len()), arguments)
+}
+
+/// Leaves out the trials of the first knobs, those of the kernel, if this user cannot set them.
+fn only_root(mut plan: Plan, of_kernel: usize) -> Plan {
     if !host::knobs::may_set() {
         let (kept, other): (Vec<_>, Vec<_>) = plan.trials.into_iter().partition(
-            |trial| !matches!(trial.change, tune::Change::Machine(knob) if knob < found.len()),
+            |trial| !matches!(trial.change, tune::Change::Machine(knob) if knob < of_kernel),
         );
         plan.trials = kept;
         for trial in other {
@@ -324,7 +342,7 @@ fn plan(
             plan.left_out.push(LeftOut { knob: trial.knob, of: trial.of, why });
         }
     }
-    not_empty(plan, arguments)
+    plan
 }
 
 fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {

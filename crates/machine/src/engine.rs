@@ -31,6 +31,14 @@ pub enum Engine {
     Mmap,
     /// No I/O: each request completes when it is issued. Measures only the generator.
     Null,
+    /// Windows overlapped I/O with an event per request: the program waits for the oldest, and takes
+    /// a younger completion only after it. Simulated only.
+    Events,
+    /// Windows overlapped I/O with completion routines, called while the program sleeps. Simulated
+    /// only.
+    Routines,
+    /// Windows overlapped I/O with a completion port. Simulated only.
+    Port,
 }
 
 pub const MAX_DEPTH: u32 = 65_536;
@@ -68,7 +76,7 @@ const BLOCKING: Row = Row {
 };
 
 /// In the order of the enum and of the help.
-const ENGINES: [Row; 6] = [
+const ENGINES: [Row; 9] = [
     BLOCKING,
     Row {
         engine: Engine::Threads,
@@ -109,6 +117,30 @@ const ENGINES: [Row; 6] = [
         does_io: false,
         queues_buffered: true,
         advice: "do no I/O",
+        ..BLOCKING
+    },
+    Row {
+        engine: Engine::Events,
+        name: "events",
+        concurrency: Concurrency::Queue,
+        queues_buffered: true,
+        advice: "wait for an event of each overlapped request",
+        ..BLOCKING
+    },
+    Row {
+        engine: Engine::Routines,
+        name: "routines",
+        concurrency: Concurrency::Queue,
+        queues_buffered: true,
+        advice: "issue requests with ReadFileEx and WriteFileEx, and let completion routines issue the next",
+        ..BLOCKING
+    },
+    Row {
+        engine: Engine::Port,
+        name: "port",
+        concurrency: Concurrency::Queue,
+        queues_buffered: true,
+        advice: "take the completions of overlapped requests from a completion port",
         ..BLOCKING
     },
 ];
@@ -198,6 +230,11 @@ impl Engine {
     /// Requests reach the target.
     pub fn does_io(self) -> bool {
         self.row().does_io
+    }
+
+    /// A way of Windows to learn of completions, which only simulated machines have.
+    pub fn is_windows(self) -> bool {
+        matches!(self, Engine::Events | Engine::Routines | Engine::Port)
     }
 
     /// Supports a priority per request.

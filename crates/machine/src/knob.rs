@@ -49,4 +49,6 @@ pub enum Matters {
     Writes,
     /// Requests that bypass the page cache.
     Direct,
+    /// Operations on many files, not requests of one.
+    SmallFiles,
 }

@@ -3,7 +3,7 @@
 use crate::plan::Trial;
 use machine::Alternative;
 use results::Program;
-use results::compare::{Difference, Measure, Verdict};
+use results::compare::{Difference, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +142,7 @@ impl Tried {
 
     /// The changes in rate.
     pub fn rates(&self) -> impl Iterator<Item = &Difference> {
-        self.differences.iter().filter(|one| one.measure == Measure::Throughput)
+        self.differences.iter().filter(|one| one.measure.is_rate())
     }
 
     /// Mean change in rate over the workloads, as a logarithm.
@@ -153,7 +153,7 @@ impl Tried {
 
     /// Judges the changes in rate. `open`: some question was undecided when the time ran out.
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
-        let of_rate = || differences.iter().filter(|one| one.measure == Measure::Throughput);
+        let of_rate = || differences.iter().filter(|one| one.measure.is_rate());
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();
         let wide = |one: &Difference| {
             one.interval_95_percent.is_some_and(|[low, high]| (high - low) / 2.0 > until_percent)
@@ -253,6 +253,7 @@ pub fn tuning_schema() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use results::compare::Measure;
 
     fn rate(interval_95_percent: [f64; 2], verdict: Verdict) -> Difference {
         let change_percent = f64::midpoint(interval_95_percent[0], interval_95_percent[1]);

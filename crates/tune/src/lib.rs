@@ -14,7 +14,7 @@ pub use document::{
     KeepLine, LeftOut, Outcome, Resized, Step, TUNE_SCHEMA, Tried, Tuning, tuning_schema,
 };
 pub use making::{STRIPE_UNIT, stripe_unit, stripe_unit_of};
-pub use plan::{Change, Plan, Scope, Trial, Wanted};
+pub use plan::{Change, Plan, Scope, Trial, Wanted, Whole};
 pub use profile::{PROFILES, Profile};
 pub use prove::Target;
 pub use tuning::{Limits, Subject, tune};

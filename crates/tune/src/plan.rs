@@ -1,8 +1,8 @@
 use crate::document::{LeftOut, Step};
 use crate::knobs::{KNOBS, Scene, WorkloadKnob};
-use machine::{Alternative, Knob, Matters, Nanos};
+use machine::{Alternative, Buffering, Knob, Matters, Nanos};
 use measure::stats::MIN_BLOCKS;
-use workload::{OpKind, Stop, Workload};
+use workload::{OpKind, Pattern, Stop, Workload};
 
 /// A knob the user named, with the values to try; if empty, the table's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,10 +66,33 @@ pub struct Scope<'a> {
     pub scene: Scene<'a>,
 }
 
+/// A benchmark of many files, as `compare` runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whole {
+    /// `PostMark`.
+    pub name: String,
+    /// `--postmark FILE`.
+    pub options: String,
+}
+
+impl Whole {
+    /// The requests that it resembles: buffered reads and writes at random places.
+    fn resembles() -> Workload {
+        Workload {
+            read_percent: 50,
+            pattern: Pattern::Random,
+            buffering: Buffering::Buffered,
+            ..Workload::default()
+        }
+    }
+}
+
 /// The trials and their workloads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
+    /// What runs instead of the only question, which then says what it asks of the machine.
+    pub whole: Option<Whole>,
     /// In the order of the table.
     pub trials: Vec<Trial>,
     /// Values that are not tried, and why.
@@ -87,20 +110,43 @@ impl Plan {
         scope: &Scope<'_>,
         wanted: &[Wanted],
     ) -> Result<Plan, String> {
-        let mut plan = Plan { questions, trials: Vec::new(), left_out: Vec::new() };
+        let mut plan = Plan { questions, whole: None, trials: Vec::new(), left_out: Vec::new() };
         check_names(scope, wanted)?;
-        for (number, knob) in scope.knobs.iter().enumerate() {
-            match asked_for(&knob.name, wanted) {
-                Some(named) => plan.machine_knob(number, knob, named, scope),
-                None => continue,
-            }
-        }
+        plan.machine_knobs(scope, wanted);
         for (number, knob) in KNOBS.iter().enumerate() {
             if let Some(named) = asked_for(knob.name, wanted) {
                 plan.workload_knob(number, knob, named, scope);
             }
         }
         Ok(plan)
+    }
+
+    /// Plans the machine's knobs for a benchmark of many files. It has no knobs of its own: its
+    /// options say what it does.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn of_whole(whole: Whole, scope: &Scope<'_>, wanted: &[Wanted]) -> Result<Plan, String> {
+        let (questions, whole) = (vec![Whole::resembles()], Some(whole));
+        let mut plan = Plan { questions, whole, trials: Vec::new(), left_out: Vec::new() };
+        check_names(scope, wanted)?;
+        if let Some(one) = wanted.iter().find(|one| KNOBS.iter().any(|knob| knob.name == one.knob))
+        {
+            return Err(format!(
+                "--knob {}: it belongs to requests of one file; name a knob of the machine",
+                one.knob
+            ));
+        }
+        plan.machine_knobs(scope, wanted);
+        Ok(plan)
+    }
+
+    fn machine_knobs(&mut self, scope: &Scope<'_>, wanted: &[Wanted]) {
+        for (number, knob) in scope.knobs.iter().enumerate() {
+            if let Some(named) = asked_for(&knob.name, wanted) {
+                self.machine_knob(number, knob, named, scope);
+            }
+        }
     }
 
     fn machine_knob(
@@ -114,7 +160,10 @@ impl Plan {
         let touched: Vec<usize> = all
             .iter()
             .copied()
-            .filter(|&index| matters(knob.matters, &self.questions[index]))
+            .filter(|&index| {
+                let small = self.whole.is_some() && knob.matters == Matters::SmallFiles;
+                small || matters(knob.matters, &self.questions[index])
+            })
             .collect();
         // An explicitly named knob is tried even if it cannot matter.
         let questions = if named.is_some() { all } else { touched };
@@ -233,8 +282,11 @@ impl Plan {
     }
 
     /// Minimum time: the minimum blocks of each question and of the combination; `None` if runs end
-    /// after an amount of data.
+    /// after an amount of data or work.
     pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
+        if self.whole.is_some() {
+            return None;
+        }
         let run = |index: &usize| match self.questions[*index].stop {
             Stop::AfterNs(ns) => Some(ns),
             Stop::AfterBytes(_) => None,
@@ -300,6 +352,7 @@ fn matters(matters: Matters, workload: &Workload) -> bool {
         Matters::Buffered => buffered,
         Matters::Writes => workload.writes(),
         Matters::Direct => !buffered,
+        Matters::SmallFiles => false,
     }
 }
 
@@ -312,5 +365,6 @@ fn matters_words(matters: Matters) -> &'static str {
         Matters::Buffered => "affects only buffered requests",
         Matters::Writes => "affects only writes",
         Matters::Direct => "affects only direct requests",
+        Matters::SmallFiles => "affects only operations on many files (--postmark, --metadata)",
     }
 }

@@ -45,6 +45,21 @@ pub(crate) fn prove(
         .collect();
     let options: String =
         of_machine().filter_map(|trial| Some(format!(" {}", trial.to.option.as_ref()?))).collect();
+    if let Some(whole) = &plan.whole {
+        let arm = |added: &str| quoted(&with_settings(&target.places.join(" "), added));
+        let mut words = vec![
+            format!("halfpower compare {}", whole.options),
+            format!("--a {}", arm("")),
+            format!("--b {}", arm(&in_name)),
+        ];
+        for (option, setup) in [("--a-setup", &a_setup), ("--b-setup", &b_setup)] {
+            if !setup.is_empty() {
+                words.push(format!("{option} {}", quoted(setup)));
+            }
+        }
+        let back = if a_setup.is_empty() { String::new() } else { format!("; {a_setup}") };
+        return vec![format!("{}{back}", words.join(" "))];
+    }
     let mut commands = Vec::new();
     for (number, workload) in plan.questions.iter().enumerate() {
         if !chosen.iter().any(|trial| trial.questions.contains(&number)) {

@@ -2,14 +2,14 @@
 
 use crate::document::{KeepLine, Outcome, Resized, TUNE_SCHEMA, Tried, Tuning};
 use crate::knobs::{KNOBS, Scene};
-use crate::plan::{Change, Plan, Trial};
+use crate::plan::{Change, Plan, Trial, Whole};
 use crate::prove::{Target, prove};
 use crate::sentences::sentences;
 use machine::{Error, Nanos, Result};
 use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
 use measure::{RatePhase, Sample, course_of_runs};
 use results::compare::{
-    Comparison, Difference, InTurn, Measurement, RUN_MEASURES, Series, run_measures,
+    Comparison, Difference, InTurn, Measure, Measurement, RUN_MEASURES, Series, run_measures,
 };
 use results::{Doubt, Program, RateChange, merged};
 use workload::Workload;
@@ -33,6 +33,14 @@ pub trait Subject {
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
+
+    /// Runs a benchmark of many files once and returns its operations per second.
+    ///
+    /// # Errors
+    /// A failed run, an interrupt, or a subject without such a benchmark.
+    fn run_whole(&mut self) -> Result<f64> {
+        Err(Error::Unsupported("operations on many files are not run here".into()))
+    }
 
     /// Called before each block with its description and the time passed.
     fn on_block(&mut self, what: &str, passed_ns: Nanos);
@@ -65,6 +73,8 @@ struct Question {
 struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
+    /// A benchmark of many files runs instead of the questions' workloads.
+    is_whole: bool,
     /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
     /// For each question its runs with the present setting, and the bytes that they moved.
@@ -96,6 +106,10 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
             _ => asked.settings.iter().map(|(knob, value)| (*knob, value.as_str())).collect(),
         };
         self.subject.set(&settings).map_err(stop)?;
+        if self.is_whole {
+            let rate = self.subject.run_whole().map_err(stop)?;
+            return Ok(std::array::from_fn(|place| if place == 0 { rate } else { 0.0 }));
+        }
         let slowest = &mut self.slowest[question][arm];
         let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
         let all = self.warnings.iter().chain(&sample.usage.warnings).map(String::as_str);
@@ -130,7 +144,9 @@ impl<S> Trying<'_, S> {
             let bytes = f64::from(question.workloads[0].request_bytes);
             Some(format!("{}, as it is: {}", question.label, RateChange::of(&course, bytes).said()))
         };
-        self.questions.iter().zip(&self.as_it_is).filter_map(of).collect()
+        let ran =
+            self.questions.iter().zip(&self.as_it_is).filter(|(_, (runs, _))| !runs.is_empty());
+        ran.filter_map(of).collect()
     }
 }
 
@@ -141,7 +157,10 @@ impl Tuning {
             schema: TUNE_SCHEMA.into(),
             program,
             target: target.name(),
-            workloads: plan.questions.iter().map(Workload::options).collect(),
+            workloads: match &plan.whole {
+                Some(whole) => vec![whole.options.clone()],
+                None => plan.questions.iter().map(Workload::options).collect(),
+            },
             plan: plan.steps(),
             left_out: plan.left_out.clone(),
             budget_ns: limits.budget_ns,
@@ -238,7 +257,7 @@ fn ask<S: Subject>(
     for (set, trials) in sets.iter().enumerate() {
         for (number, workload) in plan.questions.iter().enumerate() {
             if trials.iter().any(|trial| trial.questions.contains(&number)) {
-                questions.push(Question::new(workload, trials, scene));
+                questions.push(Question::new(workload, trials, scene, plan.whole.as_ref()));
                 of_set.push((set, number));
             }
         }
@@ -254,12 +273,19 @@ fn ask<S: Subject>(
     let before_ns = subject.now().saturating_sub(began);
     let slowest = questions.iter().map(|_| [None, None]).collect();
     let as_it_is = questions.iter().map(|_| (Vec::new(), 0)).collect();
-    let mut trying =
-        Trying { subject, questions: &questions, slowest, as_it_is, before_ns, warnings };
+    let mut trying = Trying {
+        subject,
+        questions: &questions,
+        is_whole: plan.whole.is_some(),
+        slowest,
+        as_it_is,
+        before_ns,
+        warnings,
+    };
     let turns = in_turn(&mut trying, questions.len(), turns_limits)?;
     let changes = trying.changes();
     warnings.extend(changes);
-    let differences = differences(&questions, &turns, limits);
+    let differences = differences(&questions, plan.whole.as_ref(), &turns, limits);
     let tried = sets.iter().enumerate().map(|(set, trials)| {
         let own: Vec<usize> = (0..of_set.len()).filter(|&index| of_set[index].0 == set).collect();
         let judged = Judged { questions: &questions, turns: &turns, differences: &differences };
@@ -269,7 +295,12 @@ fn ask<S: Subject>(
 }
 
 impl Question {
-    fn new(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Question {
+    fn new(
+        workload: &Workload,
+        trials: &[&Trial],
+        scene: &Scene<'_>,
+        whole: Option<&Whole>,
+    ) -> Question {
         let label: Vec<String> =
             trials.iter().map(|trial| format!("{}={}", trial.knob, trial.to.value)).collect();
         let setting = |trial: &&Trial| match trial.change {
@@ -277,7 +308,11 @@ impl Question {
             Change::Workload(_) => None,
         };
         Question {
-            label: format!("{}: {}", label.join(", "), workload.short()),
+            label: format!(
+                "{}: {}",
+                label.join(", "),
+                whole.map_or_else(|| workload.short(), |whole| whole.name.clone())
+            ),
             settings: trials.iter().filter_map(setting).collect(),
             workloads: [workload.clone(), changed(workload, trials, scene)],
         }
@@ -308,6 +343,7 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
 /// The differences of all questions, judged together, with each one's question.
 fn differences(
     questions: &[Question],
+    whole: Option<&Whole>,
     turns: &Turns<{ RUN_MEASURES.len() }>,
     limits: Limits,
 ) -> Vec<(usize, Difference)> {
@@ -316,6 +352,12 @@ fn differences(
         turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty())
     {
         for (place, measure) in RUN_MEASURES.into_iter().enumerate() {
+            let measure = match whole {
+                Some(_) if place == 0 => Measure::Operations,
+                // A benchmark of many files has one value.
+                Some(_) => continue,
+                None => measure,
+            };
             let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
             let asked = Measurement {
                 // The number distinguishes equal labels.
@@ -342,6 +384,10 @@ fn differences(
     );
     let numbered = |one: Difference| {
         let index: usize = one.question.parse().unwrap_or_default();
+        if let Some(whole) = whole {
+            let (question, label) = (whole.options.clone(), whole.name.clone());
+            return (index, Difference { question, label, ..one });
+        }
         let workloads = &questions[index].workloads;
         (index, Difference { question: workloads[0].options(), label: workloads[0].short(), ..one })
     };

@@ -24,7 +24,7 @@ fn size(bytes: u64) -> String {
         .replace(" B", "")
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 10] = [
     Row {
         name: "wce",
         about: "the drives' write caches: a power failure loses their contents, unless a battery protects them",
@@ -78,6 +78,28 @@ const ROWS: [Row; 8] = [
         matters: Matters::Always,
         present: |setup| setup.ram_cache.map_or_else(|| "0".into(), |(bytes, _)| size(bytes)),
         values: |_| ["16m", "64m"].map(str::to_owned).into(),
+    },
+    Row {
+        name: "memory",
+        about: "memory for file data, as with LargeSystemCache",
+        matters: Matters::Buffered,
+        present: |setup| size(setup.description.file_system.cache_bytes),
+        values: |setup| {
+            let present = setup.description.file_system.cache_bytes;
+            let room = setup.description.memory.bytes;
+            [present * 2, present * 4]
+                .into_iter()
+                .filter(|&bytes| bytes <= room)
+                .map(size)
+                .collect()
+        },
+    },
+    Row {
+        name: "lastaccess",
+        about: "reading a file rewrites its record (NtfsDisableLastAccessUpdate=0)",
+        matters: Matters::SmallFiles,
+        present: |setup| if setup.last_access { "on".into() } else { "off".into() },
+        values: |_| vec!["on".into(), "off".into()],
     },
     Row {
         name: "shape",

@@ -110,7 +110,8 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.jobs.push(Job {
             files,
             blocking: !access.engine.is_async(),
-            oldest_first: access.engine.is_async() && self.world.shape.oldest_first(),
+            oldest_first: access.engine.is_async()
+                && self.world.shape_of(access.engine).oldest_first(),
             accesses,
             aligns,
             sync_at_end: access.sync_at_end,

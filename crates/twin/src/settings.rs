@@ -32,6 +32,8 @@ pub struct Setup {
     /// Bytes from the start of a row of chunks to the first byte of each file.
     pub start: u64,
     pub ram_cache: Option<(u64, WritePolicy)>,
+    /// Each read of a small file rewrites its record with the time of the access.
+    pub last_access: bool,
     /// Buffered writes stay in memory, as for temporary files.
     pub temporary: bool,
     /// How a program with several requests outstanding per thread learns of completions.
@@ -60,7 +62,7 @@ impl Given {
 }
 
 /// Applied in this order, whatever the order in a name.
-pub const SETTINGS: [(&str, &str); 21] = [
+pub const SETTINGS: [(&str, &str); 22] = [
     ("drive=NAME", "drive model, one of the machine's"),
     ("disks=N", "how many, as one volume"),
     ("buses=N", "number of buses, filled in disk order"),
@@ -77,6 +79,10 @@ pub const SETTINGS: [(&str, &str); 21] = [
     ("rebuild=on|off", "rebuild the failed disk while the volume is in use"),
     ("ramcache=SIZE", "RAM cache in front of the volume (0: no cache)"),
     ("ramwrite=back|through", "when the RAM cache calls a write done"),
+    (
+        "lastaccess=on|off",
+        "reading a file rewrites its record, as with NtfsDisableLastAccessUpdate=0; small files only",
+    ),
     ("temporary=on|off", "buffered writes stay in memory while there is room"),
     (
         "shape=events|routines|port",
@@ -188,6 +194,7 @@ impl Setup {
             rebuild: false,
             start: 0,
             ram_cache: None,
+            last_access: false,
             temporary: false,
             shape: Shape::default(),
             given: Vec::new(),
@@ -343,6 +350,7 @@ impl Setup {
                     cache.1 = policy;
                 }
             }
+            "lastaccess" => self.last_access = switch()?,
             "temporary" => self.temporary = switch()?,
             "shape" => {
                 let reason =

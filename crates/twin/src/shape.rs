@@ -1,3 +1,5 @@
+use machine::Engine;
+
 /// How an NT program with several overlapped requests per thread learns of completions. One waiting
 /// thread per request is the engine `threads`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,6 +40,16 @@ impl Shape {
         self.row().1
     }
 
+    /// The way that an engine names; `None` if the engine leaves it to the machine.
+    pub fn of_engine(engine: Engine) -> Option<Shape> {
+        match engine {
+            Engine::Events => Some(Shape::Events),
+            Engine::Routines => Some(Shape::Routines),
+            Engine::Port => Some(Shape::Port),
+            _ => None,
+        }
+    }
+
     pub fn more_calls(self) -> u32 {
         self.row().2
     }
@@ -55,6 +67,8 @@ mod tests {
     fn the_table_is_in_the_order_of_the_shapes_and_names_are_unique() {
         for shape in Shape::all() {
             assert_eq!((shape.row().0, Shape::named(shape.name())), (shape, Some(shape)));
+            let engine = Engine::ALL.into_iter().find(|engine| engine.name() == shape.name());
+            assert_eq!(engine.and_then(Shape::of_engine), Some(shape));
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::device::disk::geometry::SECTOR;
 use crate::ram_cache::RamCache;
 use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
+use crate::shape::Shape;
 use crate::utilisation;
 use crate::volume::{Layout, Maker};
 use crate::world::Controller;
@@ -143,7 +144,20 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
+    /// The machine states what a system call costs, so that ways of completion differ.
+    fn has_calls(&self) -> bool {
+        self.setup.description.processor.call_us > 0.0
+    }
+
     fn check<S: RequestSource>(&self, part: &Part<'_, Target, S>) -> machine::Result<()> {
+        let engine = part.access.engine;
+        if Shape::of_engine(engine).is_some() && !self.has_calls() {
+            return Err(self.refused(
+                &format!("engine {engine}"),
+                "this machine is no Windows NT whose calls are known",
+                "take threads, io_uring or libaio, or a machine such as gateway-1997",
+            ));
+        }
         let (what, why, hint) = if part.access.engine.is_mapped() {
             (
                 "engine mmap",
@@ -238,7 +252,7 @@ impl machine::Machine for Twin {
         settings.insert("drive".to_owned(), self.setup.drive.clone());
         settings.insert("disks".to_owned(), self.setup.disks.to_string());
         settings.insert("buses".to_owned(), self.setup.buses.to_string());
-        if d.processor.call_us > 0.0 {
+        if self.has_calls() {
             settings.insert("shape".to_owned(), self.setup.shape.name().to_owned());
         }
         settings.insert("wce".to_owned(), if self.setup.wce { "on" } else { "off" }.to_owned());
@@ -259,6 +273,7 @@ impl machine::Machine for Twin {
         let engines = Engine::ALL
             .into_iter()
             .filter(|engine| engine.does_io() && !engine.is_mapped())
+            .filter(|engine| self.has_calls() || Shape::of_engine(*engine).is_none())
             .collect();
         Capabilities { engines, noisy: false, counts_instructions: false, traces_requests: false }
     }

@@ -199,9 +199,9 @@ pub(super) fn open(
 }
 
 /// Progress, clock and the setup commands of each run.
-struct RunHooks<'a> {
-    setups: [Option<&'a str>; 2],
-    watch: Watch,
+pub(super) struct RunHooks<'a> {
+    pub(super) setups: [Option<&'a str>; 2],
+    pub(super) watch: Watch,
 }
 
 impl Conduct for RunHooks<'_> {

@@ -4,6 +4,7 @@ mod arms;
 pub(crate) mod matrix;
 mod read;
 mod replay;
+mod small_files;
 
 pub(crate) use read::Imported;
 
@@ -11,6 +12,7 @@ use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
+use crate::small_files::SmallFiles;
 use crate::target::{is_twin, results_in};
 use crate::unfinished::{Unfinished, refuse_twin};
 use clap::Args;
@@ -46,7 +48,13 @@ pub(crate) struct Arguments {
     b: Option<String>,
     /// Replay this recorded application on both arms, which are targets with options of `replay`:
     /// '/mnt/ext4 --as-fast-as-possible'
-    #[arg(long, value_name = "TRACE", requires = "a", help_heading = "Two arms, measured in turn")]
+    #[arg(
+        long,
+        value_name = "TRACE",
+        requires = "a",
+        conflicts_with_all = ["postmark", "metadata"],
+        help_heading = "Two arms, measured in turn"
+    )]
     replay: Option<PathBuf>,
     /// Shell command to run before each run of arm A
     #[arg(
@@ -64,6 +72,26 @@ pub(crate) struct Arguments {
         help_heading = "Two arms, measured in turn"
     )]
     b_setup: Option<String>,
+    /// Run PostMark in the directories (or on the simulated machines) of --a and --b: a file of its
+    /// commands up to `run`, without locations
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "a",
+        conflicts_with = "metadata",
+        help_heading = "Two arms, measured in turn"
+    )]
+    postmark: Option<PathBuf>,
+    /// Create, stat, open, rename, list and delete files in --a and --b: options of `metadata` in one
+    /// word: '--files 2000 --sync file'
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        requires = "a",
+        allow_hyphen_values = true,
+        help_heading = "Two arms, measured in turn"
+    )]
+    metadata: Option<String>,
     /// Stop when a difference is decided, or when any difference is known to be smaller than this
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%", help_heading = "Two arms, measured in turn")]
     until: f64,
@@ -125,6 +153,18 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
     let results = &arguments.workload.target.targets;
     if let (Some(trace), Some(a), Some(b)) = (&arguments.replay, &arguments.a, &arguments.b) {
         return replays(context, arguments, trace, [a, b]);
+    }
+    let asked = SmallFiles::of(arguments.postmark.as_deref(), arguments.metadata.as_deref())?;
+    if let Some(asked) = asked {
+        let outputs = Outputs {
+            html: output::optional(context, "--html", arguments.html.as_deref(), &[])?,
+            csv: output::optional(context, "--csv", arguments.csv.as_deref(), &[])?,
+        };
+        if arguments.workload.resume {
+            let why = "its runs are not kept; leave it out";
+            return Err(Failure::Usage(format!("--resume: {}: {why}", asked.name())));
+        }
+        return judge(arguments, &outputs, &small_files::compare(arguments, &asked)?);
     }
     let arms = match (&arguments.a, &arguments.b) {
         (Some(a), Some(b)) => Some(([a.as_str(), b.as_str()], arms::arguments([a, b])?)),
@@ -239,7 +279,7 @@ fn words_typed() -> impl Iterator<Item = String> {
 }
 
 /// The first workload option on the command line; only arms accept them.
-fn workload_option() -> Option<String> {
+pub(crate) fn workload_option() -> Option<String> {
     arms::words_of_runs(words_typed())
         .into_iter()
         .find(|word| word.starts_with("--") && word != "--json")

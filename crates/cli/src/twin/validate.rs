@@ -7,6 +7,7 @@ use crate::output::print as say;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use predict::validate::alignment::mean;
+use predict::validate::predictions::{Predicted, Prediction};
 use predict::validate::{Curve, Figure, Group, NUMBERS_FITTED, Point, Validation};
 use report::validation::{Page, Section, Table};
 use results::{Axis, Series, Value};
@@ -62,11 +63,21 @@ fn text(validation: &Validation, every_point: bool) -> String {
         let (head, rows) = points(figure);
         text += &format!("{} ({})\n{}\n", title(figure), figure.unit, table(&head, &rows, 1));
     }
+    for prediction in validation.predictions.iter().filter(|_| every_point) {
+        let (head, rows) = predicted(prediction);
+        text += &format!(
+            "{}: {}, not given\n{}\n",
+            name_of(&prediction.name),
+            prediction.about,
+            table(&head, &rows, 1)
+        );
+    }
     for (head, rows) in [
         figures(validation),
         groups(validation),
         alignment(validation),
         off(validation),
+        not_given(validation),
         bars(validation),
     ] {
         text += &format!("{}\n", table(&head, &rows, 1));
@@ -97,8 +108,48 @@ fn sentence(validation: &Validation) -> String {
     )
 }
 
+fn predicted(prediction: &Prediction) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let disks = prediction.points.first().map_or(0, |point| point.disks);
+    let varies = prediction.points.iter().any(|point| point.disks != disks);
+    let row = |point: &Predicted| {
+        let disks = if varies { format!(", disks={}", point.disks) } else { String::new() };
+        vec![
+            format!("{}{disks}", point.series),
+            show_size(u64::from(point.request_bytes)),
+            significant(point.mb_per_s, 3),
+            significant(point.cpu_ms_per_mb, 3),
+        ]
+    };
+    (
+        vec!["curve", "request", "simulated MB/s", "simulated CPU ms/MB"],
+        prediction.points.iter().map(row).collect(),
+    )
+}
+
+fn not_given(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let row = |one: &Prediction| {
+        vec![name_of(&one.name), one.about.clone(), one.points.len().to_string()]
+    };
+    let rows = validation.predictions.iter().map(row).collect();
+    (vec!["not given", "experiment", "values predicted"], rows)
+}
+
+/// `Figures 15 and 16` of `fig15_fig16`.
+fn name_of(name: &str) -> String {
+    match name.split_once("_fig") {
+        Some((first, second)) => {
+            format!("Figures {} and {second}", first.trim_start_matches("fig"))
+        }
+        None => titled(name),
+    }
+}
+
 fn title(figure: &Figure) -> String {
-    let (number, what) = figure.name.split_once('_').unwrap_or((&figure.name, ""));
+    titled(&figure.name)
+}
+
+fn titled(name: &str) -> String {
+    let (number, what) = name.split_once('_').unwrap_or((name, ""));
     let number = match (number.strip_prefix("fig"), number.strip_prefix("table")) {
         (Some(number), _) => format!("Figure {number}"),
         (_, Some(number)) => format!("Table {number}"),
@@ -107,7 +158,8 @@ fn title(figure: &Figure) -> String {
     if what.is_empty() {
         number
     } else {
-        format!("{number}, {}", what.replace('_', " ").replace("wce", "WCE").replace("cpu", "CPU"))
+        let what = what.replace('_', " ").replace("wce", "WCE").replace("cpu", "CPU");
+        format!("{number}, {}", what.replace("raid5", "RAID 5"))
     }
 }
 
@@ -263,6 +315,7 @@ fn page(validation: &Validation) -> Page {
             as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
             as_table("Off", off(validation)),
+            as_table("Figures whose values are not given", not_given(validation)),
             as_table("Numbers that were fitted", numbers(&validation.fitted)),
             as_table("Numbers solved from the figures", numbers(&validation.solved)),
         ],
@@ -280,6 +333,13 @@ fn page(validation: &Validation) -> Page {
             folded: true,
             ..as_table(&format!("Errors: {} values", figure.points.len()), points(figure))
         }],
+    }));
+    sections.extend(validation.predictions.iter().map(|one| Section {
+        title: format!("{}, not given", name_of(&one.name)),
+        question: String::new(),
+        sentence: format!("{}; its values are not given, so these are predictions", one.about),
+        figures: Vec::new(),
+        tables: vec![Table { folded: true, ..as_table("Predicted", predicted(one)) }],
     }));
     Page {
         kind: "validate".into(),

@@ -1,4 +1,4 @@
-use super::{Command, Complaint, LocationEdit, ReportStyle};
+use super::{Command, Complaint, LocationEdit, ReportStyle, parse};
 use machine::files::{AreaSpec, FileEngine, FileSync};
 use workload::smallfile::{Location, SmallFilePlan};
 
@@ -57,6 +57,30 @@ impl Config {
             | Command::Quit => {}
         }
         Ok(())
+    }
+
+    /// The configuration that a file of commands has at its first `run`, or at its end.
+    ///
+    /// # Errors
+    /// A sentence about a line that is no command, or that names another file.
+    pub fn of_commands(text: &str) -> Result<Config, String> {
+        let mut config = Config::default();
+        for (number, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.contains('#') {
+                continue;
+            }
+            let wrong = |why: String| format!("line {}: '{}': {why}", number + 1, line.trim());
+            match parse(line, false).map_err(|error| wrong(error.to_string()))? {
+                Command::Run(_) | Command::Quit => break,
+                Command::Load(_) => {
+                    return Err(wrong(
+                        "commands of another file are not read; name that file".into(),
+                    ));
+                }
+                command => config.set(&command).map_err(|error| wrong(error.to_string()))?,
+            }
+        }
+        Ok(config)
     }
 
     /// The locations of a run's files and how they are accessed.

@@ -3,10 +3,11 @@
 pub mod alignment;
 mod bars;
 mod laptop;
+pub mod predictions;
 pub mod published;
 mod tables;
 
-use crate::{Result, run, workload};
+use crate::{Outcome, Result, run, workload};
 use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use published::Measured;
 use serde::Serialize;
@@ -149,6 +150,8 @@ pub struct Validation {
     /// Throughput and processor time separately, over the study's figures whose points were
     /// available to calibration, and throughput over those that were not.
     pub groups: Vec<Group>,
+    /// Figures of the study whose values are not given.
+    pub predictions: Vec<predictions::Prediction>,
     /// On the 2003 server.
     pub alignment: Vec<alignment::Gain>,
     /// The limits the model must meet.
@@ -183,6 +186,7 @@ pub fn validate() -> Result<Validation> {
 pub fn validate_machine(machine: &str) -> Result<Validation> {
     let mut figures = simulate_figures(machine, &published::measurements(), true)?;
     figures.extend(simulate_figures(machine, &published::released(), false)?);
+    figures.extend(simulate_figures(machine, &published::raid5(), false)?);
     figures.push(tables::table2(machine)?);
     let (hits, again) = tables::table3(machine)?;
     figures.push(hits);
@@ -207,7 +211,17 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     let alignment = alignment::gains()?;
     let mut bars = bars::bars(&figures, &groups, fitted.len());
     bars.extend(alignment::bars(&alignment));
-    Ok(Validation { machine: machine.to_owned(), figures, groups, alignment, bars, fitted, solved })
+    let predictions = predictions::predictions(machine)?;
+    Ok(Validation {
+        machine: machine.to_owned(),
+        figures,
+        groups,
+        predictions,
+        alignment,
+        bars,
+        fitted,
+        solved,
+    })
 }
 
 /// Simulates points figure by figure. `given` points were available when the model was made.
@@ -227,8 +241,26 @@ fn twin(machine: &str, drive: &str, disks: u32, more: &str) -> Result<Twin> {
 }
 
 fn simulate(machine: &str, point: &Measured) -> Result<Point> {
+    let outcome = outcome(machine, point, "")?;
+    let simulated =
+        if point.unit == "MB/s" { outcome.bytes_per_s() / MIB } else { outcome.cpu_ms_per_mib() };
+    Ok(Point {
+        series: point.series.to_owned(),
+        drive: point.drive.clone(),
+        disks: point.disks,
+        buses: point.buses,
+        depth: point.depth,
+        request_bytes: point.request_kb << 10,
+        radial: point.radial,
+        measured: point.value,
+        simulated,
+    })
+}
+
+/// Runs the experiment of a point; `more` are further settings of the machine.
+fn outcome(machine: &str, point: &Measured, more: &str) -> Result<Outcome> {
     let mut settings =
-        format!(",buses={},wce={}", point.buses, if point.wce { "on" } else { "off" });
+        format!(",buses={},wce={}{more}", point.buses, if point.wce { "on" } else { "off" });
     match point.raid5 {
         Some(true) => settings += ",raid=5,parity=host",
         Some(false) => settings += ",raid=5,parity=array",
@@ -258,20 +290,7 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
         asked.region_start_bytes = (size as f64 * radial) as u64 / 65536 * 65536;
         (asked.region_bytes, asked.stop) = (Some(32 << 20), Stop::AfterBytes(32 << 20));
     }
-    let outcome = run(&machine, &volume, &asked)?;
-    let simulated =
-        if point.unit == "MB/s" { outcome.bytes_per_s() / MIB } else { outcome.cpu_ms_per_mib() };
-    Ok(Point {
-        series: point.series.to_owned(),
-        drive: point.drive.clone(),
-        disks: point.disks,
-        buses: point.buses,
-        depth: point.depth,
-        request_bytes: point.request_kb << 10,
-        radial: point.radial,
-        measured: point.value,
-        simulated,
-    })
+    run(&machine, &volume, &asked)
 }
 
 fn plain(

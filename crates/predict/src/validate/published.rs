@@ -70,6 +70,36 @@ pub fn released() -> Vec<Measured> {
     measured(RELEASED)
 }
 
+/// Three points of RAID 5 over four Ultra drives, three deep: released after the model was made.
+pub fn raid5() -> Vec<Measured> {
+    let point =
+        |(series, op, by_host, request_kb, value): (&'static str, Op, bool, u32, f64)| Measured {
+            figure: "fig17_raid5",
+            series,
+            drive: "st34371w".into(),
+            disks: 4,
+            buses: 1,
+            op,
+            buffered: false,
+            wce: false,
+            depth: 3,
+            request_kb,
+            value,
+            unit: "MB/s",
+            extends: false,
+            aligned: false,
+            raid5: Some(by_host),
+            radial: None,
+        };
+    [
+        ("array read", Op::Read, false, 2, 7.05),
+        ("array write", Op::Write, false, 64, 3.72),
+        ("host write", Op::Write, true, 64, 2.19),
+    ]
+    .map(point)
+    .into()
+}
+
 fn measured(text: &'static str) -> Vec<Measured> {
     let point = |row: Vec<&'static str>| {
         let whole = |index: usize| number(row[index]) as u32;

@@ -42,6 +42,7 @@ pub fn modelled(workload: &Workload) -> f64 {
     };
     let engine = match workload.engine {
         Engine::Sync | Engine::IoUring | Engine::Null => 1.0,
+        Engine::Events | Engine::Routines | Engine::Port => 0.97,
         Engine::Libaio => 0.97,
         Engine::Threads => 0.88,
         Engine::Mmap => 0.55,

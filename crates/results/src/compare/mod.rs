@@ -9,6 +9,7 @@ mod measure;
 mod sentences;
 mod side;
 mod table;
+mod whole_runs;
 
 pub use arms::{Arm, Conduct, OnMachine, Turn, fingerprint};
 pub use csv::comparison_csv;
@@ -16,6 +17,7 @@ pub use fail_if::{FailIf, Failed};
 pub use measure::Measure;
 pub use side::{Measurement, Reading, Side, asked};
 pub use table::{Columns, Meaning, TableError, read_table};
+pub use whole_runs::{WholeRuns, speed};
 
 use crate::document::Program;
 use crate::point::RunNumbers;

@@ -218,13 +218,13 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
 }
 
 /// The time of a run of PostMark, which creates files from its beginning to its end.
-fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
+pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);
     whole.then(|| of_operation("whole run", &rate.settings, vec![Reading { exact, ..time }]))
 }
 
-fn of_rate(rate: &OperationRate) -> Measurement {
+pub(super) fn of_rate(rate: &OperationRate) -> Measurement {
     let mut readings = vec![Reading {
         interval_95: rate.interval_95,
         ..Reading::value(Measure::Operations, rate.per_s)

@@ -25,7 +25,7 @@ use crate::shape::Shape;
 use crate::slab::Slab;
 use crate::units::us;
 use crate::volume::{Layout, Maker, Plan};
-use machine::{Access, Allocation, CacheState, DeviceUse, Nanos, Op};
+use machine::{Access, Allocation, CacheState, DeviceUse, Engine, Nanos, Op};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -455,11 +455,13 @@ impl World {
     }
 
     fn more_calls(&self, request: &Request) -> u32 {
-        if self.accesses[request.part as usize].engine.is_async() {
-            self.shape.more_calls()
-        } else {
-            0
-        }
+        let engine = self.accesses[request.part as usize].engine;
+        if engine.is_async() { self.shape_of(engine).more_calls() } else { 0 }
+    }
+
+    /// How a program with this engine learns of completions.
+    pub fn shape_of(&self, engine: Engine) -> Shape {
+        Shape::of_engine(engine).unwrap_or(self.shape)
     }
 
     fn writes_through(&self, request: &Request) -> bool {

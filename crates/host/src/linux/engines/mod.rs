@@ -127,6 +127,15 @@ macro_rules! engines {
                 $((Engine::$engine, None) => stream.$serve::<$session>(engine),
                 $((Engine::$engine, Some(NullBackend::NoOp)) => stream.$serve::<$no_op>(engine),)?
                 (Engine::$engine, Some(_)) => stream.$serve::<idle!($serve)>(engine),)*
+                (other, _) => {
+                    let available: Vec<&str> =
+                        available().into_iter().map(Engine::name).collect();
+                    let why = format!(
+                        "engine {other} is not available on this computer; it has {}",
+                        available.join(", ")
+                    );
+                    Err(Error::Unsupported(why))
+                }
             }
         }
     };

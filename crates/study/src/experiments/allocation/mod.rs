@@ -27,6 +27,13 @@ fn curve(state: Allocation, depth: u32) -> Curve {
     Curve::of(&BY_SIZE, format!("{}, depth {depth}", state.name()))
 }
 
+/// Buffered writes, flushed at the end: the cost of a growing file that the page cache hides or not.
+fn buffered(state: Allocation) -> Curve {
+    Curve::of(&BY_SIZE, format!("{}, buffered", state.name()))
+}
+
+const BUFFERED_STATES: [Allocation; 2] = [Allocation::Written, Allocation::Extend];
+
 fn grid(setting: &StudyContext) -> Grid {
     if !setting.facts.writable {
         return Grid::skipped("the target is only read");
@@ -41,6 +48,16 @@ fn grid(setting: &StudyContext) -> Grid {
     for (size, rank) in [(4u32 << 10, Rank::Usual), (64 << 10, Rank::Core), (1 << 20, Rank::Core)] {
         if size < setting.facts.direct_align_bytes {
             continue;
+        }
+        for allocation in BUFFERED_STATES.into_iter().filter(|_| size < 1 << 20) {
+            let write = setting.flushed_write(size);
+            let workload = Workload {
+                allocation,
+                region_bytes: Some(setting.flushable(size)),
+                limit_bytes: None,
+                ..write
+            };
+            grid.add(buffered(allocation), size, workload, Rank::Usual).synced = true;
         }
         for allocation in STATES {
             for depth in DEPTHS {
@@ -77,10 +94,24 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         }
     }
     Conclusion {
-        sentences: sentence(at).into_iter().collect(),
+        sentences: sentence(at).into_iter().chain(buffered_sentence(found)).collect(),
         comparisons,
         ..Conclusion::default()
     }
+}
+
+/// What a growing file costs a program that writes through the page cache.
+fn buffered_sentence(found: &Found<'_>) -> Option<String> {
+    let said: Vec<String> = [4096u32, 65_536]
+        .into_iter()
+        .filter_map(|size| {
+            let [written, extend] = BUFFERED_STATES.map(|state| found.at(&buffered(state), size));
+            let words = effect(written?.change_to(&extend?));
+            Some(format!("{words} with {} requests", show_size(u64::from(size))))
+        })
+        .collect();
+    (!said.is_empty())
+        .then(|| format!("Through the page cache a growing file {}.", said.join(" and ")))
 }
 
 fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {

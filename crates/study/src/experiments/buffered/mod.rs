@@ -21,7 +21,14 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
 static BY_SIZE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
     0,
-    &[FigureDesign::new("buffered", "Buffered synchronous I/O, by request size", Axis::BytesPerS)],
+    &[
+        FigureDesign::new("buffered", "Buffered synchronous I/O, by request size", Axis::BytesPerS),
+        FigureDesign::new(
+            "buffered_cost",
+            "Processor time per MiB of buffered synchronous I/O, by request size",
+            Axis::CpuNsPerMib,
+        ),
+    ],
 )
 .with_half_power();
 
@@ -30,6 +37,14 @@ pub(crate) const HINTED: Curve = Curve::named(&BY_SIZE, "read, cold, sequential 
 pub(crate) const WARM: Curve = Curve::named(&BY_SIZE, "read, warm");
 pub(crate) const RETURNED: Curve = Curve::named(&BY_SIZE, "write, to the last return");
 pub(crate) const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storage");
+const HINTED_WRITE: Curve = Curve::named(&BY_SIZE, "write, to stable storage, sequential hint");
+const THROUGH: Curve = Curve::named(&BY_SIZE, "write-through, each on stable storage");
+
+/// Size of the comparisons: the published one.
+const USUAL: u32 = 65_536;
+
+/// Sizes of write-through, the slowest way to write.
+const THROUGH_SIZES: [u32; 3] = [4096, USUAL, 1 << 20];
 
 fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::default();
@@ -52,6 +67,19 @@ fn grid(setting: &StudyContext) -> Grid {
         if setting.facts.writable {
             let write = setting.flushed_write(size);
             grid.add(RETURNED, size, write.clone(), rank);
+            if size == USUAL && !setting.facts.in_memory {
+                let hinted = Workload { hint: Hint::Sequential, ..write.clone() };
+                grid.add(HINTED_WRITE, size, hinted, Rank::Usual).synced = true;
+            }
+            if THROUGH_SIZES.contains(&size) && !setting.facts.in_memory {
+                let through = Workload {
+                    buffering: Buffering::BufferedDsync,
+                    limit_bytes: None,
+                    sync_at_end: false,
+                    ..write.clone()
+                };
+                grid.add(THROUGH, size, through, Rank::Usual);
+            }
             grid.add(SYNCED, size, write, rank).synced = true;
         }
     }
@@ -106,7 +134,74 @@ fn sentences(found: &Found<'_>) -> Vec<String> {
             show_rate(synced.y)
         ));
     }
+    said.extend(hinted_writes(found));
+    said.extend(through(found));
+    said.extend(temporary(found));
+    said.extend(processor(found));
     said
+}
+
+/// The effect of the sequential hint on writes.
+fn hinted_writes(found: &Found<'_>) -> Option<String> {
+    let change = found.at(&SYNCED, USUAL)?.change_to(&found.at(&HINTED_WRITE, USUAL)?);
+    Some(match change {
+        Effect::Unsure => format!("Whether the hint helps writes is undecided: {UNEVEN}."),
+        change => format!("For writes the hint {} ({}).", effect(change), size(f64::from(USUAL))),
+    })
+}
+
+/// The rate of a program whose every buffered write is on stable storage when it returns.
+fn through(found: &Found<'_>) -> Option<String> {
+    let (synced, through) = (found.at(&SYNCED, USUAL)?, found.at(&THROUGH, USUAL)?);
+    let rate = format!(
+        "Write-through reaches {} with {} requests",
+        show_rate(through.y),
+        size(f64::from(USUAL))
+    );
+    Some(match through.change_to(&synced) {
+        Effect::By(more) if more > 0.0 => {
+            format!(
+                "{rate}; writes that are flushed once at the end are {} as fast.",
+                times(more + 1.0)
+            )
+        }
+        Effect::Unsure => format!("{rate}; whether that is slower is undecided, {UNEVEN}."),
+        _ => format!("{rate}, as fast as writes that are flushed once at the end."),
+    })
+}
+
+/// The rates of a file that is deleted before it is written back.
+fn temporary(found: &Found<'_>) -> Option<String> {
+    let (write, read) = (found.at(&RETURNED, USUAL)?, found.at(&WARM, USUAL)?);
+    Some(format!(
+        "A temporary file that stays in the cache is written at {} and read at {} ({}).",
+        show_rate(write.y),
+        show_rate(read.y),
+        size(f64::from(USUAL))
+    ))
+}
+
+/// Processor time of a simple program per MiB, and of a direct one.
+fn processor(found: &Found<'_>) -> Option<String> {
+    let at = |curve: &Curve| {
+        let readings = found.curve_by(curve, Axis::CpuNsPerMib);
+        readings.into_iter().find(|reading| reading.x == f64::from(USUAL))
+    };
+    let of = |(op, through, past): (OpKind, &Curve, &Curve)| {
+        let (through, past) = (at(through)?, at(past)?);
+        Some(format!(
+            "a MiB of buffered {op}s takes {} of the processor, one of direct {op}s {}",
+            show_time(through.y),
+            show_time(past.y)
+        ))
+    };
+    let said: Vec<String> =
+        [(OpKind::Read, &COLD, &unbuffered::READ), (OpKind::Write, &SYNCED, &unbuffered::WRITE)]
+            .into_iter()
+            .filter_map(of)
+            .collect();
+    (!said.is_empty())
+        .then(|| format!("With {} requests {}.", size(f64::from(USUAL)), said.join("; ")))
 }
 
 /// The sizes at which the page cache gains, and at which it costs, relative to one direct request
@@ -174,6 +269,12 @@ fn comparisons(found: &Found<'_>) -> Vec<Comparison> {
             (direct, cold, title, "buffered reads")
         };
         pairs.push(Comparison::new(Change::Cache, before, after, title, setting));
+    }
+    let writes = [SYNCED, HINTED_WRITE].map(|curve| found.at(&curve, USUAL));
+    if let [Some(plain), Some(hinted)] = writes {
+        let title = "Tell the page cache that you write sequentially";
+        let setting = "open the file with a sequential hint (FILE_FLAG_SEQUENTIAL_SCAN)";
+        pairs.push(Comparison::new(Change::Cache, plain, hinted, title, setting));
     }
     if let (Some(cold), Some(hinted)) = (cold, hinted) {
         let title = "Tell the page cache that you read sequentially";

@@ -1,0 +1,138 @@
+//! PostMark and operations on many files as a workload of `compare` and `tune`.
+
+use crate::failure::Failure;
+use crate::target::is_twin;
+use dialect::postmark::{self, Config, RunError};
+use files::Input;
+use host::files::{HostFiles, remove_leftovers};
+use machine::Error;
+use machine::files::{FileError, FileSystem};
+use results::{OperationRate, measure_metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use twin::settings::split_file;
+use twin::{Setup, TwinFiles};
+use workload::metadata::{MetadataError, MetadataPlan};
+use workload::smallfile::Location;
+
+/// What runs on each place.
+#[derive(Debug, Clone)]
+pub(crate) enum SmallFiles {
+    Postmark(Box<Config>),
+    Metadata(MetadataPlan),
+}
+
+const COMMANDS: Input = Input::new("a file of PostMark's commands", 1 << 20);
+
+impl SmallFiles {
+    /// Of `--postmark FILE` or `--metadata OPTIONS`; `None` without either.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line or an option is invalid.
+    pub(crate) fn of(
+        postmark: Option<&Path>,
+        metadata: Option<&str>,
+    ) -> Result<Option<SmallFiles>, Failure> {
+        if let Some(file) = postmark {
+            let wrong = |why: String| Failure::Usage(format!("{}: {why}", file.display()));
+            let text = COMMANDS.text(file).map_err(|error| wrong(error.to_string()))?;
+            let config = Config::of_commands(&text).map_err(wrong)?;
+            return Ok(Some(SmallFiles::Postmark(Box::new(config))));
+        }
+        let plan = metadata.map(crate::metadata::plan_of).transpose()?;
+        Ok(plan.map(SmallFiles::Metadata))
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            SmallFiles::Postmark(_) => "PostMark",
+            SmallFiles::Metadata(_) => "operations on files",
+        }
+    }
+
+    /// Refuses a place that cannot hold the files, before anything runs.
+    pub(crate) fn check(&self, place: &Path) -> Result<(), Failure> {
+        if is_twin(place) {
+            let text = place.to_string_lossy();
+            if split_file(&text).1.is_some() {
+                return Err(Failure::Usage(format!(
+                    "{text}: {} makes files of its own; leave out what follows '#'",
+                    self.name()
+                )));
+            }
+            return Setup::parse(&text)
+                .map(|_| ())
+                .map_err(|error| Failure::Usage(error.to_string()));
+        }
+        if place.is_dir() {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "{}: not a directory; {} needs a directory or a simulated machine (twin:NAME)",
+            place.display(),
+            self.name()
+        )))
+    }
+
+    /// Runs it once in a directory, or on a simulated machine that nothing has used.
+    ///
+    /// # Errors
+    /// An interrupt, a place or a setting that is refused, or a failed operation.
+    pub(crate) fn run(&self, place: &Path) -> machine::Result<Vec<OperationRate>> {
+        if is_twin(place) {
+            let refused = |error: twin::Error| {
+                Error::refused(place.display().to_string(), error.to_string(), "see twin list")
+            };
+            let setup = Setup::parse(&place.to_string_lossy()).map_err(refused)?;
+            return self.run_on(&TwinFiles::new(&setup), place);
+        }
+        remove_leftovers(place);
+        self.run_on(&HostFiles::new(), place)
+    }
+
+    fn run_on<F: FileSystem>(
+        &self,
+        files: &F,
+        place: &Path,
+    ) -> machine::Result<Vec<OperationRate>> {
+        let interrupt = crate::interrupt::flag();
+        let place: PathBuf = place.to_owned();
+        match self {
+            SmallFiles::Postmark(config) => {
+                let mut config = (**config).clone();
+                config.plan.locations = vec![Location { path: place.clone(), weight: 1 }];
+                let ran = postmark::run(files, &config, interrupt, &mut io::sink());
+                let result = ran.map_err(|error| match error {
+                    RunError::Interrupted => Error::Interrupted,
+                    RunError::File(error) => of_file(&place, error),
+                    RunError::Plan(error) => {
+                        Error::refused("PostMark", error.to_string(), "change the commands")
+                    }
+                    error => Error::Unsupported(error.to_string()),
+                })?;
+                Ok(result.operation_rates())
+            }
+            SmallFiles::Metadata(plan) => {
+                let plan = MetadataPlan { location: place.clone(), ..plan.clone() };
+                let ran = measure_metadata(files, &plan, interrupt, &mut |_, _| ());
+                let result = ran.map_err(|error| match error {
+                    MetadataError::Interrupted => Error::Interrupted,
+                    MetadataError::File(error) => of_file(&place, error),
+                    error => Error::refused("metadata", error.to_string(), "change the options"),
+                })?;
+                Ok(result.operation_rates())
+            }
+        }
+    }
+}
+
+fn of_file(place: &Path, error: FileError) -> Error {
+    let what = place.display().to_string();
+    match error {
+        FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. } => {
+            Error::refused(what, error.to_string(), "name another directory or setting")
+        }
+        FileError::Refused { why, .. } => Error::refused(what, why, "change the setting"),
+        error => Error::Unsupported(error.to_string()),
+    }
+}
