@@ -204,6 +204,8 @@ pub struct Options {
     pub working_set: bool,
     /// `dedupe_working_set_percentage`: size of that set, in percent of the job's size.
     pub working_set_percent: u8,
+    /// `dedupe_global`: the jobs with it repeat the same set.
+    pub global_set: bool,
     /// `verify`: stamp blocks and check them.
     pub verify: Option<Method>,
     /// `verify_pattern`.
@@ -358,6 +360,7 @@ impl Default for Options {
             duplicate_percent: 0,
             working_set: false,
             working_set_percent: 5,
+            global_set: false,
             verify: None,
             pattern: Fill::default(),
             pattern_interval: 0,

@@ -261,7 +261,7 @@ static ROWS: &[Row] = &[
     row("dedupe_percentage", Data, Value(|o, text| put(&mut o.duplicate_percent, number(text, 0, 100).map(|n| n as u8)))),
     row("dedupe_mode", Data, Value(|o, text| put(&mut o.working_set, dedupe_mode(text)))),
     row("dedupe_working_set_percentage", Data, Value(|o, text| put(&mut o.working_set_percent, number(text, 1, 100).map(|n| n as u8)))),
-    row("dedupe_global", Data, OnlyValues(&["0"], "each job has its own working set: leave it out")),
+    row("dedupe_global", Data, Switch(|o, on| o.global_set = on)),
     row("verify", Data, Value(|o, text| put(&mut o.verify, Method::named(text)))),
     row("verify_pattern", Data, Value(|o, text| put(&mut o.pattern, pattern(text)))),
     row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
