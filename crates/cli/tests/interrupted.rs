@@ -100,7 +100,7 @@ fn diskspd_reports_its_threads_until_then() {
 fn sqlio_reports_its_requests_until_then() {
     let _alone = alone();
     let (document, report) =
-        reported("sqlio -kW -s60 -b8 -t2 -LS --size 4m x.dat --json own.json", "");
+        reported("sqlio -kW -s60 -b8 -t2 -LS -fsequential --size 4m x.dat --json own.json", "");
     assert!(figure(&report, "IOs/sec:") > 10.0, "{report}");
     assert!(number(&document, "/sqlio/figures/ios_per_s") > 10.0, "{document:#}");
 }
@@ -135,7 +135,7 @@ fn iozone_reports_the_tests_until_then() {
 #[test]
 fn metadata_reports_the_operations_until_then() {
     let _alone = alone();
-    for plan in ["--files 100 --rounds 100000000", "--files 100000000 --sync all"] {
+    for plan in ["--files 2000 --rounds 1000", "--files 100000000 --sync all"] {
         let directory = tempfile::tempdir().unwrap();
         let words = format!("metadata . {plan} --json --no-history");
         let document = interrupted(directory.path(), &words, "").json();

@@ -70,6 +70,8 @@ pub struct Options {
     pub filenames: Vec<String>,
     /// `nrfiles`: number of files, if their names are generated.
     pub files: u32,
+    /// `openfiles`: files that are used at the same time; 0: all.
+    pub open_files: u64,
     /// `file_service_type`.
     pub service: FileService,
     /// The number after its colon: consecutive requests to one file.
@@ -286,6 +288,7 @@ impl Default for Options {
             directories: Vec::new(),
             filenames: Vec::new(),
             files: 1,
+            open_files: 0,
             service: FileService::RoundRobin,
             service_run: 1,
             filename_format: "$jobname.$jobnum.$filenum".into(),
