@@ -262,7 +262,7 @@ mod tests {
             (compressible_percent, duplicate_percent, verify) in (0u8..=100, 0u8..=100, any::<bool>()),
         ) {
             let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);
-            let data = Data { compressible_percent, duplicate_percent, verify, repeated_blocks: 0 };
+            let data = Data { compressible_percent, duplicate_percent, verify, ..Data::default() };
             let workload = Workload {
                 read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, memory, allocation, cache, offset_bytes,
                 region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, reap, sync_at_end, data, seed,

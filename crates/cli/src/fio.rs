@@ -241,12 +241,8 @@ fn fio_on<M: Machine>(
     let mut result = measured(command, machine, system_stats, plan, arrangement, &early)?;
     result.idle = command.idle;
     let document = results(machine, began, &result);
-    let document = if result.interrupted {
-        document.interrupted(None)
-    } else {
-        crate::history::keep(outputs.context, &document);
-        document
-    };
+    let document = if result.interrupted { document.interrupted(None) } else { document };
+    crate::history::keep(outputs.context, &document);
     let early = early.into_inner().unwrap_or_else(PoisonError::into_inner);
     report(command, outputs, &early, &result, &document)?;
     if result.interrupted {

@@ -50,10 +50,11 @@ pub(crate) fn keep(context: &Context, results: &Results) {
     keep_as(context, results, None);
 }
 
+/// Stores results, unless the user interrupted the measurement: it cannot be a baseline.
 pub(crate) fn keep_as(context: &Context, results: &Results, kind: Option<&str>) {
     let measured =
         results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
-    if measured {
+    if measured && !results.incomplete {
         kept(context, |history| history.keep(results, &absolute(&results.target.name), kind));
     }
 }

@@ -145,9 +145,13 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
     );
     let document =
         Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
+    let document = if result.interrupted { document.interrupted(None) } else { document };
     crate::history::keep(context, &document);
-    if !arguments.json {
-        return output::print(&printable_lines(&report::terminal::metadata(&result)));
-    }
-    output::print(&output::json(results::to_json_with(&document, "metadata", &result))?)
+    let text = if arguments.json {
+        output::json(results::to_json_with(&document, "metadata", &result))?
+    } else {
+        printable_lines(&report::terminal::metadata(&result))
+    };
+    output::print(&text)?;
+    if result.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }

@@ -253,7 +253,9 @@ impl SessionRunner<'_> {
                 seed,
             )
         };
-        Ok(Some(Results { rates, warnings, ..document }))
+        let document = Results { rates, warnings, ..document };
+        let interrupted = runs.iter().any(|run| run.interrupted_after.is_some());
+        Ok(Some(if interrupted { document.interrupted(None) } else { document }))
     }
 }
 

@@ -83,10 +83,7 @@ fn show(
     metrics: Option<Metrics>,
     results: &Results,
 ) -> Result<(), Failure> {
-    // Without an answer it cannot be a baseline.
-    if !results.incomplete {
-        crate::history::keep(context, results);
-    }
+    crate::history::keep(context, results);
     let json = output::json(results::to_json(results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(results);

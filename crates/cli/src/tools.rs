@@ -26,16 +26,24 @@ struct Document<'a> {
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,
+    /// The user ended the run early.
+    interrupted: bool,
     began: Began,
     seed: u64,
 }
 
 /// The full results document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
-    let Document { points, warnings, began, seed, .. } = document;
+    let Document { points, warnings, interrupted, began, seed, .. } = document;
     let results =
         Results::new(machine, Kind::Sweep, crate::context::program(), began, target.clone(), seed);
-    Results { points, warnings, ..results }
+    let results = Results { points, warnings, ..results };
+    if interrupted { results.interrupted(None) } else { results }
+}
+
+/// The end of a command, after its report.
+fn ended(interrupted: bool) -> Result<(), Failure> {
+    if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// Adds the results to the history, and writes the document if it was requested.
@@ -113,6 +121,7 @@ where
         tool: "iozone",
         points,
         warnings: result.warnings.clone(),
+        interrupted: result.interrupted,
         began,
         seed: options.seed.unwrap_or(1),
     };
@@ -128,7 +137,8 @@ where
         Some(html) => output::save(html, &output::surface_page(&results, &result)?),
         None => Ok(()),
     };
-    written.and(drawn)
+    written.and(drawn)?;
+    ended(result.interrupted)
 }
 
 pub(crate) fn sqlio(mut context: Context, words: &[String]) -> Result<(), Failure> {
@@ -171,11 +181,19 @@ where
             json,
             machine,
             result.target.as_ref(),
-            Document { tool: "sqlio_matrix", points, warnings, began, seed },
+            Document {
+                tool: "sqlio_matrix",
+                points,
+                warnings,
+                interrupted: result.interrupted,
+                began,
+                seed,
+            },
             &result,
         );
         output::print(&printable_lines(&dialect::sqlio::matrix::table(&result)))?;
         kept?;
+        ended(result.interrupted)?;
         let measured = result.entries.iter().any(|entry| entry.best().is_some());
         return if measured {
             Ok(())
@@ -191,9 +209,10 @@ where
         json,
         machine,
         result.target.as_ref(),
-        Document { tool: "sqlio", points, warnings, began, seed },
+        Document { tool: "sqlio", points, warnings, interrupted: result.interrupted, began, seed },
         &result,
-    )
+    )?;
+    ended(result.interrupted)
 }
 
 pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Failure> {
@@ -252,8 +271,14 @@ where
     }
     let points = result.spans.iter().flat_map(|span| &span.points).cloned().collect();
     let seed = profile.spans.first().map_or(1, |span| u64::from(span.seed) + 1);
-    let document =
-        Document { tool: "diskspd", points, warnings: result.warnings.clone(), began, seed };
+    let document = Document {
+        tool: "diskspd",
+        points,
+        warnings: result.warnings.clone(),
+        interrupted: result.interrupted,
+        began,
+        seed,
+    };
     let kept = keep_document(context, json, machine, result.target.as_ref(), document, &result);
     match profile.format {
         dialect::diskspd::Format::Text => {
@@ -264,7 +289,8 @@ where
             output::print(&dialect::diskspd::xml(profile, &result))?;
         }
     }
-    kept
+    kept?;
+    ended(result.interrupted)
 }
 
 fn matrix<M: Machine>(
@@ -285,6 +311,6 @@ fn matrix<M: Machine>(
     bar.finish_and_clear();
     let result = result?;
     // Keep a file that was created under a given name, as other runs do.
-    runner.keep(|_| true);
+    runner.keep(|_| !result.interrupted);
     Ok(result)
 }

@@ -466,6 +466,13 @@ fn several_entries_are_compared_with_what_changed_between_them() {
     let changed = "Changed before entry 3";
     assert!(page.contains(changed) && page.contains("Linux 6.1 -&gt; Linux 6.9"), "{page}");
     assert!(!page.contains("Changed before entry 2"));
+    // The first two have a level; the third is of another machine.
+    let levels = page.split("class=\"levels\" d=\"").skip(1);
+    let levels: Vec<&str> = levels.filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(levels.len(), 4);
+    for level in levels {
+        assert_eq!(level.matches('M').count(), 2, "{level}");
+    }
     assert!(page.contains("MiB&#x2f;s") && page.contains("p99"), "{page}");
     let text = history.good("history show 1 3");
     assert!(text.contains(changed) && text.contains("(-57.2 %, beyond both intervals)"), "{text}");

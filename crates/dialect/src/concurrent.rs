@@ -1,6 +1,8 @@
 //! Runs a tool's concurrent jobs: several workloads on their own targets, reported separately.
 
-use machine::{Error, Machine, Nanos, Op, Result, RunOptions, Start, TargetFacts, TargetKind};
+use machine::{
+    Error, Machine, Nanos, OnInterrupt, Op, Result, RunOptions, Start, TargetFacts, TargetKind,
+};
 use measure::{Job, Sample, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -92,7 +94,7 @@ impl RunPlan {
     fn options<M: Machine>(self, machine: &M) -> RunOptions {
         let start =
             if self.rest_ns > 0 { Start::At(machine.now() + self.rest_ns) } else { Start::Now };
-        RunOptions { start, ..RunOptions::default() }
+        RunOptions { start, on_interrupt: OnInterrupt::EndRun, ..RunOptions::default() }
     }
 }
 
@@ -102,6 +104,12 @@ pub(crate) struct ToolResult {
     pub(crate) streams: Vec<StreamResult>,
     /// Start of the first stream and end of the last one, on the machine's clock.
     pub(crate) span: (Nanos, Nanos),
+}
+
+impl ToolResult {
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.sample.usage.interrupted
+    }
 }
 
 #[derive(Debug)]
@@ -179,11 +187,12 @@ pub(crate) struct Trace {
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
-/// Runs all jobs at once; the first error ends the run.
+/// Runs all jobs at once; the first error ends the run. After the user's interrupt the results are
+/// those until then ([`machine::Usage::interrupted`]).
 ///
 /// # Errors
-/// A workload is invalid on its target, a target refuses an access mode, a request failed, or a
-/// read returned wrong data.
+/// A workload is invalid on its target, a target refuses an access mode, a request failed, a read
+/// returned wrong data, or the user interrupted the run before a request completed.
 pub(crate) fn run<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],

@@ -2,7 +2,7 @@
 
 use crate::pause::{Gaps, LOOK_NS, Looks, WAKE_NS as WATCH_NS};
 use crate::session::{Halt, Time};
-use machine::{Error, Nanos, OnFailure, RequestSource, Result, RunOptions, Start};
+use machine::{Error, Nanos, OnFailure, OnInterrupt, RequestSource, Result, RunOptions, Start};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -154,7 +154,7 @@ struct Countdown {
 /// When all streams are ready, calls `start` with the earliest start time; it returns when the run
 /// began. Calls `look` until they have ended.
 pub(crate) fn run_streams<S, T, W, F>(
-    time: impl Time,
+    time: impl Time + Send,
     interrupt: &AtomicBool,
     parts: Vec<PartStreams<'_, S, W, F>>,
     options: RunOptions,
@@ -183,6 +183,7 @@ where
                 finish,
                 countdown: Mutex::new(Countdown { left: sources.len(), last: 0 }),
                 failed: failed_of(number),
+                on_interrupt: options.on_interrupt,
             };
             let work = std::sync::Arc::new(work);
             let mut threads = Vec::with_capacity(sources.len());
@@ -191,7 +192,7 @@ where
                 let halt = Halt { interrupt, failed: failed_of(number), looks: &looks };
                 let body = move || {
                     let _end = End(barrier);
-                    work.stream(source, halt, Ready { barrier })
+                    work.stream(source, halt, Ready { barrier }, time)
                 };
                 match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body)
                 {
@@ -249,6 +250,7 @@ struct PartWork<'p, W, F> {
     finish: F,
     countdown: Mutex<Countdown>,
     failed: &'p AtomicBool,
+    on_interrupt: OnInterrupt,
 }
 
 impl<W, F> PartWork<'_, W, F> {
@@ -257,12 +259,23 @@ impl<W, F> PartWork<'_, W, F> {
         source: &mut S,
         halt: Halt<'_>,
         ready: Ready<'_>,
+        time: impl Time,
     ) -> Result<(Nanos, Option<T>)>
     where
         W: Fn(&mut S, Halt<'_>, Ready<'_>) -> Result<Nanos>,
         F: Fn(Nanos) -> Result<T>,
     {
-        let end = (self.serve)(source, halt, ready).and_then(|last| {
+        let served = match (self.serve)(source, halt, ready) {
+            // The failure of another stream ends this one with the same error.
+            Err(Error::Interrupted)
+                if self.on_interrupt == OnInterrupt::EndRun
+                    && !self.failed.load(Ordering::Relaxed) =>
+            {
+                Ok(time.now())
+            }
+            served => served,
+        };
+        let end = served.and_then(|last| {
             let part_last = {
                 let mut countdown = self.countdown.lock().unwrap_or_else(PoisonError::into_inner);
                 countdown.left -= 1;

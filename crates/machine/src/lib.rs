@@ -35,8 +35,8 @@ pub use layer::{
 };
 pub use name::with_settings;
 pub use run::{
-    Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling,
-    Start,
+    Buffers, IoClass, IoPriority, OnFailure, OnInterrupt, Part, PartUsage, RunOptions, RunUsage,
+    Scheduling, Start,
 };
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{

@@ -112,10 +112,22 @@ pub enum OnFailure {
     EndPart,
 }
 
+/// Effect of the user's interrupt on the streams that have begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnInterrupt {
+    /// The run is an error.
+    #[default]
+    Fail,
+    /// The run ends early, with the requests and counters until then ([`RunUsage::interrupted`]). A
+    /// part that ends with a flush ([`Access::sync_at_end`]) fails, because its rate includes it.
+    EndRun,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
+    pub on_interrupt: OnInterrupt,
     /// Read the processor counters, which costs time: do not use the run's rate.
     pub count_instructions: bool,
     /// Trace requests in the block layer, which costs time: do not use the run's rate.
@@ -139,6 +151,8 @@ pub struct RunUsage {
     /// Short sentences.
     pub warnings: Vec<String>,
     pub paused: Option<Pause>,
+    /// The user ended it early ([`OnInterrupt::EndRun`]).
+    pub interrupted: bool,
     pub disturbance: Disturbance,
     /// Times over all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
@@ -179,6 +193,7 @@ impl RunUsage {
             resources,
             warnings,
             paused,
+            interrupted,
             disturbance,
             block_times,
             parts,
@@ -217,6 +232,7 @@ impl RunUsage {
                 resources,
                 warnings,
                 paused,
+                interrupted,
                 disturbance,
                 block_times,
             })

@@ -347,6 +347,9 @@ pub struct Usage {
     /// Short sentences.
     pub warnings: Vec<String>,
     pub paused: Option<Pause>,
+    /// The user ended the run early ([`crate::OnInterrupt::EndRun`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     pub disturbance: Disturbance,
     /// Requests of the program's threads, and those of any thread, because a throttle lets a kernel
     /// thread submit what it held back.

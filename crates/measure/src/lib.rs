@@ -33,7 +33,8 @@ pub use runner::{
     check_writable,
 };
 pub use sample::{
-    Job, JobRun, Options, Sample, gather, note_others, retry_if_paused, run_jobs, sample, streams,
+    Job, JobRun, Options, Sample, gather, interrupted_after, note_others, retry_if_paused,
+    run_jobs, sample, streams,
 };
 pub use stages::{counted_times, traced_times};
 pub use stream::Stream;

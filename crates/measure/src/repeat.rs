@@ -173,13 +173,21 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Adds the result of a run.
+    /// Adds the result of a run. Of a run that the user ended early it keeps the figures, if there
+    /// are no others.
     ///
     /// # Errors
     /// The user's interrupt, which is not a failure of the workload.
     pub fn push(&mut self, run: Result<Sample>) -> Result<()> {
         self.half_width = OnceCell::new();
         match run {
+            Ok(sample) if sample.usage.interrupted => {
+                // Whole runs say more than a part of one.
+                if self.samples.is_empty() {
+                    self.samples.push(sample);
+                }
+                return Err(Error::Interrupted);
+            }
             Ok(sample) => self.samples.push(sample),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => self.failure = Some(error.to_string()),

@@ -4,7 +4,7 @@
 use crate::ceiling::Ceilings;
 use crate::concurrent::measure_concurrent;
 use crate::repeat::{Measured, Repeats, repeat_workloads};
-use crate::sample::{Job, sample};
+use crate::sample::{Job, Options, sample};
 use machine::units::show_size;
 use machine::{
     Allocation, Buffers, Error, MIN_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind,
@@ -258,6 +258,7 @@ impl<'m, M: Machine> Runner<'m, M> {
             parts.iter().map(|part| (&part.workload, self.facts[part.target].clone())).collect();
         let once = |part: usize, options| {
             let RequestPart { target, workload } = &parts[part];
+            let options = Options { keep_interrupted: true, ..options };
             sample(machine, &mut targets[*target], workload, options)
         };
         let mut all = Vec::new();

@@ -4,9 +4,10 @@ use crate::resume;
 use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
+use machine::units::show_time;
 use machine::{
-    Access, CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource,
-    Result, RunOptions, Scheduling, Start, TargetFacts, Usage,
+    Access, CacheState, Error, Machine, Nanos, OnInterrupt, Part, Pause, REAP_LEARNING_NS, Reap,
+    RequestSource, Result, RunOptions, Scheduling, Start, TargetFacts, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -34,6 +35,8 @@ pub struct Options {
     pub until_deadline: bool,
     /// Bytes that a previous run of this kind brought into an empty page cache, if known.
     pub cache_bytes: Option<u64>,
+    /// The user's interrupt ends the run early instead of discarding it ([`Usage::interrupted`]).
+    pub keep_interrupted: bool,
 }
 
 /// The measurements of one run.
@@ -142,6 +145,9 @@ pub fn sample<M: Machine>(
         return Ok(sample);
     }
     let sample = sample_now(machine, target, workload, options)?;
+    if sample.usage.interrupted {
+        return Ok(sample);
+    }
     if let Ok(kept) = serde_json::to_string(&sample) {
         log.keep(&run, &kept);
     }
@@ -185,7 +191,16 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
     let Options { start, count_instructions, trace, .. } = options;
     let cache_bytes = cache_bytes(workload, facts.size_bytes, options.cache_bytes);
-    let how = RunOptions { start, count_instructions, trace, cache_bytes, ..RunOptions::default() };
+    let on_interrupt =
+        if options.keep_interrupted { OnInterrupt::EndRun } else { OnInterrupt::Fail };
+    let how = RunOptions {
+        start,
+        count_instructions,
+        trace,
+        cache_bytes,
+        on_interrupt,
+        ..RunOptions::default()
+    };
     let job = Job::new(target, &facts, workload);
     let sources =
         || Ok(vec![streams(workload, &facts, ramp_ns)?.into_iter().map(&source).collect()]);
@@ -342,6 +357,11 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     Some(windows.iter().map(|window| window.0).sum::<u64>() as f64 * 1e9 / longest.max(1) as f64)
 }
 
+/// A warning about figures that end with the user's interrupt.
+pub fn interrupted_after(measured_ns: Nanos) -> String {
+    format!("interrupted after {}: the figures are those until then", show_time(measured_ns as f64))
+}
+
 /// Combines a workload's streams.
 ///
 /// # Errors
@@ -355,6 +375,9 @@ pub fn gather<S: Borrow<Stream>>(
     usage.sync_ns = usage.sync_ns.filter(|_| workload.writes());
     let streams: Vec<&Stream> = streams.iter().map(Borrow::borrow).collect();
     let requests: u64 = streams.iter().map(|stream| stream.completed()).sum();
+    if requests == 0 && usage.interrupted {
+        return Err(Error::Interrupted);
+    }
     if requests == 0 {
         return Err(Error::Unsupported(
             "no request completed in the time of the run: give it more --runtime or smaller requests".into(),
@@ -398,6 +421,9 @@ pub fn gather<S: Borrow<Stream>>(
     let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
     let warm_up_rates: Vec<f64> = slice_rates.drain(..warm_up).collect();
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);
+    if usage.interrupted {
+        usage.warnings.push(interrupted_after(measured_ns));
+    }
     // Streams that ended early count for the time they ran.
     let mean_depth =
         streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()

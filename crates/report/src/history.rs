@@ -180,7 +180,17 @@ struct View {
     rows: Vec<[String; 3]>,
 }
 
-fn view(reported: &HistoryRow, measure: Measure) -> View {
+/// Where the line of the level ends and another begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LevelBreaks {
+    /// At the changes of the trend.
+    Changes,
+    /// At changes of the machine, too: few readings show no change of the trend, and one mean of
+    /// different machines is no level.
+    Machines,
+}
+
+fn view(reported: &HistoryRow, measure: Measure, breaks: LevelBreaks) -> View {
     let values = &reported.trend.values;
     let top = values
         .iter()
@@ -211,7 +221,12 @@ fn view(reported: &HistoryRow, measure: Measure) -> View {
     }
     let mut ends: Vec<usize> = vec![0];
     ends.extend(reported.trend.changes.iter().map(|one| one.at));
+    if breaks == LevelBreaks::Machines {
+        ends.extend(reported.machine.iter().map(|(place, _)| *place));
+    }
     ends.push(values.len());
+    ends.sort_unstable();
+    ends.dedup();
     let level = |pair: &[usize]| {
         let part = &values[pair[0]..pair[1]];
         let mean = part.iter().map(|one| one.value).sum::<f64>() / part.len() as f64;
@@ -269,7 +284,10 @@ pub fn trends_html(
         target,
         about => format!("{} over time, from the history", measure.heading()),
         program,
-        views => all.iter().map(|reported| view(reported, measure)).collect::<Vec<_>>(),
+        views => all
+            .iter()
+            .map(|reported| view(reported, measure, LevelBreaks::Changes))
+            .collect::<Vec<_>>(),
     };
     Ok(environment.get_template("trend.html")?.render(context)?)
 }

@@ -124,11 +124,13 @@ impl Results {
     pub fn interrupted(mut self, planned: Option<usize>) -> Results {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.incomplete = true;
-        self.warnings.push(format!(
-            "interrupted after {}: {}{of} points were measured",
-            show_time(self.elapsed_ns as f64),
-            self.points.iter().filter(|point| point.numbers.is_some()).count()
-        ));
+        let after = show_time(self.elapsed_ns as f64);
+        self.warnings.push(if self.rates.is_empty() {
+            let measured = self.points.iter().filter(|point| point.numbers.is_some()).count();
+            format!("interrupted after {after}: {measured}{of} points were measured")
+        } else {
+            format!("interrupted after {after}: the rates are those until then")
+        });
         self
     }
 }

@@ -5,7 +5,7 @@ use measure::stats::{Estimate, estimate_values};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
-use workload::metadata::{MetadataError, MetadataPlan, Operation, run};
+use workload::metadata::{MetadataError, MetadataPlan, Operation, PhaseTimes, run};
 
 /// The result of a metadata run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,6 +20,9 @@ pub struct MetadataResult {
     pub cpu_system_ns: u64,
     /// Bytes read from block devices, if counted.
     pub device_read_bytes: Option<u64>,
+    /// The user ended it early: operations that had not begun are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Warnings about these figures.
     pub warnings: Vec<String>,
 }
@@ -31,6 +34,9 @@ pub struct OperationResult {
     pub count: u64,
     /// Time of the phase, by round.
     pub elapsed_ns: Vec<u64>,
+    /// Time of the round that the user ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished_ns: Option<u64>,
     /// Operations per second over all rounds.
     pub rate_per_s: f64,
     /// Files visited per second over all rounds; differs from the rate only for a listing.
@@ -44,7 +50,7 @@ pub struct OperationResult {
 const SHORT_NS: u64 = 10_000_000;
 
 /// Runs a plan; `progress` is called before each phase. A run in which the program was stopped is
-/// repeated.
+/// repeated. The user's interrupt ends it with the figures until then.
 ///
 /// # Errors
 /// As [`run`].
@@ -76,28 +82,40 @@ fn once<F: FileSystem>(
         .map(|thread| move |operation: Operation, ns| thread[operation as usize].record(ns))
         .collect();
     let before = system.usage();
-    let mut elapsed = run(system, plan, interrupt, progress, records)?;
+    let times = run(system, plan, interrupt, progress, records)?;
     let after = system.usage();
-    let operations = Operation::ALL.map(|operation| {
-        operation_result(
-            plan,
-            operation,
-            &latencies,
-            std::mem::take(&mut elapsed[operation as usize]),
-        )
-    });
+    let begun = |operation: &Operation| {
+        latencies.iter().any(|thread| !thread[*operation as usize].is_empty())
+    };
+    let operations: Vec<OperationResult> = Operation::ALL
+        .into_iter()
+        .filter(begun)
+        .map(|operation| operation_result(plan, operation, &latencies, &times))
+        .collect();
+    if operations.is_empty() {
+        return Err(MetadataError::Interrupted);
+    }
     let mut result = MetadataResult {
         plan: plan.clone(),
-        operations: operations.into(),
+        operations,
         cpu_user_ns: after.user_ns.saturating_sub(before.user_ns),
         cpu_system_ns: after.system_ns.saturating_sub(before.system_ns),
         device_read_bytes: before
             .block_bytes
             .zip(after.block_bytes)
             .map(|(was, is)| is.0.saturating_sub(was.0)),
+        interrupted: times.unfinished.is_some(),
         warnings: Vec::new(),
     };
     result.warnings = warnings(&result);
+    if let Some((operation, _)) = times.unfinished {
+        result.warnings.push(format!(
+            "interrupted in the {} of round {} of {}: the figures are those until then",
+            operation.name(),
+            times.rounds[operation as usize].len() + 1,
+            plan.rounds
+        ));
+    }
     Ok(result)
 }
 
@@ -105,19 +123,22 @@ fn operation_result(
     plan: &MetadataPlan,
     operation: Operation,
     latencies: &[[Histogram; 6]],
-    elapsed_ns: Vec<u64>,
+    times: &PhaseTimes,
 ) -> OperationResult {
     let mut latency = Histogram::new();
     latencies.iter().for_each(|thread| latency.merge(&thread[operation as usize]));
     let count = u64::from(if operation == Operation::List { plan.directories } else { plan.files });
-    let rate = |amount: u64, ns: u64| amount as f64 * 1e9 / ns.max(1) as f64;
-    let total: u64 = elapsed_ns.iter().sum();
+    let elapsed_ns = times.rounds[operation as usize].clone();
+    let unfinished_ns = times.unfinished.filter(|one| one.0 == operation).map(|one| one.1);
+    let total = elapsed_ns.iter().chain(&unfinished_ns).sum::<u64>();
+    let rate_per_s = latency.count() as f64 * 1e9 / total.max(1) as f64;
     let times: Vec<f64> = elapsed_ns.iter().map(|&ns| ns as f64).collect();
     OperationResult {
         operation,
         count,
-        rate_per_s: rate(count * u64::from(plan.rounds), total),
-        files_per_s: rate(u64::from(plan.files) * u64::from(plan.rounds), total),
+        unfinished_ns,
+        rate_per_s,
+        files_per_s: rate_per_s * f64::from(plan.files) / count.max(1) as f64,
         rate_interval_per_s: estimate_values(&times)
             .and_then(|time| time.rate_of(count as f64 * 1e9)),
         latency: Latency::of(&latency),
@@ -156,7 +177,7 @@ impl MetadataResult {
         let rate = |operation: &OperationResult| OperationRate {
             operation: operation.operation.name().into(),
             settings: settings.clone(),
-            count: operation.count * u64::from(self.plan.rounds),
+            count: operation.latency.count,
             per_s: operation.rate_per_s,
             interval_95: operation
                 .rate_interval_per_s

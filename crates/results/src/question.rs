@@ -40,7 +40,8 @@ impl Question {
             reap,
             think_ns,
             sync_at_end,
-            data: Data { compressible_percent, duplicate_percent, repeated_blocks, verify },
+            data:
+                Data { compressible_percent, duplicate_percent, repeated_blocks, repeated_seed, verify },
             seed: _,
         } = workload;
         let mut text = format!("{} {pattern} {request_bytes}", workload.op());
@@ -80,6 +81,7 @@ impl Question {
         add(*compressible_percent == 0, &format_args!("compressible={compressible_percent}%"));
         add(*duplicate_percent == 0, &format_args!("duplicate={duplicate_percent}%"));
         add(*repeated_blocks == 0, &format_args!("repeated={repeated_blocks}"));
+        add(repeated_seed.is_none(), &"repeated_by_all");
         add(!verify, &"verify");
         Question(text)
     }

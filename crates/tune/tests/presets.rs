@@ -27,9 +27,27 @@ fn page() -> String {
     let mut page = START.to_owned();
     for one in PROFILES {
         let bar = one.p99_ns.map_or(String::new(), |ns| show_time(ns as f64));
-        writeln!(page, "| `{}` | {} | {bar} | {} |", one.name, one.about, one.source).unwrap();
+        let own = match one.own {
+            "" => String::new(),
+            own => format!("halfpower's own choice: {own}"),
+        };
+        let parts: Vec<&str> =
+            [one.source, own.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+        writeln!(page, "| `{}` | {} | {bar} | {} |", one.name, one.about, parts.join("; "))
+            .unwrap();
     }
     page
+}
+
+#[test]
+fn every_preset_has_a_source_or_is_marked_as_our_own() {
+    for one in PROFILES {
+        assert!(!one.source.is_empty() || !one.own.is_empty(), "{}", one.name);
+        // No source says how many requests are outstanding.
+        for number in ["16 outstanding", "32 outstanding", "two outstanding", "16 at once"] {
+            assert_eq!(one.about.contains(number), one.own.contains(number), "{}", one.name);
+        }
+    }
 }
 
 #[test]

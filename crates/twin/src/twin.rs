@@ -509,6 +509,7 @@ fn usage(
         resources: utilisation::resources(world, ran),
         warnings: Vec::new(),
         paused: None,
+        interrupted: false,
         disturbance: Disturbance::default(),
         block_times: Vec::new(),
         parts: files

@@ -49,6 +49,8 @@ pub struct Filler {
     counter: u64,
     /// The run's seed: the first half of every stamp.
     seed: u64,
+    /// Seed of the pool and of repeated blocks.
+    repeated_seed: u64,
     /// The second half of every stamp.
     tag: u64,
 }
@@ -66,6 +68,7 @@ impl Filler {
         let block =
             if request.is_multiple_of(BLOCK_BYTES as u32) { BLOCK_BYTES } else { SECTOR_BYTES };
         let seed = derive(workload.seed, PURPOSE_DATA, 0);
+        let repeated_seed = data.repeated_seed.map_or(seed, |seed| derive(seed, PURPOSE_DATA, 0));
         let gathered =
             request < RECORD_BYTES && !workload.buffering.is_direct() && workload.depth > 1;
         // Zeros at the end of a block stay in place only if every buffer begins with a whole block.
@@ -74,11 +77,12 @@ impl Filler {
         let fresh = workload.read_percent > 0 || data.duplicate_percent > 0 || gathered || shifting;
         let pool = (fresh && workload.writes() && !data.verify).then(|| {
             let mut bytes = vec![0; POOL_BYTES];
-            fill_random(seed, &mut bytes);
+            fill_random(repeated_seed, &mut bytes);
             Arc::from(bytes)
         });
         let head = head_of(block, data.compressible_percent);
-        Filler { data, block, head, pool, position: 0, counter: 0, seed, tag: hash(seed, 0) }
+        let tag = hash(seed, 0);
+        Filler { data, block, head, pool, position: 0, counter: 0, seed, repeated_seed, tag }
     }
 
     /// The filler of another source, whose blocks differ. The pool is shared.
@@ -167,7 +171,7 @@ impl Filler {
             blocks => blocks,
         };
         let number = below(hash(self.seed, random), templates);
-        let mut generator = SplitMix64::new(derive(self.seed, number, len as u64));
+        let mut generator = SplitMix64::new(derive(self.repeated_seed, number, len as u64));
         // Their stamps differ, so their bodies may be equal.
         let from = number as usize % (POOL_BYTES / BLOCK_BYTES) * BLOCK_BYTES;
         (from, stamp_bytes(generator.next_u64(), generator.next_u64()))
@@ -288,6 +292,26 @@ mod tests {
             let distinct: HashSet<&[u8]> = device.chunks(BLOCK_BYTES).collect();
             assert_eq!(distinct.len(), expected);
         }
+    }
+
+    #[test]
+    fn workloads_with_one_seed_of_repeats_repeat_the_same_blocks() {
+        let distinct = |repeated_seed| {
+            let data = Data {
+                duplicate_percent: 50,
+                repeated_blocks: 300,
+                repeated_seed,
+                ..Data::default()
+            };
+            let both = [1, 2].map(|seed| {
+                let one = workload(4096, data, Buffering::Direct, 0);
+                written(&Workload { seed, ..one }, 1, 8192)
+            });
+            let each: Vec<HashSet<&[u8]>> =
+                both.iter().map(|device| device.chunks(BLOCK_BYTES).collect()).collect();
+            each[0].intersection(&each[1]).count()
+        };
+        assert_eq!((distinct(None), distinct(Some(7))), (0, 300));
     }
 
     #[test]

@@ -135,6 +135,10 @@ pub struct Data {
     /// Distinct blocks that these repeat, equally often; 0: 16.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeated_blocks: u64,
+    /// Seed of those blocks, if several workloads repeat the same; otherwise it comes from the
+    /// workload's seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated_seed: Option<u64>,
     /// Blocks hold their offset, generation, seed and checksum, and reads check them.
     pub verify: bool,
 }

@@ -27,6 +27,8 @@ pub(crate) struct TargetResult {
     /// All threads together; an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
+    /// The user ended the run early.
+    pub(crate) interrupted: bool,
 }
 
 impl TargetResult {
@@ -69,6 +71,7 @@ pub(crate) fn run_pool<M: Machine>(
         let sample = measure::gather(&measured, usage.clone(), &job.workload);
         TargetResult {
             sample,
+            interrupted: usage.interrupted,
             threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect(),
         }
     };

@@ -132,6 +132,9 @@ pub struct DiskspdResult {
     pub command: String,
     pub system: System,
     pub spans: Vec<SpanResult>,
+    /// The user ended it early: the last span has what was done until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
     /// The first target.

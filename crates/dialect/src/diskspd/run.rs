@@ -79,11 +79,12 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
 
 /// Runs all time spans of a profile, which [`profile()`] loads.
 ///
-/// Named files that `-c` created stay after success and are removed after a failure.
+/// Named files that `-c` created stay after success, and are removed after a failure or the user's
+/// interrupt, which also ends the results.
 ///
 /// # Errors
 /// A profile cannot be read, a file is missing, too small or may not be written, the file system is
-/// full, a request failed, or the user interrupted the run.
+/// full, a request failed, or the user interrupted the run before a request completed.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -106,14 +107,27 @@ pub fn run<M: Machine>(
             began_unix_s,
         },
         spans: Vec::new(),
+        interrupted: false,
         warnings: Vec::new(),
         target: files.first().map(|file| file.facts.clone()),
     };
     for span in &profile.spans {
-        result.spans.push(run_span(machine, span, &files)?);
+        match run_span(machine, span, &files) {
+            Ok((span, interrupted)) => {
+                result.spans.push(span);
+                result.interrupted = interrupted;
+            }
+            Err(Error::Interrupted) if !result.spans.is_empty() => result.interrupted = true,
+            Err(error) => return Err(error),
+        }
+        if result.interrupted {
+            break;
+        }
     }
     drop(files);
-    runner.keep(|facts| facts.kind == TargetKind::TestFile);
+    if !result.interrupted {
+        runner.keep(|facts| facts.kind == TargetKind::TestFile);
+    }
     result.warnings = results::folded_warnings(result.spans.iter().flat_map(|span| &span.points));
     result.warnings.extend(runner.facts().iter().flat_map(|facts| facts.warnings.clone()));
     result.warnings.extend(crate::display::fallback(
@@ -272,24 +286,25 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
     })
 }
 
+/// Runs a span; also returns whether the user interrupted it.
 fn run_span<M: Machine>(
     machine: &M,
     span: &TimeSpan,
     files: &[File<'_, M::Target>],
-) -> Result<SpanResult> {
+) -> Result<(SpanResult, bool)> {
     let engines = machine.capabilities().engines;
     let processors = machine.processors();
     let ran = run_targets(machine, span, files, &engines, None)?;
     let shares = sqlio::shares(&processors, &machine.processors());
-    if span.cool_down_s > 0 {
+    let mut interrupted = ran.iter().any(|target| target.interrupted);
+    if span.cool_down_s > 0 && !interrupted {
         // The load continues during the cool-down, without being measured.
-        run_targets(
-            machine,
-            span,
-            files,
-            &engines,
-            Some(u64::from(span.cool_down_s) * 1_000_000_000),
-        )?;
+        let only_ns = Some(u64::from(span.cool_down_s) * 1_000_000_000);
+        interrupted = match run_targets(machine, span, files, &engines, only_ns) {
+            Ok(cooled) => cooled.iter().any(|target| target.interrupted),
+            Err(Error::Interrupted) => true,
+            Err(error) => return Err(error),
+        };
     }
     let elapsed_ns = ran.iter().map(TargetResult::measured_ns).max().unwrap_or(0);
     let mut threads = Vec::new();
@@ -308,7 +323,8 @@ fn run_span<M: Machine>(
     }
     // Group the results by thread of the pool.
     threads.sort_by_key(|thread| thread.id);
-    Ok(SpanResult { elapsed_ns, threads, processors_percent: shares, points })
+    let span = SpanResult { elapsed_ns, threads, processors_percent: shares, points };
+    Ok((span, interrupted))
 }
 
 /// Runs a span's targets once, in order; `only_ns` limits the time and omits the warm-up.
@@ -334,9 +350,10 @@ fn run_targets<M: Machine>(
     }
     let mut first = 0;
     let of_target = |ran: ToolResult| {
+        let interrupted = ran.is_interrupted();
         let threads: Vec<_> = (first..).zip(ran.streams).collect();
         first += threads.len() as u32;
-        TargetResult { sample: Ok(ran.sample), threads }
+        TargetResult { sample: Ok(ran.sample), threads, interrupted }
     };
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }

@@ -410,6 +410,9 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
 /// The last line of the original.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
+/// In place of [`COMPLETE`] after the user's interrupt.
+pub const INTERRUPTED: &str = "\niozone test interrupted.\n";
+
 fn spread_table(result: &IozoneResult) -> String {
     let mut tests: Vec<Test> = result.cells.iter().map(|measured| measured.test).collect();
     tests.sort_unstable();

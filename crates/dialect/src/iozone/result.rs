@@ -114,6 +114,9 @@ pub struct IozoneResult {
     /// The file sizes that outgrow a cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cliffs: Vec<Cliff>,
+    /// The user ended it early: the last cell or test has what was done until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
     /// The (first) file.

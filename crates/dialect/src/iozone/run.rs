@@ -28,11 +28,12 @@ const CACHE_BYTES: u64 = 64 << 20;
 
 /// Runs the tests and prints the original's report to `out` as it progresses.
 ///
-/// Removes the files at the end unless `-w` keeps them, and always if the run fails.
+/// Removes the files at the end unless `-w` keeps them, and always if the run fails or the user
+/// interrupts it; the interrupt ends it with the report of what was done.
 ///
 /// # Errors
 /// A file may not be written or is too small, the file system is full, a request failed, the user
-/// interrupted the run, or `out` cannot be written.
+/// interrupted the run before a test had a figure, or `out` cannot be written.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -49,6 +50,7 @@ pub fn run<M: Machine>(
         throughput: Vec::new(),
         surfaces: Vec::new(),
         cliffs: Vec::new(),
+        interrupted: false,
         warnings: Vec::new(),
         target: None,
     };
@@ -67,7 +69,10 @@ pub fn run<M: Machine>(
             "{mount} stays mounted (-U): each test began after its file was dropped from the page cache"
         ));
     }
-    print(out, report::COMPLETE)?;
+    if result.interrupted && result.cells.is_empty() && result.throughput.is_empty() {
+        return Err(Error::Interrupted);
+    }
+    print(out, if result.interrupted { report::INTERRUPTED } else { report::COMPLETE })?;
     if options.excel {
         print(out, &report::excel(options, &result))?;
     }
@@ -297,26 +302,33 @@ fn single<M: Machine>(
     print(out, &(banner(machine, options, began_unix_s) + &report::header(options)))?;
     let mut logs = Logs::new();
     for cell in cells {
-        let measured = one_cell(options, &runner, cell, &mut logs)?;
-        print(out, &report::row(options, cell, &measured))?;
+        let (measured, interrupted) = one_cell(options, &runner, cell, &mut logs)?;
+        if !measured.is_empty() {
+            print(out, &report::row(options, cell, &measured))?;
+        }
         result.cells.extend(measured);
+        result.interrupted = interrupted;
+        if interrupted {
+            break;
+        }
     }
-    runner.keep(|_| options.keep);
+    runner.keep(|_| options.keep && !result.interrupted);
     logs.iter().try_for_each(|(name, text)| {
         output("-Q", Path::new(name), options)?.write(text.as_bytes()).map_err(unwritten)
     })
 }
 
+/// The tests of a cell that have figures, and whether the user interrupted it.
 fn one_cell<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
     cell: Cell,
     logs: &mut Logs,
-) -> Result<Vec<Measured>> {
+) -> Result<(Vec<Measured>, bool)> {
     let passes = options.passes();
     let mut runs: Vec<Vec<(Nanos, Sample)>> = passes.iter().map(|_| Vec::new()).collect();
     let mut jobs: Vec<Workload> = Vec::new();
-    repeat(options, passes.len(), |index| {
+    let ended = repeat(options, passes.len(), |index| {
         let test = passes[index];
         purge(options);
         let job = job(options, (runner, 0), cell, test, None);
@@ -327,14 +339,30 @@ fn one_cell<M: Machine>(
         if runs[index].is_empty() {
             log(options, test, cell, &ran, logs);
         }
-        let took_ns = time_of(&ran);
-        runs[index].push((took_ns, ran.sample));
-        Ok(took_ns)
-    })?;
-    let figures = passes.iter().zip(runs).zip(jobs);
-    Ok(figures
-        .map(|((test, runs), workload)| measured(cell, *test, &workload, &runner.facts()[0], runs))
-        .collect())
+        let (took_ns, interrupted) = (time_of(&ran), ran.is_interrupted());
+        // Whole runs say more than a part of one.
+        if !interrupted || runs[index].is_empty() {
+            runs[index].push((took_ns, ran.sample));
+        }
+        if interrupted { Err(Error::Interrupted) } else { Ok(took_ns) }
+    });
+    let interrupted = is_interrupted(ended)?;
+    let figures = passes.iter().zip(runs).zip(jobs).filter(|((_, runs), _)| !runs.is_empty());
+    let measured = figures
+        .map(|((test, runs), workload)| measured(cell, *test, &workload, &runner.facts()[0], runs));
+    Ok((measured.collect(), interrupted))
+}
+
+/// Whether the user's interrupt ended some runs.
+///
+/// # Errors
+/// Any other error that ended them.
+fn is_interrupted(ended: Result<()>) -> Result<bool> {
+    match ended {
+        Ok(()) => Ok(false),
+        Err(Error::Interrupted) => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 fn measured(
@@ -403,16 +431,26 @@ fn throughput<M: Machine>(
     let (cells, counts) = (options.cells(), options.child_counts());
     for &cell in &cells {
         for &count in &counts {
+            if result.interrupted {
+                return Ok(());
+            }
             print(out, &report::throughput_intro(options, cell, count))?;
             let mut runner = open(machine, options, &paths[..count as usize], cell.file_bytes)?;
             result.target.get_or_insert_with(|| runner.facts()[0].clone());
             for test in options.passes() {
-                let one = side_by_side(options, &runner, cell, test)?;
-                print(out, &report::throughput_block(options, &one))?;
-                result.throughput.push(one);
+                let (one, interrupted) = side_by_side(options, &runner, cell, test)?;
+                if let Some(one) = one {
+                    print(out, &report::throughput_block(options, &one))?;
+                    result.throughput.push(one);
+                }
+                result.interrupted = interrupted;
+                if interrupted {
+                    break;
+                }
             }
             // Only at the very end, because a kept file may not be writable again.
-            if options.keep && Some(&cell) == cells.last() && Some(&count) == counts.last() {
+            let is_last = Some(&cell) == cells.last() && Some(&count) == counts.last();
+            if options.keep && is_last && !result.interrupted {
                 runner.keep(|_| true);
             }
             print(out, "\n")?;
@@ -421,20 +459,21 @@ fn throughput<M: Machine>(
     Ok(())
 }
 
-/// Runs one test with all children, repeatedly; reports the children of the median repeat.
+/// Runs one test with all children, repeatedly; reports the children of the median repeat, if there
+/// is a figure, and whether the user interrupted it.
 fn side_by_side<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
     cell: Cell,
     test: Test,
-) -> Result<Throughput> {
+) -> Result<(Option<Throughput>, bool)> {
     let count = runner.targets().len();
     let jobs: Vec<_> = (0..count)
         .map(|file| job(options, (runner, file), cell, test, Some((file as u32, count as u32))))
         .collect();
     let mut runs: Vec<(f64, Vec<Child>, Nanos, u64)> = Vec::new();
     let mut samples: Vec<Vec<Sample>> = (0..count).map(|_| Vec::new()).collect();
-    repeat(options, 1, |_| {
+    let ended = repeat(options, 1, |_| {
         purge(options);
         let rans = concurrent::run(
             runner.machine(),
@@ -461,23 +500,31 @@ fn side_by_side<M: Machine>(
             .max()
             .unwrap_or(0);
         let took_ns = ended.saturating_sub(began);
-        runs.push((sum, children, took_ns, cpu));
-        rans.into_iter().zip(&mut samples).for_each(|(ran, samples)| samples.push(ran.sample));
-        Ok(took_ns)
-    })?;
+        let interrupted = rans.iter().any(ToolResult::is_interrupted);
+        if !interrupted || runs.is_empty() {
+            runs.push((sum, children, took_ns, cpu));
+            rans.into_iter().zip(&mut samples).for_each(|(ran, samples)| samples.push(ran.sample));
+        }
+        if interrupted { Err(Error::Interrupted) } else { Ok(took_ns) }
+    });
+    let interrupted = is_interrupted(ended)?;
+    if runs.is_empty() {
+        return Ok((None, interrupted));
+    }
     let rates = runs.iter().map(|run| run.0).collect();
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (_, children, elapsed_ns, cpu_ns) = runs.swap_remove(runs.len() / 2);
     let points = (runner.facts().iter().zip(&jobs).zip(&samples))
         .map(|((facts, job), samples)| Point::from_samples(&job.workload, facts, samples));
-    Ok(Throughput {
+    let one = Throughput {
         test,
         children,
         elapsed_ns,
         runs_bytes_per_s: rates,
         cpu_ns,
         points: points.collect(),
-    })
+    };
+    Ok((Some(one), interrupted))
 }
 
 fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {

@@ -69,7 +69,7 @@ impl PostmarkResult {
                 .transactions_interval
                 .map(|interval| [interval.low_per_s, interval.high_per_s]),
             cpu_ns: Some(self.cpu_per_transaction_ns),
-            ..rate("transaction", u64::from(self.plan.transactions), phases.transactions_ns)
+            ..rate("transaction", u64::from(self.transactions()), phases.transactions_ns)
         };
         let others = [
             rate("create alone", counts.created_alone, phases.create_ns),

@@ -34,7 +34,7 @@ pub fn classic(result: &PostmarkResult) -> String {
         1,
         format!(
             "{transactions} seconds of transactions {}",
-            over(u64::from(result.plan.transactions), transactions)
+            over(u64::from(result.transactions()), transactions)
         ),
     );
     line(0, String::new());
@@ -67,7 +67,7 @@ pub fn terse(result: &PostmarkResult) -> String {
     let transactions = seconds(result.phases.transactions_ns);
     let over = |count: u64, seconds: u64| count as f64 / seconds as f64;
     let rates = [
-        over(u64::from(result.plan.transactions), transactions),
+        over(u64::from(result.transactions()), transactions),
         over(counts.created(), total),
         over(counts.created_alone, seconds(result.phases.create_ns)),
         over(counts.created_mixed, transactions),

@@ -13,6 +13,9 @@ pub struct PostmarkResult {
     pub engine: FileEngine,
     /// When a change counted as complete.
     pub sync: FileSync,
+    /// Complete transactions when the user ended the run early; the figures are those until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_after: Option<u32>,
     /// Exact counts of files and bytes.
     pub counts: SmallFileCounts,
     /// Bytes read, summed in single precision like the original, whose report shows this sum.
@@ -39,6 +42,13 @@ pub struct PostmarkResult {
     pub device_write_bytes: Option<u64>,
     /// Reasons to doubt these figures.
     pub warnings: Vec<String>,
+}
+
+impl PostmarkResult {
+    /// Complete transactions.
+    pub fn transactions(&self) -> u32 {
+        self.interrupted_after.unwrap_or(self.plan.transactions)
+    }
 }
 
 /// Times of the phases, by the machine's clock.

@@ -22,8 +22,11 @@ pub enum RunError {
         "out of files after {0} transactions: increase the number of files or decrease the number of transactions"
     )]
     OutOfFiles(u32),
-    #[error("interrupted; the files of the run were removed and nothing is reported")]
-    Interrupted,
+    /// The user's interrupt before the first transaction, with the files created until then.
+    #[error(
+        "interrupted; the files of the run were removed ({0} were made; the mix had not begun)"
+    )]
+    Interrupted(u64),
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
 }
@@ -162,14 +165,14 @@ fn phase<F: FileSystem, W: FileWork + Send>(
 }
 
 /// Runs the benchmark and prints its progress, but not its report, as the original does. Always
-/// removes all files.
+/// removes all files. The user's interrupt ends it with the figures until then.
 ///
 /// If the program was stopped during a run, the run is repeated without printing its progress
 /// again.
 ///
 /// # Errors
 /// The plan or a location is invalid, an operation failed (the run stops there), the files ran out,
-/// or the user interrupted the run.
+/// or the user interrupted the run before the first transaction.
 pub fn run<F: FileSystem>(
     system: &F,
     config: &Config,
@@ -216,7 +219,7 @@ fn once<F: FileSystem>(
         let made = area.make_subdirectories(interrupt);
         print(out, if matches!(made, Ok(true)) { "Done\n" } else { "\n" })?;
         if !made? {
-            return Err(RunError::Interrupted);
+            return Err(RunError::Interrupted(0));
         }
     }
     let shared = Shared { system, interrupt, failed: AtomicBool::new(false) };
@@ -224,24 +227,29 @@ fn once<F: FileSystem>(
     let measured = phases(config, &mut workers, &shared, out);
     let total_ns = system.now().saturating_sub(began);
     let after = system.usage();
-    if measured.is_err() {
+    if !measured.as_ref().is_ok_and(|measured| measured.end != PhaseEnd::Stopped) {
         // End the unfinished progress line.
         print(out, "\n")?;
     }
     let measured = measured?;
-    if subdirectories {
+    if subdirectories && measured.end != PhaseEnd::Stopped {
         print(out, "Deleting subdirectories...")?;
         let removed = area.remove_subdirectories(interrupt);
         print(out, if matches!(removed, Ok(true)) { "Done\n" } else { "\n" })?;
-        if !removed? {
-            return Err(RunError::Interrupted);
+        // After an interrupt the area removes what is left; the measurement is complete.
+        removed?;
+    }
+    let counts =
+        workers.iter().fold(SmallFileCounts::default(), |sum, worker| sum.plus(&worker.counts));
+    match measured.end {
+        PhaseEnd::OutOfFiles => return Err(RunError::OutOfFiles(measured.transactions)),
+        PhaseEnd::Stopped if measured.transactions == 0 => {
+            return Err(RunError::Interrupted(counts.created()));
         }
+        PhaseEnd::Stopped | PhaseEnd::Complete => {}
     }
-    if let Some(after) = measured.out_of_files {
-        return Err(RunError::OutOfFiles(after));
-    }
-    let phases = Phases { total_ns, ..measured.phases };
-    let mut result = result(config, &workers, phases, &measured.slices, (before, after));
+    let measured = Measured { phases: Phases { total_ns, ..measured.phases }, ..measured };
+    let mut result = result(config, &workers, counts, &measured, (before, after));
     result.warnings.splice(0..0, system.warnings());
     Ok(result)
 }
@@ -253,8 +261,17 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 struct Measured {
     phases: Phases,
+    /// Time of each slice for one transaction.
     slices: Vec<f64>,
-    out_of_files: Option<u32>,
+    /// Complete transactions.
+    transactions: u32,
+    end: PhaseEnd,
+}
+
+impl Measured {
+    fn stopped(self) -> Measured {
+        Measured { end: PhaseEnd::Stopped, ..self }
+    }
 }
 
 fn phases<F: FileSystem, W: FileWork + Send>(
@@ -263,29 +280,39 @@ fn phases<F: FileSystem, W: FileWork + Send>(
     shared: &Shared<'_, F>,
     out: &mut dyn Write,
 ) -> Result<Measured, RunError> {
-    let stopped = |end| if end == PhaseEnd::Stopped { Err(RunError::Interrupted) } else { Ok(end) };
+    let mut measured = Measured {
+        phases: Phases::default(),
+        slices: Vec::with_capacity(SLICES as usize + 1),
+        transactions: 0,
+        end: PhaseEnd::Complete,
+    };
     print(out, "Creating files...")?;
     let (end, create_ns) = phase(Phase::Create, workers, shared, &mut |_| {})?;
-    stopped(end)?;
+    measured.phases.create_ns = create_ns;
+    if end == PhaseEnd::Stopped {
+        return Ok(measured.stopped());
+    }
     print(out, "Done\nPerforming transactions")?;
     let transactions = config.plan.transactions;
     let (tenth, slice) = ((transactions / 10).max(1), (transactions / SLICES).max(1));
-    let mut slices = Vec::with_capacity(SLICES as usize + 1);
     let mut printed = Ok(());
-    let mut done = 0;
     let mut last = shared.system.now();
     let (end, transactions_ns) = phase(Phase::Transact, workers, shared, &mut |index| {
-        done = index + 1;
-        if done % slice == 0 {
+        measured.transactions = index + 1;
+        if measured.transactions % slice == 0 {
             let now = shared.system.now();
-            slices.push(now.saturating_sub(last) as f64 / f64::from(slice));
+            measured.slices.push(now.saturating_sub(last) as f64 / f64::from(slice));
             last = now;
         }
         if index % tenth == 0 && printed.is_ok() {
             printed = print(out, ".");
         }
     })?;
-    let end = stopped(end)?;
+    measured.phases.transactions_ns = transactions_ns;
+    if end == PhaseEnd::Stopped {
+        return Ok(measured.stopped());
+    }
+    measured.end = end;
     printed?;
     if end == PhaseEnd::OutOfFiles {
         let advice = "out of files!\nFor this workload, either increase the number of files or\ndecrease the number of transactions.\n";
@@ -295,21 +322,22 @@ fn phases<F: FileSystem, W: FileWork + Send>(
     }
     print(out, "Deleting files...")?;
     let (deleted, delete_ns) = phase(Phase::Delete, workers, shared, &mut |_| {})?;
-    stopped(deleted)?;
+    measured.phases.delete_ns = delete_ns;
+    if deleted == PhaseEnd::Stopped && end != PhaseEnd::OutOfFiles {
+        return Ok(measured.stopped());
+    }
     print(out, "Done\n")?;
-    let phases = Phases { total_ns: 0, create_ns, transactions_ns, delete_ns };
-    Ok(Measured { phases, slices, out_of_files: (end == PhaseEnd::OutOfFiles).then_some(done) })
+    Ok(measured)
 }
 
 fn result<W>(
     config: &Config,
     workers: &[Worker<W>],
-    phases: Phases,
-    slices: &[f64],
+    counts: SmallFileCounts,
+    measured: &Measured,
     usage: (FileUsage, FileUsage),
 ) -> PostmarkResult {
-    let counts =
-        workers.iter().fold(SmallFileCounts::default(), |sum, worker| sum.plus(&worker.counts));
+    let phases = measured.phases;
     let mut latency = std::collections::BTreeMap::new();
     for (kind, name) in OPERATIONS.iter().enumerate() {
         let mut all = Histogram::new();
@@ -325,14 +353,16 @@ fn result<W>(
         .block_bytes
         .zip(after.block_bytes)
         .map(|(was, is)| (is.0.saturating_sub(was.0), is.1.saturating_sub(was.1)));
-    let transactions = f64::from(config.plan.transactions);
+    let transactions = f64::from(measured.transactions);
     // Slices hold equal work, not equal time, so compute the interval for the time per transaction.
-    let interval = measure::stats::estimate_runs(&[slices]).filter(|time| time.low > 0.0);
+    let interval =
+        measure::stats::estimate_runs(&[&measured.slices[..]]).filter(|time| time.low > 0.0);
     let mut result = PostmarkResult {
         plan: config.plan.clone(),
         threads: config.threads.max(1),
         engine: config.engine,
         sync: config.sync,
+        interrupted_after: (measured.end == PhaseEnd::Stopped).then_some(measured.transactions),
         counts,
         classic_read_bytes: workers[0].classic[0],
         classic_written_bytes: workers[0].classic[1],
@@ -361,6 +391,12 @@ fn result<W>(
 /// Reasons to doubt a run, in words that parsers of the original's report do not look for.
 fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
+    if let Some(done) = result.interrupted_after {
+        let all = result.plan.transactions;
+        warnings.push(format!(
+            "interrupted after {done} of {all} steps of the mix: the figures are those until then"
+        ));
+    }
     if result.phases.transactions_ns < SHORT_NS {
         let ms = result.phases.transactions_ns as f64 / 1e6;
         warnings.push(format!(

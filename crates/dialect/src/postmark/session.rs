@@ -91,7 +91,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         &self.config
     }
 
-    /// The result of every complete run so far.
+    /// The result of every run so far; the user may have ended the last one early.
     pub fn results(&self) -> &[PostmarkResult] {
         &self.results
     }
@@ -215,8 +215,16 @@ impl<'a, F: FileSystem> Session<'a, F> {
                     ReportStyle::Verbose => classic(&result) + &extra(&result),
                     ReportStyle::Terse => terse(&result),
                 };
+                let interrupted = result.interrupted_after.is_some();
                 self.results.push(result);
                 self.deliver(&text, file, out, err)?;
+                if interrupted {
+                    self.failed += 1;
+                    let why =
+                        "interrupted; the files of the run were removed; the report ends there";
+                    writeln!(err, "Error: {why}")?;
+                    return Ok(Outcome::Interrupted);
+                }
                 Ok(Outcome::Continue)
             }
             Err(RunError::Print(error)) => Err(error),
@@ -237,7 +245,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
                 if !matches!(error, RunError::OutOfFiles(_)) {
                     writeln!(err, "Error: {error}")?;
                 }
-                Ok(if matches!(error, RunError::Interrupted) {
+                Ok(if matches!(error, RunError::Interrupted(_)) {
                     Outcome::Interrupted
                 } else {
                     Outcome::Continue

@@ -83,6 +83,9 @@ pub struct MatrixResult {
     /// The points in halfpower's common form.
     #[serde(skip)]
     pub points: Vec<Point>,
+    /// The user ended it early: points that were not run are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
     #[serde(skip)]
@@ -195,11 +198,11 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
 }
 
 /// Runs the study on an open target; calls `on_progress` after every run (point, number of points,
-/// runs of the point so far).
+/// runs of the point so far). The user's interrupt ends it with the points measured so far.
 ///
 /// # Errors
-/// A file may not be written, a point is invalid on the target, or the user interrupted the run. A
-/// failed point stays empty.
+/// A file may not be written, a point is invalid on the target, or the user interrupted it before
+/// one was measured. A failed point stays empty.
 pub fn run<M: Machine>(
     runner: &mut Runner<'_, M>,
     options: &Options,
@@ -212,13 +215,29 @@ pub fn run<M: Machine>(
     let max = options.repeats.unwrap_or(MAX_RUNS);
     let repeats = Repeats { min: MIN_RUNS.min(max), max, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();
-    let points = results::measure_points(runner, &workloads, repeats, |index, made| {
+    let measured = results::measure_points(runner, &workloads, repeats, |index, made| {
         on_progress(index, count, made)
-    })?;
+    });
+    let (mut points, interrupted) = match measured {
+        Ok(points) => (points, false),
+        Err(Error::Interrupted) => {
+            let samples = runner.take_interrupted().unwrap_or_default();
+            (results::points_of(&workloads, &samples), true)
+        }
+        Err(error) => return Err(error),
+    };
     let request = options.request_bytes();
     for (entry, point) in entries.iter_mut().zip(&points) {
         let rates = point.numbers.iter().flat_map(|numbers| &numbers.runs_bytes_per_s);
         entry.runs_ios_per_s = rates.map(|rate| rate / f64::from(request)).collect();
+    }
+    if interrupted {
+        // The others were not run.
+        points.retain(|point| point.numbers.is_some());
+        entries.retain(|entry| entry.best().is_some());
+        if points.is_empty() {
+            return Err(Error::Interrupted);
+        }
     }
     let differences = differences(&entries, request);
     let mut warnings = results::folded_warnings(points.iter());
@@ -233,6 +252,7 @@ pub fn run<M: Machine>(
         differences,
         entries,
         points,
+        interrupted,
         warnings,
         target: Some(facts),
     })

@@ -24,6 +24,9 @@ pub struct SqlioResult {
     pub figures: Figures,
     /// One point per file, with exact latencies and processor cost.
     pub points: Vec<Point>,
+    /// The user ended it early: the figures are those until then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
     /// The first file.
@@ -111,11 +114,11 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
 }
 
 /// Runs the files and prints the original's report to `out`. Created files stay if the run
-/// succeeds, as in the original.
+/// succeeds, as in the original. The user's interrupt ends it with the report of what was done.
 ///
 /// # Errors
 /// A file may not be written or is too small, the file system is full, a request failed, the user
-/// interrupted the run, or `out` cannot be written.
+/// interrupted the run before one completed, or `out` cannot be written.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;
@@ -159,11 +162,12 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     let processors = machine.processors();
     let ran = concurrent::run(machine, &tool_jobs, RunPlan::default())?;
     let shares = shares(&processors, &machine.processors());
+    let interrupted = ran.iter().any(concurrent::ToolResult::is_interrupted);
     let samples: Vec<Sample> = ran.into_iter().map(|ran| ran.sample).collect();
     let figures = totals(&samples, options.request_bytes(), &shares);
     print(out, &report::report(options, &figures))?;
     drop(tool_jobs);
-    runner.keep(|facts| facts.kind == TargetKind::TestFile);
+    runner.keep(|facts| facts.kind == TargetKind::TestFile && !interrupted);
     let points: Vec<Point> = workloads
         .iter()
         .zip(&facts)
@@ -184,6 +188,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
         command: options.to_string(),
         figures,
         points,
+        interrupted,
         warnings,
         target: facts.into_iter().next(),
     })

@@ -15,8 +15,9 @@ use crate::run_streams::{PartStreams, Ready, RunOutcome, STACK_BYTES, run_stream
 use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
-    Access, Allocation, Buffering, Buffers, DirtyUse, Error, Nanos, NullBackend, ParityUse, Part,
-    PartUsage, RequestSource, Result, RunOptions, RunUsage, Scheduling, Waits, units,
+    Access, Allocation, Buffering, Buffers, DirtyUse, Error, Nanos, NullBackend, OnInterrupt,
+    ParityUse, Part, PartUsage, RequestSource, Result, RunOptions, RunUsage, Scheduling, Waits,
+    units,
 };
 use std::io;
 use std::os::fd::RawFd;
@@ -68,6 +69,8 @@ pub(crate) fn run<S: RequestSource>(
     let mut failure = None;
     match outcome {
         Ok(Outcome { before, after, ran: RunOutcome { began, ends, gaps }, unregistered }) => {
+            usage.interrupted = options.on_interrupt == OnInterrupt::EndRun
+                && context.interrupt.load(Ordering::Relaxed);
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
             let members =
                 parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.members());
@@ -300,6 +303,9 @@ fn streams<S: RequestSource>(
                     if !access.sync_at_end {
                         let (sync_ns, sync_unserved_ns) = (None, None);
                         return Ok(End { sync_ns, sync_unserved_ns, process_ns, dirty });
+                    }
+                    if context.interrupt.load(Ordering::Relaxed) {
+                        return Err(Error::Interrupted);
                     }
                     let asked = clock.now();
                     let waited = waited_ns();

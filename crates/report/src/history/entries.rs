@@ -1,6 +1,6 @@
 //! Several entries of the history compared: their figures, and what changed between them.
 
-use super::{HistoryRow, View, environment, remark, value, view};
+use super::{HistoryRow, LevelBreaks, View, environment, remark, value, view};
 use crate::Error;
 use crate::format::date;
 use crate::terminal::{Tone, fit, paint, table, wrap};
@@ -139,7 +139,11 @@ fn question_view(all: &EntryComparison, question: &[HistoryRow]) -> QuestionView
     QuestionView {
         title: question.first().map_or_else(String::new, |row| row.trend.label.clone()),
         sentence: all.sentence(question),
-        views: question.iter().zip(&all.measures).map(|(row, one)| view(row, *one)).collect(),
+        views: question
+            .iter()
+            .zip(&all.measures)
+            .map(|(row, one)| view(row, *one, LevelBreaks::Machines))
+            .collect(),
         rows: all.entries.iter().map(row).collect(),
     }
 }

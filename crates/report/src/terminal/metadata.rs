@@ -50,7 +50,7 @@ pub fn metadata(result: &MetadataResult) -> String {
 
 fn sentence(result: &MetadataResult) -> String {
     let rate = |wanted: Operation| {
-        result.operations.iter().find(|o| o.operation == wanted).map_or(0.0, |o| o.rate_per_s)
+        result.operations.iter().find(|o| o.operation == wanted).map(|o| o.rate_per_s)
     };
     let slowest = result
         .operations
@@ -65,10 +65,11 @@ fn sentence(result: &MetadataResult) -> String {
     } else {
         format!("{} threads make", result.plan.threads)
     };
-    format!(
-        "Here {threads} {:.0} files a second and delete{} {:.0}{slowest}.",
-        rate(Operation::Create),
-        if result.plan.threads == 1 { "s" } else { "" },
-        rate(Operation::Delete)
-    )
+    let made = rate(Operation::Create).unwrap_or(0.0);
+    // Without it the user interrupted the run.
+    let deleted = rate(Operation::Delete).map_or(String::new(), |rate| {
+        let s = if result.plan.threads == 1 { "s" } else { "" };
+        format!(" and delete{s} {rate:.0}")
+    });
+    format!("Here {threads} {made:.0} files a second{deleted}{slowest}.")
 }

@@ -23,7 +23,7 @@ pub enum MetadataError {
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]
     Wrong { what: String, expected: u64, got: u64 },
-    #[error("interrupted; the files of the run were removed and nothing is reported")]
+    #[error("interrupted before the first operation; the files of the run were removed")]
     Interrupted,
 }
 
@@ -167,18 +167,29 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(shared.system.now().saturating_sub(began))
 }
 
+/// Times of the phases.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PhaseTimes {
+    /// Time of each complete phase by operation and round.
+    pub rounds: [Vec<Nanos>; 6],
+    /// The phase that the user interrupted, and its time until then.
+    pub unfinished: Option<(Operation, Nanos)>,
+}
+
 /// Runs a plan. Calls `progress` before each phase, and gives `records` (one per thread) the time
-/// of each operation. Returns each phase's time by round. Always removes all files.
+/// of each operation. Always removes all files. The user's interrupt ends it with the times until
+/// then.
 ///
 /// # Errors
-/// An invalid plan, an unusable location, a failed operation, or an interrupt.
+/// An invalid plan, an unusable location, a failed operation, or an interrupt before the first
+/// phase.
 pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
     system: &F,
     plan: &MetadataPlan,
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(u32, Operation),
     records: Vec<R>,
-) -> Result<[Vec<Nanos>; 6], MetadataError> {
+) -> Result<PhaseTimes, MetadataError> {
     plan.check()?;
     let area = system.open(&plan.area())?;
     if !area.make_subdirectories(interrupt)? {
@@ -202,16 +213,22 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
         })
         .collect::<Result<Vec<_>, FileError>>()?;
     let shared = Shared { system, plan, interrupt, failed: AtomicBool::new(false) };
-    let mut elapsed = [const { Vec::new() }; 6];
+    let mut times = PhaseTimes::default();
     for round in 0..plan.rounds {
         for operation in Operation::ALL {
             progress(round, operation);
-            elapsed[operation as usize].push(phase(operation, &mut workers, &shared)?);
+            let began = system.now();
+            match phase(operation, &mut workers, &shared) {
+                Ok(ns) => times.rounds[operation as usize].push(ns),
+                Err(MetadataError::Interrupted) => {
+                    times.unfinished = Some((operation, system.now().saturating_sub(began)));
+                    return Ok(times);
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
-    if area.remove_subdirectories(interrupt)? {
-        Ok(elapsed)
-    } else {
-        Err(MetadataError::Interrupted)
-    }
+    // After an interrupt the area removes what is left; the measurement is complete.
+    area.remove_subdirectories(interrupt)?;
+    Ok(times)
 }

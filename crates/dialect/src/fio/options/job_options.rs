@@ -70,6 +70,8 @@ pub struct Options {
     pub filenames: Vec<String>,
     /// `nrfiles`: number of files, if their names are generated.
     pub files: u32,
+    /// `openfiles`: files that are used at the same time; 0: all.
+    pub open_files: u64,
     /// `file_service_type`.
     pub service: FileService,
     /// The number after its colon: consecutive requests to one file.
@@ -204,6 +206,8 @@ pub struct Options {
     pub working_set: bool,
     /// `dedupe_working_set_percentage`: size of that set, in percent of the job's size.
     pub working_set_percent: u8,
+    /// `dedupe_global`: the jobs with it repeat the same set.
+    pub global_set: bool,
     /// `verify`: stamp blocks and check them.
     pub verify: Option<Method>,
     /// `verify_pattern`.
@@ -284,6 +288,7 @@ impl Default for Options {
             directories: Vec::new(),
             filenames: Vec::new(),
             files: 1,
+            open_files: 0,
             service: FileService::RoundRobin,
             service_run: 1,
             filename_format: "$jobname.$jobnum.$filenum".into(),
@@ -358,6 +363,7 @@ impl Default for Options {
             duplicate_percent: 0,
             working_set: false,
             working_set_percent: 5,
+            global_set: false,
             verify: None,
             pattern: Fill::default(),
             pattern_interval: 0,

@@ -112,7 +112,7 @@ static ROWS: &[Row] = &[
     row("file_service_type", Files, Value(|o, text| {
         file_service(text).map(|service| (o.service, o.service_run) = service)
     })),
-    row("openfiles", Files, Ignored(Form::Number)),
+    row("openfiles", Files, Value(|o, text| put(&mut o.open_files, number(text, 0, MAX_COUNT)))),
     row("size", Files, Value(|o, text| put(&mut o.size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
     row("filesize", Files, Value(|o, text| put(&mut o.file_bytes, ends(text, |text| size(text, o.kb_base)).map(Some)))),
     row("io_size io_limit", Files, Value(|o, text| put(&mut o.io_size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
@@ -220,10 +220,20 @@ static ROWS: &[Row] = &[
     row("fixedbufs", Access, Flag(|o, on| o.fixedbufs = on)),
     row("userspace_reap registerfiles", Access, Ignored(Form::Flag)),
     row("nowait", Access, Ignored(Form::Switch)),
-    row("nonvectored sqthread_poll_cpu force_async uncached hipri_percentage", Access, Ignored(Form::Number)),
+    row("nonvectored sqthread_poll_cpu", Access, Ignored(Form::Number)),
+    row("force_async hipri_percentage", Access, OnlyValues(&["0"], "requests are handed over at once and complete by interrupt: leave it out")),
+    row("uncached", Access, OnlyValues(&["0"], "use direct=1")),
     row("hipri sqthread_poll", Access, OnlyZero("requests complete by interrupt: leave it out")),
     row("thp", Access, OnlyValues(&["0"], "mapped memory has ordinary pages: leave it out")),
     row("cmd_type", Access, Refused("requests go through the block layer or a file: leave it out")),
+    // Of engines that halfpower does not have.
+    row("readfua writefua sg_write_mode stream_id", Access, Refused("requests go through the block layer: use sync or fsync")),
+    row("stat_type", Files, OnlyValues(&["stat"], "filestat asks for a file's attributes by its name")),
+    row("cpuload cpuchunks cpumode exit_on_io_done", Jobs, Refused("start a program that computes, such as stress-ng, at the same time")),
+    row("program arguments grace_time std_redirect", Jobs, Refused("start the program before or at the same time as halfpower")),
+    row("hostname port protocol interface listen nodelay pingpong mss window_size ttl", Access, Refused("measure a network with iperf3 or fio")),
+    row("uri bindname verb clientname clustername busy_poll pool rbdname", Access, Refused("mount or map the storage, and name its file or device")),
+    row("donorname inplace skip_bad chunk_size namenode", Access, Refused("its engine is not there: leave it out, or run it with fio")),
     //
     row("runtime timeout", Time, Value(|o, text| put(&mut o.runtime_ns, time_ns(text, SECOND_NS)))),
     row("time_based", Time, Flag(|o, on| o.time_based = on)),
@@ -261,7 +271,7 @@ static ROWS: &[Row] = &[
     row("dedupe_percentage", Data, Value(|o, text| put(&mut o.duplicate_percent, number(text, 0, 100).map(|n| n as u8)))),
     row("dedupe_mode", Data, Value(|o, text| put(&mut o.working_set, dedupe_mode(text)))),
     row("dedupe_working_set_percentage", Data, Value(|o, text| put(&mut o.working_set_percent, number(text, 1, 100).map(|n| n as u8)))),
-    row("dedupe_global", Data, OnlyValues(&["0"], "each job has its own working set: leave it out")),
+    row("dedupe_global", Data, Switch(|o, on| o.global_set = on)),
     row("verify", Data, Value(|o, text| put(&mut o.verify, Method::named(text)))),
     row("verify_pattern", Data, Value(|o, text| put(&mut o.pattern, pattern(text)))),
     row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
@@ -302,7 +312,7 @@ static ROWS: &[Row] = &[
     row("log_hist_coarseness", Report, Value(|o, text| put(&mut o.logs.coarseness, number(text, 0, MAX_COARSENESS.into()).map(|n| n as u32)))),
     row("log_entries log_compression", Report, Ignored(Form::Number)),
     row("log_compression_cpus", Report, Ignored(Form::Text)),
-    row("log_store_compressed", Report, Ignored(Form::Switch)),
+    row("log_store_compressed", Report, OnlyValues(&["0"], "logs are plain text: compress them afterwards")),
     row("log_prio", Report, Switch(|o, on| o.logs.priority = on)),
     row("log_max_value log_window_value", Report, Value(|o, text| {
         let known = [("avg", WindowValue::Mean), ("max", WindowValue::Greatest), ("both", WindowValue::Both), ("0", WindowValue::Mean), ("1", WindowValue::Greatest)];

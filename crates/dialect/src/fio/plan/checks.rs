@@ -223,6 +223,13 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         );
     }
     let in_turn = job.file_count() == 1 || options.service == FileService::RoundRobin;
+    if let Some(open) = job.open_files()
+        && (!in_turn || job.has_own_places() || (!options.random && job.sizes().is_some()))
+    {
+        return Err(job.wrong(format!(
+            "openfiles={open} needs files that take turns (roundrobin), one bs, and no zonemode or percentage_random; write openfiles=1, or leave it out"
+        )));
+    }
     let back = options.back_bytes;
     if back > 0
         && (!simple || !options.offset.is_nothing() || !options.offset_increment.is_nothing())
@@ -264,10 +271,9 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "bs_is_seq_rand with percentage_random: each request would have the size of its order; leave one out",
         ));
     }
-    if !all_random && (job.file_count() > 1 || options.run > 1) {
-        return Err(job.wrong(
-            "percentage_random needs one file and no value after the colon of rw; give each file a job of its own",
-        ));
+    if !all_random && options.run > 1 {
+        return Err(job
+            .wrong("percentage_random with a value after the colon of rw; leave one of them out"));
     }
     if options.serialize_overlap
         && (!simple
@@ -282,18 +288,21 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
 
 fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     let options = &job.options;
+    if job.has_own_places() {
+        check_own_places(job)?;
+    }
     if options.strides.are_on() {
-        let (size, mixed) = (options.strides.size, options.reads && options.writes);
+        let size = options.strides.size;
         let uniform =
             options.distribution == Distribution::Uniform && options.random_percent == [100; 2];
         let served = if options.random {
             uniform && options.run == 1
         } else {
-            !mixed && options.hole_bytes == 0
+            options.hole_bytes == 0 && options.back_bytes == 0
         };
-        if !served || !simple {
+        if !served || !(simple || job.has_own_places()) {
             return Err(job.wrong(
-                "zonemode=strided needs one file, one bs, and one direction or places that are all alike; give each its own job, or zonemode=none",
+                "zonemode=strided needs one bs, and places that are all alike or in order; leave out the rest, or zonemode",
             ));
         }
         let range = options.strides.range.max(if options.random { 0 } else { size });
@@ -317,6 +326,26 @@ fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
         ));
     }
     Ok(())
+}
+
+/// Jobs whose places depend on the state of each file.
+fn check_own_places(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let what = if options.strides.are_on() { "zonemode" } else { "percentage_random" };
+    let several_sizes = job.sizes().is_some() || options.align_bytes.is_some();
+    let other_order = options.run > 1 || options.hole_bytes > 0 || options.back_bytes > 0;
+    let unserved = [
+        ("several sizes or blockalign", several_sizes),
+        ("a value after the colon of rw", other_order),
+        ("another random_distribution", options.distribution != Distribution::Uniform),
+        ("verify", options.verify.is_some()),
+    ];
+    match unserved.iter().find(|(_, given)| *given) {
+        Some((with, _)) => Err(job.wrong(format!(
+            "{what} of several files or of a mix with {with}; leave one out, or give each file a job of its own"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {

@@ -125,6 +125,9 @@ impl Job {
         let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
         // Files that are drawn differ in how much is left of each.
         let apart = self.file_count() > 1 && (options.service.is_skewed() || self.takes_turns());
+        if self.has_own_places() {
+            return false;
+        }
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
@@ -140,6 +143,23 @@ impl Job {
                 Distribution::Zones { .. } | Distribution::ManyZones(_)
             )
             && options.random_percent == [100; 2]
+    }
+
+    /// Files of which all requests are done before others are opened; `None`: all are open.
+    pub(crate) fn open_files(&self) -> Option<u64> {
+        let open = self.options.open_files;
+        (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
+    }
+
+    /// Whether the offset of a request follows from the earlier ones to its file: zones of several
+    /// files or of a sequential mix, and random requests of several files of which some follow the
+    /// one before.
+    pub(crate) fn has_own_places(&self) -> bool {
+        let options = &self.options;
+        let some_follow = options.random && options.random_percent != [100; 2];
+        let mix = options.reads && options.writes && !options.random;
+        let several = self.file_count() > 1;
+        (options.strides.are_on() && (several || mix)) || (several && some_follow)
     }
 
     /// Whether such offsets are drawn in each file by itself.
@@ -263,6 +283,10 @@ fn settle(options: &mut Options) {
     let used = [options.reads, options.writes];
     if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
         options.random = false;
+    }
+    if options.open_files == 1 {
+        // As in fio, a file is closed when it has no block left.
+        options.service = FileService::Sequential;
     }
     options.no_random_map &= !options.every_place;
     // As in fio, an alignment of its own disables the map of used blocks.

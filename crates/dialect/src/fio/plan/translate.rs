@@ -10,6 +10,8 @@ use workload::{BLOCK_BYTES, Data, Pattern, Stop, Workload, rng};
 /// Practically endless.
 const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
 const PURPOSE_CLONE: u64 = 0xf10;
+/// Seed of the blocks that the jobs with `dedupe_global` repeat.
+const GLOBAL_SET: u64 = 0xded0;
 
 pub(crate) fn engine(job: &Job) -> Engine {
     if job.is_threaded() { Engine::Threads } else { job.options.engine }
@@ -106,6 +108,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
             compressible_percent: options.compressible_percent,
             duplicate_percent: options.duplicate_percent,
             repeated_blocks: repeated_blocks(job, clone),
+            repeated_seed: (options.global_set && options.working_set).then_some(GLOBAL_SET),
             verify: false,
         },
         seed: rng::derive(seed, PURPOSE_CLONE, u64::from(clone.number)),

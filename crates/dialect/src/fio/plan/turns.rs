@@ -5,10 +5,12 @@ use super::arrange::without_holes;
 use super::jobs::Job;
 use crate::fio::options::kinds::{Distribution, FileService, Zone};
 use machine::{Op, Request};
+use own_places::{FilePlace, OwnPlaces};
 use spread::Spread;
 use std::sync::{Arc, Mutex, PoisonError};
 use workload::{FreeMap, Normal, Permutation, SelfSimilar, Zipf, rng};
 
+mod own_places;
 mod spread;
 
 /// Sends the requests of a stream to the files of its job.
@@ -25,6 +27,8 @@ pub(crate) struct FileTurns {
     draw: FileDraw,
     /// Consecutive requests that go to one file.
     service_run: u64,
+    /// Number of files that are used at the same time.
+    open: u64,
     /// Files are chosen by [`FileTurns::file_in_row`].
     in_row: bool,
     /// Numbers of writes after which a sync takes a turn; 0: none does.
@@ -39,6 +43,7 @@ pub(crate) struct FileTurns {
     /// Requests differ in size, and each goes to the next file.
     differ: bool,
     spread: Option<Arc<Spread>>,
+    own_places: Option<OwnPlaces>,
     /// Sequential requests after each random offset.
     run: u64,
     random_percent: [u8; 2],
@@ -158,6 +163,9 @@ struct State {
     follow: (u64, [u64; 2]),
     /// Bytes read and written in each file, if the directions have their own cursors.
     cursors: Vec<[u64; 2]>,
+    /// The places of each file, and the bytes since the last zone began.
+    places: Vec<FilePlace>,
+    zone_bytes: u64,
     /// Files that had no room when it was their turn.
     full: Vec<bool>,
     writes: u64,
@@ -186,8 +194,15 @@ impl FileTurns {
         let differ = files > 1
             && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
         let drawn = several && options.service != FileService::RoundRobin;
-        let in_row = several && (options.service_run > 1 || drawn || (syncs && !differ));
+        let own_places = OwnPlaces::new(job);
+        let in_row = several
+            && own_places.is_none()
+            && (options.service_run > 1
+                || drawn
+                || (syncs && !differ)
+                || (job.open_files().is_some() && !differ));
         let own_cursors = !options.random
+            && own_places.is_none()
             && ((options.reads && options.writes) || differ || in_row || options.back_bytes > 0);
         let mixes_holes = options.hole_bytes > 0
             && options.reads
@@ -204,7 +219,7 @@ impl FileTurns {
         let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
-        let rounds = Rounds::new(job, part.1);
+        let rounds = Rounds::new(job, part.1).filter(|_| own_places.is_none());
         let spread = Spread::new(job, part.1, passes).map(Arc::new);
         // With a map, each block is visited once.
         let bell = match options.distribution {
@@ -226,6 +241,7 @@ impl FileTurns {
             || in_turn
             || differ
             || spread.is_some()
+            || own_places.is_some()
             || !zones.is_empty();
         let maps = spread.as_ref().map_or(Vec::new(), |spread| spread.maps(files));
         FileTurns {
@@ -235,6 +251,7 @@ impl FileTurns {
             service: options.service,
             draw: FileDraw::new(options.service, files),
             service_run: options.service_run,
+            open: job.open_files().unwrap_or(files).clamp(1, files.max(1)),
             in_row,
             sync_every: if syncs { [options.fsync, options.fdatasync] } else { [0; 2] },
             backward: (part.1, if options.random { 0 } else { options.back_bytes }),
@@ -242,7 +259,8 @@ impl FileTurns {
             mixes_holes,
             seed,
             rounds,
-            stride: if options.strides.are_on() && !options.random {
+            own_places,
+            stride: if options.strides.are_on() && !options.random && own_places.is_none() {
                 (options.strides.size, options.strides.left_out())
             } else {
                 (request, options.hole_bytes)
@@ -259,7 +277,8 @@ impl FileTurns {
     }
 
     pub(crate) fn region(&self) -> (u64, u64) {
-        if (self.service == FileService::Sequential && self.files > 1) || self.differ {
+        let in_turn = self.service == FileService::Sequential && self.files > 1;
+        if self.own_places.is_none() && (in_turn || self.differ) {
             return self.part;
         }
         if self.stride.1 > 0 && !self.mixes_holes {
@@ -322,10 +341,24 @@ impl FileTurns {
             FileService::RoundRobin | FileService::Sequential => (file + 1) % self.files,
             _ => self.draw.file(self.seed, if moves { at } else { !at }),
         };
-        let mut in_turn = (0..self.files).map(|turn| (first + turn) % self.files);
-        let next = in_turn.find(takes).unwrap_or(first);
+        let next = self.in_window(first, takes);
         *stay = (next, 1);
         next
+    }
+
+    /// The first file from `first` on that takes a request, among those that are open: others are
+    /// opened when these take none. `first` if none does.
+    fn in_window(&self, first: u64, mut takes: impl FnMut(&u64) -> bool) -> u64 {
+        for from in (0..self.files).step_by(self.open as usize) {
+            let window = from..(from + self.open).min(self.files);
+            let begins = if window.contains(&first) { first - from } else { first };
+            let len = window.end - from;
+            let mut turns = (0..len).map(|turn| from + (begins + turn) % len);
+            if let Some(next) = turns.find(&mut takes) {
+                return next;
+            }
+        }
+        first
     }
 
     /// Counts a write. As in fio, a sync between requests takes the turn of a request: it syncs the
@@ -409,6 +442,9 @@ impl FileTurns {
         let (first, share) = self.part;
         if let Some(spread) = &self.spread {
             return self.place_spread(spread, &mut state, request);
+        }
+        if let Some(own) = self.own_places {
+            return self.place_own(own, &mut state, request);
         }
         if self.random_percent != [100; 2] {
             let side = request.op as usize;

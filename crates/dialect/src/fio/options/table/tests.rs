@@ -11,6 +11,32 @@ fn every_name_is_in_one_row() {
     }
 }
 
+/// The options of Debian's fio 3.33 (`--cmdhelp=all`) and of its engines (`--enghelp=ENGINE`).
+const OF_FIO: &str = include_str!("../../../../tests/data/fio-options.txt");
+
+#[test]
+fn every_option_of_fio_is_taken_or_refused_with_advice() {
+    let mut count = 0;
+    for name in OF_FIO.split_whitespace() {
+        count += 1;
+        let row = find(name).unwrap_or_else(|| panic!("{name} has no row"));
+        let (OnlyValues(_, hint) | OnlyZero(hint) | Refused(hint)) = row.takes else { continue };
+        assert!(hint.len() >= LEAVE.len(), "{name}: what to use instead");
+        let why = Options::default().set(name, Some("7")).unwrap_err();
+        assert!(why.contains(hint), "{name}: {why}");
+    }
+    assert_eq!(count, 268, "the list is complete");
+}
+
+#[test]
+fn options_with_an_effect_are_not_taken_without_it() {
+    for line in ["uncached=1", "force_async=1", "hipri_percentage=50", "log_store_compressed=1"] {
+        let (name, value) = line.split_once('=').unwrap();
+        assert!(Options::default().set(name, Some(value)).is_err(), "{line}");
+        assert!(Options::default().set(name, Some("0")).is_ok(), "{name}=0");
+    }
+}
+
 #[test]
 fn misspelt_and_unsupported_options_give_different_errors() {
     for (name, value, reason) in [

@@ -91,7 +91,7 @@ impl FileTurns {
     fn file_of_spread(&self, state: &State, number: u64) -> u64 {
         let turn = number / self.service_run.max(1);
         let first = match self.service {
-            FileService::RoundRobin => turn % self.files,
+            FileService::RoundRobin => turn % self.open,
             FileService::Sequential if state.maps.is_empty() => {
                 state.issued / self.part.1 % self.files
             }
@@ -99,7 +99,7 @@ impl FileTurns {
             _ => self.draw.file(self.seed, !turn),
         };
         let left = |file: &u64| state.maps.get(*file as usize).is_none_or(|map| !map.is_full());
-        (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
+        self.in_window(first, left)
     }
 
     /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are

@@ -289,3 +289,111 @@ fn skewed_places_are_drawn_in_each_file() {
     let even = hits("rw=randread nrfiles=4 bs=4k size=1m", 4, 64, 256);
     assert!(even.iter().flatten().all(|hits| *hits == 1), "each block once in a pass");
 }
+
+/// The file and block of each of `count` sequential requests of 4 KiB, as in `0:0 1:0`.
+fn in_order(settings: &str, files: u64, blocks: u64, count: usize) -> String {
+    let turns = FileTurns::of_passes(&job(settings), files, (0, blocks * 4096), 1, None);
+    let op = if settings.contains("rw=write") { Op::Write } else { Op::Read };
+    let requests: Vec<(Op, u64)> = (0..count as u64).map(|block| (op, block)).collect();
+    let all = placed(&turns, &requests);
+    all.iter().map(|(file, block)| format!("{file}:{block}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The orders are those of fio 3.33 (`write_iolog`).
+#[test]
+fn zones_of_several_files_go_on_as_in_fio() {
+    for (settings, files, blocks, expected) in [
+        (
+            "zonesize=16k zonerange=16k",
+            2,
+            32,
+            "0:0 1:0 0:1 1:1 0:8 1:2 0:9 1:3 0:16 1:0 0:17 1:1 0:24 1:2 0:25 1:3 0:0 1:0",
+        ),
+        (
+            "zonesize=16k zonerange=16k",
+            3,
+            28,
+            "0:0 1:0 2:0 0:1 1:8 2:1 0:2 1:9 2:8 0:3 1:10 2:9 0:8 1:11 2:10 0:9 1:16 2:11 0:10 1:17 \
+             2:16 0:11 1:18 2:17 0:16 1:19 2:18 0:17 1:24 2:19 0:18 1:25",
+        ),
+        (
+            "zonesize=32k zonerange=16k",
+            2,
+            32,
+            "0:0 1:0 0:1 1:1 0:0 1:2 0:1 1:3 0:8 1:0 0:9 1:1 0:8 1:2 0:9 1:3 0:16 1:0",
+        ),
+        ("zonesize=8k zonerange=16k", 2, 32, "0:0 1:0 0:8 1:1 0:16 1:2 0:24 1:3 0:0 1:0"),
+        (
+            "zonesize=16k zonerange=16k file_service_type=sequential",
+            2,
+            32,
+            "0:0 0:1 0:2 0:3 0:8 0:9 0:10 0:11 0:16",
+        ),
+        (
+            "zonesize=16k zonerange=16k rw=write fsync=3",
+            2,
+            32,
+            "0:0 1:0 0:1 0:2 1:8 0:3 0:0 1:9 0:8 0:9 1:10 0:10 0:16 1:11 0:17 0:18 1:16 0:19 0:16",
+        ),
+    ] {
+        let rw = if settings.contains("rw=") { "" } else { "rw=read" };
+        let settings = format!("{rw} nrfiles={files} zonemode=strided zoneskip=16k {settings}");
+        let count = expected.split_whitespace().count();
+        assert_eq!(in_order(&settings, files, blocks, count), expected, "{settings}");
+    }
+}
+
+#[test]
+fn random_zones_of_several_files_end_as_in_fio() {
+    // The second file never moves to another zone: it has no block left after four requests.
+    let order = in_order(
+        "rw=randread nrfiles=2 zonemode=strided zonesize=16k zonerange=16k zoneskip=16k",
+        2,
+        32,
+        24,
+    );
+    let zone = |one: &str| {
+        one.split_once(':')
+            .map(|(file, block)| (file.to_owned(), block.parse::<u64>().unwrap() / 4))
+            .unwrap()
+    };
+    let zones: Vec<(String, u64)> = order.split(' ').map(zone).collect();
+    let expected = "0:0 1:0 0:0 1:0 0:2 1:0 0:2 1:0 0:4 0:4 0:4 0:4 0:6 0:6 0:6 0:6 0:0 0:0 0:0 0:0 0:2 0:2 0:2 0:2";
+    let expected: Vec<(String, u64)> = expected
+        .split(' ')
+        .map(|one| {
+            one.split_once(':')
+                .map(|(file, zone)| (file.to_owned(), zone.parse().unwrap()))
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(zones, expected, "{order}");
+}
+
+#[test]
+fn random_requests_of_several_files_follow_in_each() {
+    let order = in_order("rw=randread nrfiles=2 percentage_random=30", 2, 512, 400);
+    let mut next = [None; 2];
+    let (mut follows, mut turns) = (0, 0);
+    for (number, one) in order.split(' ').enumerate() {
+        let (file, block) = one.split_once(':').unwrap();
+        let (file, block): (usize, u64) = (file.parse().unwrap(), block.parse().unwrap());
+        turns += usize::from(file == number % 2);
+        follows += usize::from(next[file] == Some(block));
+        next[file] = Some(block + 1);
+    }
+    assert_eq!(turns, 400, "the files take turns");
+    assert!((240..=320).contains(&follows), "{follows} of 400 follow the one before in their file");
+}
+
+#[test]
+fn files_are_opened_when_those_before_are_done() {
+    let order = |settings: &str| in_order(&format!("nrfiles=4 {settings}"), 4, 2, 8);
+    assert_eq!(order("rw=read openfiles=2"), "0:0 1:0 0:1 1:1 2:0 3:0 2:1 3:1");
+    assert_eq!(order("rw=read openfiles=3"), "0:0 1:0 2:0 0:1 1:1 2:1 3:0 3:1");
+    assert_eq!(order("rw=read openfiles=4"), "0:0 1:0 2:0 3:0 0:1 1:1 2:1 3:1");
+    let files = |settings: &str| -> Vec<String> {
+        order(settings).split(' ').map(|one| one[..1].to_owned()).collect()
+    };
+    assert_eq!(files("rw=randread openfiles=2").concat(), "01012323");
+}

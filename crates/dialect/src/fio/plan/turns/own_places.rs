@@ -1,0 +1,166 @@
+//! Offsets that follow from the earlier requests to the same file: the zones of several files or of
+//! a mix, and `percentage_random` of several files.
+//!
+//! As in fio, the bytes of a zone are counted over all files, and the file whose turn it is when
+//! they are used up moves to its next zone; the others stay where they are.
+
+use super::{FileTurns, State};
+use crate::fio::options::kinds::FileService;
+use crate::fio::plan::jobs::Job;
+use machine::{Op, Request};
+use workload::{Permutation, rng};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnPlaces {
+    zones: Option<Zones>,
+    random: bool,
+    /// Each block is used once before any is used again.
+    covers: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Zones {
+    /// Bytes transferred before the next zone.
+    size: u64,
+    range: u64,
+    skip: u64,
+}
+
+/// The state of one file.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FilePlace {
+    /// Offset of the current zone.
+    zone: u64,
+    /// Where a read and a write continue.
+    next: [u64; 2],
+    /// The order of the blocks, and how many of them were used.
+    order: Option<(Permutation, u64)>,
+    /// No block is left.
+    is_done: bool,
+}
+
+impl OwnPlaces {
+    /// `None` if the stream's own offsets are right.
+    pub(super) fn new(job: &Job) -> Option<OwnPlaces> {
+        if !job.has_own_places() {
+            return None;
+        }
+        let options = &job.options;
+        let strides = &options.strides;
+        let range = if strides.range > 0 { strides.range } else { strides.size };
+        let zones = Zones { size: strides.size, range: range.max(1), skip: strides.skip };
+        Some(OwnPlaces {
+            zones: strides.are_on().then_some(zones),
+            random: options.random,
+            covers: !options.no_random_map,
+        })
+    }
+}
+
+impl FileTurns {
+    /// The file of the next request or sync; `None`: no file has a block left.
+    fn file_of_own(&self, state: &mut State) -> Option<usize> {
+        let number = state.drawn;
+        state.drawn += 1;
+        let places = &state.places;
+        let is_done = |file: u64| places[file as usize].is_done;
+        let (file, runs) = state.stay;
+        let next = if runs > 0 && runs < self.service_run && !is_done(file) {
+            (file, runs + 1)
+        } else {
+            let first = match self.service {
+                FileService::RoundRobin if runs > 0 => file + 1,
+                FileService::RoundRobin | FileService::Sequential => 0,
+                _ => self.draw.file(self.seed, !number),
+            };
+            let mut turns = (0..self.files).map(|turn| (first + turn) % self.files);
+            (turns.find(|&file| !is_done(file))?, 1)
+        };
+        state.stay = next;
+        Some(next.0 as usize)
+    }
+
+    /// Moves a request to its file and offset; `false`: no file has a block left.
+    pub(super) fn place_own(
+        &self,
+        own: OwnPlaces,
+        state: &mut State,
+        request: &mut Request,
+    ) -> bool {
+        state.places.resize_with(self.files as usize, FilePlace::default);
+        let (file, offset) = loop {
+            let Some(file) = self.file_of_own(state) else { return false };
+            if let Some(offset) = self.offset_in(own, state, file, request) {
+                break (file, offset);
+            }
+            state.places[file].is_done = true;
+        };
+        (request.target, request.offset) = (file as u32, self.part.0 + offset);
+        if request.op == Op::Write && self.sync_every != [0; 2] {
+            state.writes += 1;
+            let due = |&every: &u64| every > 0 && state.writes.is_multiple_of(every);
+            if self.sync_every.iter().any(due) {
+                state.sync_file = self.file_of_own(state).map(|file| file as u32);
+            }
+        }
+        true
+    }
+
+    /// The offset of a request in its part of a file; `None`: no block is left.
+    fn offset_in(
+        &self,
+        own: OwnPlaces,
+        state: &mut State,
+        file: usize,
+        request: &Request,
+    ) -> Option<u64> {
+        let (side, len, share) = (request.op as usize, u64::from(request.len), self.part.1);
+        let chance = rng::hash(self.seed, state.drawn);
+        let State { places, zone_bytes, .. } = state;
+        let place = &mut places[file];
+        let mut end = share;
+        if let Some(Zones { size, range, skip }) = own.zones {
+            if *zone_bytes >= size {
+                *zone_bytes = 0;
+                place.zone += range + skip;
+                if place.zone + len > share {
+                    place.zone = 0;
+                }
+                place.next[side] = place.zone;
+            }
+            if place.next[side] >= place.zone + range {
+                place.next[side] = place.zone;
+            }
+            if zone_bytes.is_multiple_of(range) {
+                (place.next, place.order) = ([place.zone; 2], None);
+            }
+            end = share.min(place.zone + range);
+        }
+        let is_random =
+            own.random && rng::below(chance, 100) < u64::from(self.random_percent[side]);
+        let follows = place.next[side] + len <= share;
+        let offset = if own.random && (is_random || !follows) {
+            let blocks = ((end - place.zone) / len).max(1);
+            place.zone + place.block(own.covers, rng::hash(chance, 1), blocks)? * len
+        } else if follows {
+            place.next[side]
+        } else {
+            place.zone
+        };
+        *zone_bytes += len;
+        place.next[side] = offset + len;
+        Some(offset)
+    }
+}
+
+impl FilePlace {
+    /// A random block of the file or its zone; `None`: each was used.
+    fn block(&mut self, covers: bool, drawn: u64, blocks: u64) -> Option<u64> {
+        if !covers {
+            return Some(rng::below(drawn, blocks));
+        }
+        let (order, used) = self.order.get_or_insert_with(|| (Permutation::new(blocks, drawn), 0));
+        *used += 1;
+        (*used <= blocks).then(|| order.at(*used - 1))
+    }
+}
