@@ -1,5 +1,6 @@
 use crate::histogram::Histogram;
-use crate::over_time::{IntervalSample, IntervalStream, interval_samples};
+use crate::observed::Observed;
+use crate::over_time::{IntervalSample, Intervals, interval_samples};
 use crate::resume;
 use crate::slices::summed_rates;
 use crate::stats;
@@ -157,8 +158,9 @@ fn sample_now<M: Machine>(
         return sample_as(machine, target, workload, options, |stream| stream).map(|all| all.0);
     }
     let options = if workload.load.is_empty() { options } else { at_once(options) };
-    let (mut sample, streams) = sample_as(machine, target, workload, options, |stream| {
-        IntervalStream::new(stream, &intervals)
+    let (mut sample, streams) = sample_as(machine, target, workload, options, |stream| Observed {
+        stream,
+        observer: Intervals::new(&intervals),
     })?;
     sample.intervals = interval_samples(&streams, &intervals);
     Ok(sample)
