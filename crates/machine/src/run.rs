@@ -2,7 +2,7 @@
 
 use crate::{
     Access, BlockTimes, Buffering, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos,
-    ParityUse, Pause, ResourceUse, Result, Usage, Waits,
+    ParityUse, Pause, ResourceUse, Result, Usage, Waits, Warning,
 };
 
 /// A target, its access and sources: a job, or a process's files. Parts may share a target.
@@ -135,8 +135,7 @@ pub struct RunUsage {
     pub block_bytes: Option<(u64, u64)>,
     /// Parts of a simulated machine that count their busy time, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// Short sentences.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
     pub disturbance: Disturbance,
     /// Times over all parts ([`Usage::block_times`]).

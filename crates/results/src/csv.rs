@@ -226,7 +226,7 @@ fn memory(experiment: &Experiment) -> String {
     for usage in &experiment.memory {
         for (repeat, rate) in usage.rates_bytes_per_s.iter().enumerate() {
             table.row([
-                usage.kind.clone(),
+                usage.kind.name().to_owned(),
                 usage.threads.to_string(),
                 (repeat + 1).to_string(),
                 number(Some(*rate)),

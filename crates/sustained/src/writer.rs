@@ -3,6 +3,7 @@
 use crate::series::SeriesPoint;
 use machine::{
     Error, Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, TargetKind,
+    Warning,
 };
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
@@ -18,7 +19,7 @@ pub(crate) struct Writer<'m, M: Machine> {
     written: u64,
     max_written: u64,
     steps: u64,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl<'m, M: Machine> Writer<'m, M> {
@@ -125,7 +126,8 @@ impl<'m, M: Machine> Writer<'m, M> {
             }
         }
         if let Some(pause) = &sample.usage.paused {
-            self.warnings.push(format!("{pause}; the rate of that step is too low"));
+            let warning = Warning::from(*pause).then("; the rate of that step is too low");
+            self.warnings.push(warning);
         }
     }
 

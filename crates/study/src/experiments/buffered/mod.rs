@@ -25,11 +25,11 @@ static BY_SIZE: CurveSet = CurveSet::new(
 )
 .with_half_power();
 
-pub(crate) const COLD: Curve = Curve::named(&BY_SIZE, "read, cold");
-pub(crate) const HINTED: Curve = Curve::named(&BY_SIZE, "read, cold, sequential hint");
-pub(crate) const WARM: Curve = Curve::named(&BY_SIZE, "read, warm");
-pub(crate) const RETURNED: Curve = Curve::named(&BY_SIZE, "write, to the last return");
-pub(crate) const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storage");
+pub(crate) const COLD: Curve = Curve::in_group(&BY_SIZE, "read", "cold");
+pub(crate) const HINTED: Curve = Curve::in_group(&BY_SIZE, "read", "cold, sequential hint");
+pub(crate) const WARM: Curve = Curve::in_group(&BY_SIZE, "read", "warm");
+pub(crate) const RETURNED: Curve = Curve::in_group(&BY_SIZE, "write", "to the last return");
+pub(crate) const SYNCED: Curve = Curve::in_group(&BY_SIZE, "write", "to stable storage");
 
 fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::default();
