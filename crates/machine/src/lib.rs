@@ -235,7 +235,7 @@ pub trait Machine {
     /// The target is only read, or a layer of it does not support discards.
     fn discard(&self, target: &Self::Target) -> Result<()> {
         let name = self.target_facts(target).name;
-        Err(Error::Unsupported(format!("{name}: it cannot be discarded")))
+        Err(Error::NoDiscard(name))
     }
 
     /// The highest temperature that a device of the target reports, in degrees Celsius.

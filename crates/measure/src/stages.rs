@@ -136,6 +136,17 @@ struct Sums {
     returned_at: AtomicU64,
 }
 
+impl Sums {
+    fn issued(&self, now: Nanos) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.issued_at.fetch_add(now, Ordering::Relaxed);
+    }
+
+    fn returned(&self, now: Nanos) {
+        self.returned_at.fetch_add(now, Ordering::Relaxed);
+    }
+}
+
 /// The stages from the sums of the program and of the block layer, if both cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
@@ -172,12 +183,11 @@ fn request_times(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) ->
 
 impl Observer for Arc<Sums> {
     fn issued(&mut self, _request: &Request, now: Nanos) {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.issued_at.fetch_add(now, Ordering::Relaxed);
+        Sums::issued(self, now);
     }
 
     fn ended(&mut self, _stream: &Stream, _completion: Completion, now: Nanos) {
-        self.returned_at.fetch_add(now, Ordering::Relaxed);
+        self.returned(now);
     }
 }
 
