@@ -6,7 +6,6 @@ use std::borrow::Borrow;
 
 /// Follows a stream's requests. Whatever it leaves out, the stream does.
 pub(crate) trait Observer: Send {
-    /// The stream issues this request now.
     #[inline(always)]
     fn issued(&mut self, _request: &Request, _now: Nanos) {}
 
@@ -32,7 +31,6 @@ pub(crate) trait Observer: Send {
     }
 }
 
-/// A stream and its observer.
 #[derive(Debug)]
 pub(crate) struct Observed<O> {
     pub(crate) stream: Stream,

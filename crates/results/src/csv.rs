@@ -161,7 +161,6 @@ fn warnings(point: &Point) -> String {
     point.numbers.as_ref().map(|numbers| numbers.warnings.join("; ")).unwrap_or_default()
 }
 
-/// The distinct axes of an experiment's figures, in order.
 fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     let mut axes = Vec::new();
     for axis in experiment.figures.iter().map(part) {

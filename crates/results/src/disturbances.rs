@@ -13,7 +13,6 @@ const OTHERS_MATTER: f64 = 0.1;
 const THROTTLED_PERCENT: f64 = 5.0;
 /// The same of the time in which a thread was runnable and not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
-/// The same of the time in which tasks waited for memory.
 const MEMORY_PERCENT: f64 = 10.0;
 /// The same of the time in which tasks waited for storage, while this program did not.
 const IO_PERCENT: f64 = 20.0;

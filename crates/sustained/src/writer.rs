@@ -90,7 +90,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         Ok(self.run(&[reads])?.swap_remove(0))
     }
 
-    /// The workload of the next step.
     fn next(&mut self, workload: &Workload, ns: Nanos, max_bytes: u64) -> Option<Workload> {
         let request = u64::from(workload.request_bytes);
         let size = self.facts.size_bytes / request * request;

@@ -54,7 +54,6 @@ pub(super) fn place(test: PtsTest, cell: &Cell) -> (String, String) {
     (show_size(u64::from(cell.block_bytes)), mix)
 }
 
-/// Rows, columns and values of the measurement matrix.
 pub(super) struct Matrix {
     pub(super) rows: Vec<String>,
     pub(super) columns: Vec<String>,
@@ -107,7 +106,6 @@ fn matrix_table(
     Table { caption, head, rows: rows.collect() }
 }
 
-/// The phases whose matrix has more than one cell.
 pub(super) fn with_matrix(result: &PtsResult) -> impl Iterator<Item = &PhaseResult> {
     result.phases.iter().filter(|phase| phase.matrix.len() > 1)
 }

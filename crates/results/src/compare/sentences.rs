@@ -153,14 +153,12 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
     }
 }
 
-/// Both times, and the change.
 fn times(comparison: &Comparison, one: &Difference) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let [time_a, time_b] = [one.a, one.b].map(show_time);
     format!("{b} takes {time_b} in total, {a} {time_a}: {}", show_change(one.change_percent))
 }
 
-/// The sentence for many questions.
 fn of_many(comparison: &Comparison, all: &Summary) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let from = match all.interval_from {

@@ -46,7 +46,6 @@ struct RunOutcome {
     interrupted: Option<GroupResult>,
 }
 
-/// The end of a group.
 pub(crate) enum Ended {
     Whole(GroupResult),
     /// By the user, with what was done until then.

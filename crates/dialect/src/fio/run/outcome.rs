@@ -280,7 +280,6 @@ fn clone_result(
     }
 }
 
-/// The statistics of a stream so far.
 pub(crate) fn recorded(stream: &Stream, record: &StreamStats) -> CloneStats {
     let latency = record.from_issue.clone().unwrap_or_else(|| {
         let [read, write] = stream.latency().clone();
