@@ -7,7 +7,6 @@ pub(crate) const VERSION: u8 = 1;
 
 /// A header or summary is smaller.
 pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
-/// A block's payload is smaller.
 pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
 /// Linux's PATH_MAX; longer names are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
@@ -61,7 +60,6 @@ pub(crate) const INTERFACES: [Interface; 5] = [
 pub(crate) const KINDS: [Kind; 5] =
     [Kind::Regular, Kind::BlockDevice, Kind::Directory, Kind::Stream, Kind::Unknown];
 
-/// The number of a value in its table.
 pub(crate) fn number<T: PartialEq>(table: &[T], value: &T) -> u8 {
     table.iter().position(|other| other == value).unwrap_or(0) as u8
 }

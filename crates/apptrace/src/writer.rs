@@ -5,7 +5,6 @@ use crate::{Error, Result};
 use std::io::{self, Write};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A block is written when it has this size.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Writes a trace, a block at a time. Without [`TraceWriter::finish`] the file has no summary, and

@@ -178,7 +178,12 @@ fn pts_on<M: Machine>(
             output::tell("the test is not complete; --resume continues it");
             return Err(Failure::Interrupted);
         }
-        Err(Error::Unsupported(why)) => return Err(Failure::Run(unsupported(&why, &facts))),
+        Err(error @ Error::NoDiscard(_)) => {
+            return Err(Failure::Run(format!(
+                "{error}; purge it with the drive's own command, then give --purged:\n{}",
+                sanitize_commands(Some(&facts))
+            )));
+        }
         other => other?,
     }
     if arguments.json {
@@ -252,14 +257,6 @@ fn sanitize_commands(facts: Option<&TargetFacts>) -> String {
     format!(
         "  nvme format {name} --ses=1\n  nvme sanitize {name} --sanact=2\n  hdparm --user-master u --security-erase-enhanced PASSWORD {name}\n  sg_sanitize --block {name}\n"
     )
-}
-
-fn unsupported(why: &str, facts: &TargetFacts) -> String {
-    if !why.contains("discard") {
-        return why.to_owned();
-    }
-    let commands = sanitize_commands(Some(facts));
-    format!("{why}; purge it with the drive's own command, then give --purged:\n{commands}")
 }
 
 fn start<M: Machine>(machine: &M, plan: PtsPlan, facts: &TargetFacts) -> PtsResult {

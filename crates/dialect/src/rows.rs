@@ -21,7 +21,6 @@ pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Refused(&'static str),
 }
 
-/// Form of an ignored value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Flag,

@@ -17,7 +17,6 @@ pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     opened.and_then(|opened| names_of(opened.into())).into_iter().flatten().map_while(Result::ok)
 }
 
-/// The names in an open directory.
 pub(crate) fn names_of(directory: File) -> io::Result<impl Iterator<Item = io::Result<OsString>>> {
     let entries = Dir::new(directory)?.map(|entry| Ok(entry?.file_name().to_bytes().to_vec()));
     Ok(entries

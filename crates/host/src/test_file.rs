@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Prefix of every file and directory that halfpower creates.
 const PREFIX: &str = "halfpower-";
 
-/// Bounds of a test file whose size halfpower chooses.
 const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 

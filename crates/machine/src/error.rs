@@ -21,6 +21,9 @@ pub enum Error {
     /// The target lacks a feature: the experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
+    /// The device under this target does not support discards.
+    #[error("{0}: it does not support discards")]
+    NoDiscard(String),
     #[error("{doing} {}: {source}", path.display())]
     Io {
         /// As in "cannot open".

@@ -151,8 +151,11 @@ pub struct ArrayFacts {
 }
 
 /// How a file system handles writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystemFacts {
+    /// Its type, as the system names it: `ext4`.
+    #[serde(default)]
+    pub fs_type: String,
     /// Data also goes through the journal.
     pub journals_data: bool,
     /// Each write waits for stable storage.

@@ -17,6 +17,7 @@ mod source;
 pub mod text;
 pub mod units;
 mod usage;
+mod warning;
 
 pub use access::{
     Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MAX_NS,
@@ -40,10 +41,11 @@ pub use run::{
 };
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, ParityUse, Pause,
-    PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind,
+    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryKind, MemoryUse, ParityUse,
+    Pause, PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind,
     ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
+pub use warning::{Figure, Warning};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -233,7 +235,7 @@ pub trait Machine {
     /// The target is only read, or a layer of it does not support discards.
     fn discard(&self, target: &Self::Target) -> Result<()> {
         let name = self.target_facts(target).name;
-        Err(Error::Unsupported(format!("{name}: it cannot be discarded")))
+        Err(Error::NoDiscard(name))
     }
 
     /// The highest temperature that a device of the target reports, in degrees Celsius.

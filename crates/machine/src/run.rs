@@ -2,7 +2,7 @@
 
 use crate::{
     Access, BlockTimes, Buffering, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos,
-    ParityUse, Pause, ResourceUse, Result, Usage, Waits,
+    ParityUse, Pause, ResourceUse, Result, Usage, Waits, Warning,
 };
 use serde::{Deserialize, Serialize};
 
@@ -148,8 +148,7 @@ pub struct RunUsage {
     pub block_bytes: Option<(u64, u64)>,
     /// Parts of a simulated machine that count their busy time, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// Short sentences.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
     /// The user ended it early ([`OnInterrupt::EndRun`]).
     pub interrupted: bool,

@@ -230,25 +230,54 @@ pub fn show_time(ns: f64) -> String {
 /// From this change in percent on, a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 
+/// How a change is shown.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ShownChange {
+    /// Below twice: `+13.2 %`.
+    Percent(f64),
+    /// From twice on: `554 times`.
+    Factor(f64),
+}
+
+impl ShownChange {
+    /// From a change in percent.
+    pub fn of(percent: f64) -> ShownChange {
+        if percent >= AS_FACTOR_PERCENT {
+            return ShownChange::Factor(1.0 + percent / 100.0);
+        }
+        // Avoids "-0.0".
+        ShownChange::Percent((percent * 10.0).round() / 10.0 + 0.0)
+    }
+
+    /// Without its unit.
+    pub fn number(self) -> String {
+        match self {
+            ShownChange::Percent(percent) => format!("{percent:+.1}"),
+            ShownChange::Factor(factor) => significant(factor, 3),
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            ShownChange::Percent(_) => "%",
+            ShownChange::Factor(_) => "times",
+        }
+    }
+}
+
 /// A change in percent with its sign, `+13.2 %`; from twice on, the factor: `554 times`.
 pub fn show_change(percent: f64) -> String {
-    if percent >= AS_FACTOR_PERCENT {
-        return format!("{} times", significant(1.0 + percent / 100.0, 3));
-    }
-    // Avoids "-0.0".
-    format!("{:+.1} %", (percent * 10.0).round() / 10.0 + 0.0)
+    let shown = ShownChange::of(percent);
+    format!("{} {}", shown.number(), shown.unit())
 }
 
 /// An interval of changes in percent: `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
 pub fn show_change_range([low, high]: [f64; 2]) -> String {
-    let [from, to] = [low, high].map(show_change);
+    let from = ShownChange::of(low);
     // The unit of both is given once.
-    for unit in [" %", " times"] {
-        if let Some(number) = from.strip_suffix(unit).filter(|_| to.ends_with(unit)) {
-            return format!("{number} to {to}");
-        }
-    }
-    format!("{from} to {to}")
+    let unit = Some(from.unit()).filter(|unit| *unit != ShownChange::of(high).unit());
+    let from = from.number() + &unit.map_or(String::new(), |unit| format!(" {unit}"));
+    format!("{from} to {}", show_change(high))
 }
 
 /// No exponent: `1234.6` with 3 digits is `1235`.

@@ -1,4 +1,4 @@
-use crate::Nanos;
+use crate::{Figure, Nanos, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -144,17 +144,21 @@ impl PauseCause {
     }
 }
 
+impl From<Pause> for Warning {
+    fn from(pause: Pause) -> Warning {
+        let seconds = |decimals| Figure::rounded(pause.ns as f64 / 1e9, decimals);
+        let (times, percent) = (Figure::count(pause.times), Figure::rounded(pause.percent, 0));
+        Warning::from(pause.cause.sentence()).then(if pause.times > 1 {
+            Warning::of(" {} times, for {} % of the run ({} s)", [times, percent, seconds(2)])
+        } else {
+            Warning::of(" for {} s", [seconds(1)])
+        })
+    }
+}
+
 impl std::fmt::Display for Pause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (seconds, cause) = (self.ns as f64 / 1e9, self.cause.sentence());
-        if self.times > 1 {
-            return write!(
-                f,
-                "{cause} {} times, for {:.0} % of the run ({seconds:.2} s)",
-                self.times, self.percent
-            );
-        }
-        write!(f, "{cause} for {seconds:.1} s")
+        Warning::from(*self).fmt(f)
     }
 }
 
@@ -344,8 +348,7 @@ pub struct Usage {
     pub others_direct_bytes: [u64; 2],
     /// The parts of a simulated machine that count their own busy time, busiest first.
     pub resources: Vec<ResourceUse>,
-    /// Short sentences.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
     /// The user ended the run early ([`crate::OnInterrupt::EndRun`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -356,11 +359,54 @@ pub struct Usage {
     pub block_times: Vec<BlockTimes>,
 }
 
+macro_rules! memory_kinds {
+    ($($(#[$doc:meta])* $kind:ident => $name:literal,)+) => {
+        /// A way to move memory.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        pub enum MemoryKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)+
+        }
+
+        impl MemoryKind {
+            /// All ways.
+            pub const ALL: &'static [MemoryKind] = &[$(MemoryKind::$kind),+];
+
+            /// As in documents and descriptions of simulated machines.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(MemoryKind::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+memory_kinds! {
+    /// One thread's loads.
+    Read => "read",
+    /// One thread's stores.
+    Write => "write",
+    /// Both.
+    Copy => "copy",
+    /// Through the kernel, from a file in memory.
+    FileRead => "file in memory, read",
+    /// Through the kernel, to a file in memory.
+    FileWrite => "file in memory, write",
+    /// A method of the 1997 study.
+    UnrolledLoad => "unrolled double load to single destination",
+    /// A method of the 1997 study.
+    ReadMiss => "unrolled cache line read miss",
+    /// A method of the 1997 study.
+    UnrolledStore => "unrolled double store to single destination",
+    /// A method of the 1997 study.
+    WriteMiss => "unrolled cache line write miss",
+}
+
 /// One kind of memory access, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryUse {
-    /// The operation: `read`, `write`, `copy`.
-    pub kind: String,
+    /// What was done.
+    pub kind: MemoryKind,
     /// Number of threads.
     pub threads: u32,
     /// Rate of each repeat in bytes per second.

@@ -269,11 +269,7 @@ pub enum SparseError {
     #[error(
         "no histogram bucket begins at {low_ns} ns; the nearest below begins at {nearest_ns} ns"
     )]
-    NotABound {
-        low_ns: u64,
-        /// Lower bound of the bucket that contains the value.
-        nearest_ns: u64,
-    },
+    NotABound { low_ns: u64, nearest_ns: u64 },
     /// Buckets and extremes contradict each other.
     #[error(
         "the histogram's {what} of {value_ns} ns is not in its {end} bucket, which holds {low_ns} to {high_ns} ns"

@@ -6,6 +6,7 @@ mod concurrent;
 mod course;
 pub mod histogram;
 pub mod live;
+mod observed;
 mod over_time;
 mod pace;
 mod repeat;

@@ -105,7 +105,6 @@ impl SecondMark {
         one.latency.merge(&new);
     }
 
-    /// Begins the next second.
     pub(crate) fn next(&mut self, now: Nanos, bytes: u64, latency: &[Histogram; 2]) {
         self.add(now, bytes, latency);
         let whole = (now - self.measured_from) / SECOND_NS * SECOND_NS;

@@ -1,10 +1,10 @@
 //! Latencies of each interval of a run.
 
 use crate::histogram::Histogram;
+use crate::observed::{Observed, Observer};
 use crate::stream::Stream;
-use machine::{Completion, Nanos, Next, Request, RequestSource};
+use machine::{Completion, Nanos};
 use serde::{Deserialize, Serialize};
-use std::borrow::Borrow;
 use workload::Interval;
 
 /// The requests of an interval.
@@ -32,19 +32,17 @@ struct Counts {
     latency: Histogram,
 }
 
-/// A stream that keeps the latencies of each interval apart.
-pub(crate) struct IntervalStream {
-    stream: Stream,
+/// Keeps the latencies of each interval apart.
+pub(crate) struct Intervals {
     /// Ends of the intervals, from the beginning of the measured part.
     ends: Box<[Nanos]>,
     counts: Box<[Counts]>,
 }
 
-impl IntervalStream {
-    pub(crate) fn new(stream: Stream, intervals: &[Interval]) -> IntervalStream {
+impl Intervals {
+    pub(crate) fn new(intervals: &[Interval]) -> Intervals {
         let none = Counts { completed: 0, latency: Histogram::new() };
-        IntervalStream {
-            stream,
+        Intervals {
             ends: intervals.iter().map(|one| one.until_ns).collect(),
             counts: vec![none; intervals.len()].into_boxed_slice(),
         }
@@ -52,75 +50,40 @@ impl IntervalStream {
 
     /// The interval of this time on the machine's clock; `None` before the first and after the
     /// last.
-    fn at(&mut self, time: Nanos) -> Option<&mut Counts> {
-        let passed = time.checked_sub(self.stream.measured_from())?;
+    fn at(&mut self, measured_from: Nanos, time: Nanos) -> Option<&mut Counts> {
+        let passed = time.checked_sub(measured_from)?;
         let place = self.ends.partition_point(|end| *end <= passed);
         self.counts.get_mut(place)
     }
 }
 
-impl Borrow<Stream> for IntervalStream {
-    fn borrow(&self) -> &Stream {
-        &self.stream
-    }
-}
-
-impl RequestSource for IntervalStream {
-    fn depth(&self) -> u32 {
-        self.stream.depth()
-    }
-
-    fn max_request(&self) -> u32 {
-        self.stream.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.stream.writes()
-    }
-
-    fn fill_buffers(&mut self, buffers: &mut [u8]) {
-        self.stream.fill_buffers(buffers);
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.stream.begin(now);
-    }
-
-    fn next(&mut self, now: Nanos) -> Next {
-        self.stream.next(now)
-    }
-
-    fn complete(&mut self, completion: Completion, now: Nanos) {
-        let since = self.stream.since(completion.slot);
-        if let Some(counts) = self.at(since) {
+impl Observer for Intervals {
+    fn ended(&mut self, stream: &Stream, completion: Completion, now: Nanos) {
+        let (since, from) = (stream.since(completion.slot), stream.measured_from());
+        if let Some(counts) = self.at(from, since) {
             counts.latency.record(now - since);
         }
-        if let Some(counts) = self.at(now) {
+        if let Some(counts) = self.at(from, now) {
             counts.completed += 1;
         }
-        self.stream.complete(completion, now);
-    }
-
-    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        self.stream.fill(request, buffer);
     }
 }
 
 /// The sums of several streams.
 pub(crate) fn interval_samples(
-    streams: &[IntervalStream],
+    streams: &[Observed<Intervals>],
     intervals: &[Interval],
 ) -> Vec<IntervalSample> {
     let left: Vec<Vec<u64>> = streams.iter().map(|one| one.stream.not_issued()).collect();
     let sample = |(place, interval): (usize, &Interval)| {
         let mut latency = Histogram::new();
-        streams.iter().for_each(|stream| latency.merge(&stream.counts[place].latency));
+        streams.iter().for_each(|stream| latency.merge(&stream.observer.counts[place].latency));
         let of_step = |step: usize| left.iter().filter_map(|left| left.get(step)).sum();
         IntervalSample {
             from_ns: interval.from_ns,
             until_ns: interval.until_ns,
             offered_iops: interval.step.map(|step| step.1),
-            completed: streams.iter().map(|stream| stream.counts[place].completed).sum(),
+            completed: streams.iter().map(|stream| stream.observer.counts[place].completed).sum(),
             not_issued: interval.step.map_or(0, |step| of_step(step.0)),
             latency,
         }

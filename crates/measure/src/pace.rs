@@ -21,7 +21,6 @@ pub(crate) struct Pace {
     interval: u64,
     /// Scheduled time of the next request, relative to the beginning.
     next: u64,
-    /// End of the current step of the load.
     end: u64,
     steps: Box<[Step]>,
     /// Index of the current step.

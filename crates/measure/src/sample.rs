@@ -1,5 +1,6 @@
 use crate::histogram::Histogram;
-use crate::over_time::{IntervalSample, IntervalStream, interval_samples};
+use crate::observed::Observed;
+use crate::over_time::{IntervalSample, Intervals, interval_samples};
 use crate::resume;
 use crate::slices::summed_rates;
 use crate::stats;
@@ -7,7 +8,7 @@ use crate::stream::{SLICE_NS, Stream};
 use machine::units::show_time;
 use machine::{
     Access, CacheState, Error, Machine, Nanos, OnInterrupt, Part, Pause, REAP_LEARNING_NS, Reap,
-    RequestSource, Result, RunOptions, Scheduling, Start, TargetFacts, Usage,
+    RequestSource, Result, RunOptions, Scheduling, Start, TargetFacts, Usage, Warning,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -165,8 +166,9 @@ fn sample_now<M: Machine>(
         return sample_as(machine, target, workload, options, |stream| stream).map(|all| all.0);
     }
     let options = if workload.load.is_empty() { options } else { at_once(options) };
-    let (mut sample, streams) = sample_as(machine, target, workload, options, |stream| {
-        IntervalStream::new(stream, &intervals)
+    let (mut sample, streams) = sample_as(machine, target, workload, options, |stream| Observed {
+        stream,
+        observer: Intervals::new(&intervals),
     })?;
     sample.intervals = interval_samples(&streams, &intervals);
     Ok(sample)
@@ -299,7 +301,7 @@ const MAX_RETRIES: usize = 3;
 /// As `run`.
 pub fn retry_if_paused<T, E>(
     mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
-) -> std::result::Result<(T, Vec<String>), E> {
+) -> std::result::Result<(T, Vec<Warning>), E> {
     let mut discarded = Vec::new();
     loop {
         let (ran, paused) = run()?;
@@ -308,12 +310,14 @@ pub fn retry_if_paused<T, E>(
             Some(pause) if discarded.len() == MAX_RETRIES => {
                 return Ok((
                     ran,
-                    vec![format!(
-                        "{pause} within a run, as in each of {MAX_RETRIES} before it: do not trust it"
-                    )],
+                    vec![Warning::from(pause).then(format!(
+                        " within a run, as in each of {MAX_RETRIES} before it: do not trust it"
+                    ))],
                 ));
             }
-            Some(pause) => discarded.push(format!("a run was left out and repeated: {pause}")),
+            Some(pause) => {
+                discarded.push(Warning::from("a run was left out and repeated: ").then(pause))
+            }
         }
     }
 }
@@ -531,14 +535,16 @@ mod tests {
             retry_if_paused::<_, Error>(run).unwrap()
         };
         assert_eq!(ran(&[None]), (1, vec![]));
-        let left_out =
-            "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
-        assert_eq!(ran(&[pause, None]), (2, vec![left_out]));
+        let (runs, left_out) = ran(&[pause, None]);
+        assert_eq!(
+            (runs, left_out[0].to_string()),
+            (2, "a run was left out and repeated: the program was stopped for 5.0 s".to_owned())
+        );
         let (runs, discarded) = ran(&[]);
         assert!(
             runs == MAX_RETRIES + 1
                 && discarded.len() == 1
-                && discarded[0].contains("do not trust it"),
+                && discarded[0].to_string().contains("do not trust it"),
             "{discarded:?}"
         );
         assert!(matches!(

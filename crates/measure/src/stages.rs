@@ -1,12 +1,12 @@
 //! The time of a request: to the block layer, in it, at the device, and back.
 
+use crate::observed::{Observed, Observer};
 use crate::sample::{Options, Sample, sample_as};
 use crate::stream::Stream;
 use machine::{
-    Allocation, BlockTimes, CacheState, Completion, DeviceUse, Error, Machine, Nanos, Next,
-    Request, RequestSource, RequestTimes, Result, Stage, StageTime, TimesSource,
+    Allocation, BlockTimes, CacheState, Completion, DeviceUse, Error, Machine, Nanos, Request,
+    RequestTimes, Result, Stage, StageTime, TimesSource,
 };
-use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::{Stop, Workload};
@@ -116,9 +116,9 @@ pub fn traced_times<M: Machine>(
     let short = Workload { stop: Stop::AfterNs(long as Nanos), ..workload.clone() };
     let sums = Arc::new(Sums::default());
     let options = Options { trace: true, ..Options::default() };
-    let made = sample_as(machine, target, &short, options, |stream| TimedStream {
+    let made = sample_as(machine, target, &short, options, |stream| Observed {
         stream,
-        sums: sums.clone(),
+        observer: sums.clone(),
     })
     .map(|(sample, _)| sample);
     match made {
@@ -181,53 +181,13 @@ fn request_times(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) ->
     }
 }
 
-struct TimedStream {
-    stream: Stream,
-    sums: Arc<Sums>,
-}
-
-impl Borrow<Stream> for TimedStream {
-    fn borrow(&self) -> &Stream {
-        &self.stream
-    }
-}
-
-impl RequestSource for TimedStream {
-    fn depth(&self) -> u32 {
-        self.stream.depth()
+impl Observer for Arc<Sums> {
+    fn issued(&mut self, _request: &Request, now: Nanos) {
+        Sums::issued(self, now);
     }
 
-    fn max_request(&self) -> u32 {
-        self.stream.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.stream.writes()
-    }
-
-    fn fill_buffers(&mut self, buffers: &mut [u8]) {
-        self.stream.fill_buffers(buffers);
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.stream.begin(now);
-    }
-
-    fn next(&mut self, now: Nanos) -> Next {
-        let next = self.stream.next(now);
-        if let Next::Issue(_) = next {
-            self.sums.issued(now);
-        }
-        next
-    }
-
-    fn complete(&mut self, completion: Completion, now: Nanos) {
-        self.sums.returned(now);
-        self.stream.complete(completion, now);
-    }
-
-    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        self.stream.fill(request, buffer);
+    fn ended(&mut self, _stream: &Stream, _completion: Completion, now: Nanos) {
+        self.returned(now);
     }
 }
 

@@ -188,7 +188,6 @@ mod tests {
         noise: SplitMix64,
         clock: Nanos,
         order: Vec<(usize, usize)>,
-        /// The run at which it stops.
         stops: Option<(usize, HowItStops)>,
     }
 

@@ -1,6 +1,7 @@
 //! Runs with verification: writes carry self-describing data, reads are checked, and everything
 //! written is read back.
 
+use crate::observed::{Observed, Observer};
 use crate::repeat::{Measured, Repeats, repeat_workloads};
 use crate::sample::sample_as;
 use crate::stream::Stream;
@@ -11,7 +12,6 @@ use machine::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::borrow::Borrow;
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -120,24 +120,31 @@ struct PendingRequest {
     expected: Option<Expected>,
 }
 
+/// Writes self-describing data and checks what is read.
 #[derive(Debug)]
-pub(crate) struct Verifying {
-    stream: Stream,
+struct Verifying {
     stats: Arc<VerifyStats>,
     asked: Box<[PendingRequest]>,
 }
 
 impl Verifying {
-    pub(crate) fn new(stream: Stream, stats: Arc<VerifyStats>) -> Verifying {
+    fn observe(stream: Stream, stats: Arc<VerifyStats>) -> Observed<Verifying> {
         let none =
             PendingRequest { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
-        Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, stats }
+        let asked = vec![none; stream.depth() as usize].into_boxed_slice();
+        Observed { stream, observer: Verifying { stats, asked } }
     }
 }
 
-impl Verifying {
-    /// Handles the end of a request. A write counts as complete only if all its bytes were written.
-    fn ended(&self, completion: Completion) {
+impl Observer for Verifying {
+    fn issued(&mut self, request: &Request, _now: Nanos) {
+        let Request { op, offset, len, slot, .. } = *request;
+        let expected = (op == Op::Read).then(|| self.stats.verifier.expected(offset));
+        self.asked[slot as usize] = PendingRequest { op, offset, len, generation: 0, expected };
+    }
+
+    /// A write counts as complete only if all its bytes were written.
+    fn ended(&mut self, _stream: &Stream, completion: Completion, _now: Nanos) {
         let PendingRequest { op, offset, len, generation, .. } =
             self.asked[completion.slot as usize];
         if op == Op::Write {
@@ -146,65 +153,25 @@ impl Verifying {
             self.stats.log(|log| log.ended(offset, generation, ok));
         }
     }
-}
 
-impl Borrow<Stream> for Verifying {
-    fn borrow(&self) -> &Stream {
-        &self.stream
-    }
-}
+    /// Each write is filled when it is issued.
+    fn fill_buffers(&mut self, _stream: &mut Stream, _buffers: &mut [u8]) {}
 
-impl RequestSource for Verifying {
-    fn depth(&self) -> u32 {
-        self.stream.depth()
-    }
-
-    fn max_request(&self) -> u32 {
-        self.stream.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.stream.writes()
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.stream.begin(now);
-    }
-
-    fn next(&mut self, now: Nanos) -> Next {
-        let next = self.stream.next(now);
-        if let Next::Issue(Request { op, offset, len, slot, .. }) = next {
-            let expected = (op == Op::Read).then(|| self.stats.verifier.expected(offset));
-            self.asked[slot as usize] = PendingRequest { op, offset, len, generation: 0, expected };
-        }
-        next
-    }
-
-    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
+    fn fill(&mut self, _stream: &mut Stream, request: &Request, buffer: &mut [u8]) {
         let generation = self.stats.verifier.fill(request.offset, buffer);
         self.asked[request.slot as usize].generation = generation;
         self.stats.log(|log| log.begun(request.offset, generation));
     }
 
-    fn checks(&self) -> bool {
+    fn checks(&self, _stream: &Stream) -> bool {
         true
     }
 
-    fn check(&mut self, slot: u32, data: &[u8]) {
+    fn check(&mut self, _stream: &mut Stream, slot: u32, data: &[u8]) {
         let asked = &mut self.asked[slot as usize];
         if let Some(expected) = asked.expected.take() {
             self.stats.check(asked.offset, data, expected);
         }
-    }
-
-    fn complete(&mut self, completion: Completion, now: Nanos) {
-        self.ended(completion);
-        self.stream.complete(completion, now);
-    }
-
-    fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
-        self.ended(completion);
-        self.stream.failed(completion, now)
     }
 }
 
@@ -323,7 +290,7 @@ pub fn measure_verified<M: Machine>(
     let stats = Arc::new(VerifyStats::new(verifier, log).map_err(log_failed())?);
     let once = |_, options| {
         sample_as(machine, target, workload, options, |stream| {
-            Verifying::new(stream, stats.clone())
+            Verifying::observe(stream, stats.clone())
         })
         .map(|(sample, _)| sample)
     };

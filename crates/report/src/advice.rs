@@ -7,7 +7,6 @@ use results::{Answer, Finding, Goal};
 /// Smaller changes of a cost are not shown.
 const NOTABLE: f64 = 1.25;
 
-/// A change with its gain and its cost.
 pub(crate) struct Row {
     pub(crate) change: String,
     /// `×1.83 (1.70–1.95)`.
@@ -26,7 +25,6 @@ pub(crate) fn rows(answer: &Answer) -> Vec<Row> {
     answer.findings.iter().map(row).collect()
 }
 
-/// The gain with its interval.
 pub(crate) fn gain(finding: &Finding) -> String {
     // If runs repeat exactly, the interval is the gain itself.
     let interval =

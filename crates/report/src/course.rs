@@ -7,7 +7,6 @@ use minijinja::value::Value;
 use results::Program;
 use serde::Serialize;
 
-/// A table of a page.
 #[derive(Serialize)]
 pub(crate) struct Table {
     pub(crate) caption: String,
@@ -15,7 +14,6 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// A part of a page.
 #[derive(Serialize)]
 pub(crate) struct PagePart {
     pub(crate) title: String,
@@ -32,7 +30,6 @@ fn safe<S: serde::Serializer>(charts: &[String], to: S) -> Result<S::Ok, S::Erro
     values.serialize(to)
 }
 
-/// The content of a page.
 pub(crate) struct Page<'a> {
     pub(crate) kind: &'a str,
     pub(crate) target: &'a str,

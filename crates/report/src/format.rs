@@ -301,35 +301,6 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     }
 }
 
-/// Splits names that differ only in one number: the text before it, the numbers as written, the
-/// text after it.
-///
-/// `depth 1` and `depth 8` are a family; `read` and `write` are not. Curves of a family have an
-/// order, which their colours show.
-pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<&'a str>, &'a str)> {
-    let first = *names.first()?;
-    let starts = first.char_indices().filter(|(at, c)| {
-        c.is_ascii_digit() && !first[..*at].ends_with(|c: char| c.is_ascii_digit() || c == '.')
-    });
-    for (start, _) in starts {
-        let length = first[start..]
-            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-            .unwrap_or(first.len() - start);
-        let (before, after) = (&first[..start], &first[start + length..]);
-        let numbers: Option<Vec<&str>> = names
-            .iter()
-            .map(|name| {
-                let number = name.strip_prefix(before)?.strip_suffix(after)?;
-                number.parse::<f64>().ok().filter(|value| value.is_finite()).map(|_| number)
-            })
-            .collect();
-        if let Some(numbers) = numbers {
-            return Some((before, numbers, after));
-        }
-    }
-    None
-}
-
 /// The median; `None` without values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
@@ -468,18 +439,6 @@ mod tests {
         assert_eq!(size(13_573.0), "13.3 KiB");
         assert_eq!(size(32_256.0), "31.5 KiB");
         assert_eq!(size(1000.0), "1000 B");
-    }
-
-    #[test]
-    fn families_differ_in_one_number() {
-        assert_eq!(
-            family(&["depth 1", "depth 8", "depth 32"]),
-            Some(("depth ", vec!["1", "8", "32"], ""))
-        );
-        assert_eq!(family(&["2 x 4 KiB", "2 x 16 KiB"]), Some(("2 x ", vec!["4", "16"], " KiB")));
-        assert_eq!(family(&["read", "write"]), None);
-        assert_eq!(family(&["4 KiB read", "8 KiB write"]), None);
-        assert_eq!(family(&[]), None);
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
         Some(Cliff { first_slow_row, sentence: cliff.sentence.clone() })
     });
     Surface {
-        title: surface.test.report_title().trim_end_matches(" report").into(),
+        title: surface.test.title().into(),
         rows: surface.file_bytes.clone(),
         columns: surface.record_bytes.clone(),
         bytes_per_s: surface

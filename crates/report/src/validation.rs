@@ -87,17 +87,14 @@ pub fn page(page: &Page) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::{Axis, Series, Value as Point};
+    use results::{Axis, CurveName, Series, Value as Point};
 
     fn figure(id: &str) -> Figure {
-        let series = |name: &str, by: f64| Series {
-            name: name.into(),
-            values: [4096.0, 65536.0]
-                .map(|x| Point { x, y: Some(x * by), interval_95: None, point: None })
-                .to_vec(),
-            half_power: None,
+        let series = |whose, by: f64| {
+            let value = |x| Point { x, y: Some(x * by), interval_95: None, point: None };
+            Series::new(CurveName::of("read", whose), [4096.0, 65536.0].map(value).to_vec())
         };
-        let series = vec![series("read, measured", 100.0), series("read, simulated", 110.0)];
+        let series = vec![series("measured", 100.0), series("simulated", 110.0)];
         Figure {
             id: id.into(),
             title: "Reading <fast>".into(),

@@ -74,7 +74,7 @@ prop_compose! {
 
 prop_compose! {
     fn series()(name in name(), values in prop::collection::vec(value(), 0..12), half_power in prop::option::of(half_power())) -> Series {
-        Series { name, values, half_power }
+        Series { name, parts: None, values, half_power }
     }
 }
 
@@ -109,7 +109,7 @@ prop_compose! {
         let experiment = &mut results.experiments[0];
         (experiment.id, experiment.title, experiment.question, experiment.sentence) = (name(), name(), name(), name());
         (experiment.left_out, experiment.figures) = (vec![name()], figures);
-        (experiment.memory[0].kind, experiment.memory[0].rates_bytes_per_s) = (name(), rates);
+        experiment.memory[0].rates_bytes_per_s = rates;
         results.experiments[1].skipped = Some(name());
         let answer = results.answer.as_mut().expect("a study has an answer");
         (answer.doubts, answer.left_out, answer.half_power) = (vec![name(), name()], vec![name()], halves);

@@ -1,10 +1,9 @@
 //! Reasons to doubt a figure, found in the figures themselves.
 
-use crate::doubt::{Doubt, merged};
 use crate::point::Numbers;
 use crate::rate_change::RateChange;
 use machine::units::show_size;
-use machine::{CacheState, Layer, TargetFacts};
+use machine::{CacheState, Figure, Layer, TargetFacts, Warning};
 use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
@@ -46,8 +45,8 @@ pub(crate) fn warnings(
     facts: &TargetFacts,
     samples: &[Sample],
     numbers: &Numbers,
-) -> Vec<String> {
-    let mut warnings: Vec<String> = Vec::new();
+) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = Vec::new();
     let achieved = &numbers.achieved;
     if !workload.engine.does_io() {
         warnings.push(NO_IO.into());
@@ -59,8 +58,9 @@ pub(crate) fn warnings(
         && let Some(cached) = achieved.from_cache_percent
         && cached > CACHED_PERCENT
     {
-        warnings.push(format!(
-            "{cached:.0} % of the bytes of this direct run never reached a block device: a cache served them"
+        warnings.push(Warning::of(
+            "{} % of the bytes of this direct run never reached a block device: a cache served them",
+            [percent(cached)],
         ));
     }
     if workload.engine.does_io() && !facts.in_memory {
@@ -73,21 +73,21 @@ pub(crate) fn warnings(
         && share > FOREIGN_SHARE
         && workload.buffering.is_direct()
     {
-        warnings.push(format!(
-            "the devices moved {:.0} % more bytes than were asked of them: another program uses them, or a layer adds its own",
-            share * 100.0
+        warnings.push(Warning::of(
+            "the devices moved {} % more bytes than were asked of them: another program uses them, or a layer adds its own",
+            [percent(share * 100.0)],
         ));
     }
     if achieved.steal_percent > STEAL_PERCENT {
-        warnings.push(format!(
-            "the hypervisor took {:.0} % of a processor away during the runs",
-            achieved.steal_percent
+        warnings.push(Warning::of(
+            "the hypervisor took {} % of a processor away during the runs",
+            [percent(achieved.steal_percent)],
         ));
     }
     if achieved.little_error_percent > LITTLE_PERCENT {
-        warnings.push(format!(
-            "rate, latency and depth disagree by {:.1} % (Little's law): do not trust this point",
-            achieved.little_error_percent
+        warnings.push(Warning::of(
+            "rate, latency and depth disagree by {} % (Little's law): do not trust this point",
+            [Figure::rounded(achieved.little_error_percent, 1)],
         ));
     }
     // The flush after the last request delays none.
@@ -96,17 +96,18 @@ pub(crate) fn warnings(
         .map_or(1.0, |rate| rate / numbers.throughput_bytes_per_s.max(1e-9));
     let issued = numbers.iops * returned;
     if workload.rate_iops.is_some_and(|wanted| issued < wanted * 0.98) {
-        warnings.push(format!(
-            "only {:.0} of the {:.0} requests per second asked for were done",
-            issued,
-            workload.rate_iops.unwrap_or_default()
+        warnings.push(Warning::of(
+            "only {} of the {} requests per second asked for were done",
+            [issued, workload.rate_iops.unwrap_or_default()].map(|rate| Figure::rounded(rate, 0)),
         ));
     }
     warnings.extend(crate::over_time::behind(&numbers.over_time));
     let fewest = samples.iter().map(|sample| sample.requests).min().unwrap_or(0);
     if matches!(workload.stop, Stop::AfterNs(_)) && fewest < FEW_REQUESTS {
-        warnings
-            .push(format!("a run had only {fewest} requests, too few for a rate: run it longer"));
+        warnings.push(Warning::of(
+            "a run had only {} requests, too few for a rate: run it longer",
+            [Figure::count(fewest)],
+        ));
     }
     if workload.data.verify {
         warnings.push(
@@ -115,18 +116,22 @@ pub(crate) fn warnings(
         );
     }
     match &numbers.rate_change {
-        Some(change) => warnings.push(change.said()),
+        Some(change) => warnings.push(change.warning()),
         None => warnings.extend(unsteady(workload, facts, samples)),
     }
     warnings.extend(achieved.disturbances.doubts(achieved.from_cache_percent));
-    let of_runs = samples.iter().flat_map(|sample| &sample.usage.warnings).map(String::as_str);
-    warnings.extend(merged(of_runs).iter().map(Doubt::to_string));
+    let of_runs = samples.iter().flat_map(|sample| &sample.usage.warnings);
+    warnings.extend(Warning::merged(of_runs).into_iter().map(|(warning, _)| warning));
     warnings
+}
+
+fn percent(value: f64) -> Figure {
+    Figure::rounded(value, 0)
 }
 
 /// Reasons to doubt the rate of a run through the page cache, which served this share of the bytes
 /// read and still had this share of the bytes written at the end, in percent.
-pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<String> {
+pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
         return doubts;
@@ -135,15 +140,17 @@ pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> V
     if let Some(read) =
         read.filter(|read| workload.read_percent > 0 && !asked_warm && *read > CACHED_PERCENT)
     {
-        doubts.push(format!(
-            "{read:.0} % of the bytes read came from the page cache and not from a device: the rate is in part that of memory"
+        doubts.push(Warning::of(
+            "{} % of the bytes read came from the page cache and not from a device: the rate is in part that of memory",
+            [percent(read)],
         ));
     }
     if workload.writes() && !workload.sync_at_end && !workload.buffering.is_dsync() {
         match written {
-            Some(written) if written > CACHED_PERCENT => doubts.push(format!(
-                "{written:.0} % of the bytes written were in the page cache and not on a device when the last write returned: \
-                 the rate is the cache's; flush at the end or use direct I/O to measure the device"
+            Some(written) if written > CACHED_PERCENT => doubts.push(Warning::of(
+                "{} % of the bytes written were in the page cache and not on a device when the last write returned: \
+                 the rate is the cache's; flush at the end or use direct I/O to measure the device",
+                [percent(written)],
             )),
             Some(_) => {}
             None => doubts.push(
@@ -157,34 +164,37 @@ pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> V
 }
 
 /// Less than half of what was read back says whether the data are sound.
-pub(crate) fn little_judged(found: &Verification) -> Option<String> {
+pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
-        format!(
+        Warning::of(
             "only {} of the {} read could be judged, since this run had not written the rest: move more bytes, or use a smaller region",
-            show_size(found.checked_bytes),
-            show_size(read)
+            [found.checked_bytes, read].map(|bytes| Figure::new(bytes as f64, show_size(bytes))),
         )
     })
 }
 
 /// A generator that may itself have been the limit.
-pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64) -> Option<String> {
-    (percent > CEILING_PERCENT && workload.engine.does_io()).then(|| {
-        format!("the run reached {percent:.0} % of the {ceiling_iops:.0} requests per second that the driver can issue here at most: it may be the limit itself")
+pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
+    (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
+        Warning::of(
+            "the run reached {} % of the {} requests per second that the driver can issue here at most: it may be the limit itself",
+            [share, ceiling_iops].map(percent),
+        )
     })
 }
 
 /// A hint from the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary
 /// runs give one.
-fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
+fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<Warning> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     // The rate at the end as a share of that at the beginning.
     let (change, said) = match longest.verdict {
         Verdict::Drifting { percent } => (
             1.0 + percent / 100.0,
-            format!(
-                "the rate may have drifted by {percent:+.0} % within a run: longer runs would show it"
+            Warning::of(
+                "the rate may have drifted by {} % within a run: longer runs would show it",
+                [Figure::new(percent, format!("{percent:+.0}"))],
             ),
         ),
         Verdict::BurstExhausted { before, after, .. } => {
@@ -196,16 +206,18 @@ fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Opt
             };
             (
                 after / before,
-                format!(
-                    "the rate may have fallen to {left:.0} % within a run, as if a burst credit or a cache ran out: longer runs would show \
-                     it{left_out}"
-                ),
+                Warning::of(
+                    "the rate may have fallen to {} % within a run, as if a burst credit or a cache ran out: longer runs would show it",
+                    [percent(left)],
+                )
+                .then(left_out),
             )
         }
-        Verdict::WarmingUp { percent } => (
-            1.0 + percent / 100.0,
-            format!(
-                "the rate may have been still rising at the end of a run (by {percent:.0} %): use longer runs"
+        Verdict::WarmingUp { percent: risen } => (
+            1.0 + risen / 100.0,
+            Warning::of(
+                "the rate may have been still rising at the end of a run (by {} %): use longer runs",
+                [percent(risen)],
             ),
         ),
         _ => return None,
@@ -216,15 +228,14 @@ fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Opt
     across_tracks(workload, facts, longest).or(Some(said))
 }
 
-fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> Option<String> {
+fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> Option<Warning> {
     let across = across_disk(workload, facts, longest);
     let slowest = slowest_share(&longest.slice_rates);
     (across > ACROSS_SHARE && slowest >= INNERMOST_SHARE).then(|| {
-        format!(
-            "the slowest part of a run had {:.0} % of the rate of the fastest, as it went over {:.0} % of a rotating disk: \
+        Warning::of(
+            "the slowest part of a run had {} % of the rate of the fastest, as it went over {} % of a rotating disk: \
              the tracks outside hold more than those inside",
-            slowest * 100.0,
-            across * 100.0
+            [slowest, across].map(|share| percent(share * 100.0)),
         )
     })
 }

@@ -161,7 +161,6 @@ fn warnings(point: &Point) -> String {
     point.numbers.as_ref().map(|numbers| numbers.warnings.join("; ")).unwrap_or_default()
 }
 
-/// The distinct axes of an experiment's figures, in order.
 fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     let mut axes = Vec::new();
     for axis in experiment.figures.iter().map(part) {
@@ -226,7 +225,7 @@ fn memory(experiment: &Experiment) -> String {
     for usage in &experiment.memory {
         for (repeat, rate) in usage.rates_bytes_per_s.iter().enumerate() {
             table.row([
-                usage.kind.clone(),
+                usage.kind.name().to_owned(),
                 usage.threads.to_string(),
                 (repeat + 1).to_string(),
                 number(Some(*rate)),

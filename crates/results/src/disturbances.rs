@@ -1,6 +1,6 @@
 //! Other users of the processors and the memory while a point was measured.
 
-use machine::{Engine, PressureUse, QuotaUse};
+use machine::{Engine, Figure, PressureUse, QuotaUse, Warning};
 use measure::Sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,6 @@ const OTHERS_MATTER: f64 = 0.1;
 const THROTTLED_PERCENT: f64 = 5.0;
 /// The same of the time in which a thread was runnable and not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
-/// The same of the time in which tasks waited for memory.
 const MEMORY_PERCENT: f64 = 10.0;
 /// The same of the time in which tasks waited for storage, while this program did not.
 const IO_PERCENT: f64 = 20.0;
@@ -105,32 +104,37 @@ impl Disturbances {
 
     /// A sentence for each that makes the figures doubtful; `cached_percent` of the bytes came from
     /// a cache.
-    pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<String> {
+    pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<Warning> {
         let mut said = Vec::new();
+        let percent = |value| Figure::rounded(value, 0);
         let held = self.quota_throttled_percent.filter(|held| *held >= THROTTLED_PERCENT);
         if let (Some(held), Some(periods)) = (held, self.quota_throttled_periods) {
-            said.push(format!(
-                "the processor quota of the control group held this program in {held:.0} % of its periods ({periods} of them): the rate is that \
-                 of the quota; raise it (cpu.max) to measure the target"
+            said.push(Warning::of(
+                "the processor quota of the control group held this program in {} % of its periods ({} of them): the rate is that of the quota; \
+                 raise it (cpu.max) to measure the target",
+                [percent(held), Figure::count(periods)],
             ));
         }
         let contention =
             self.contention_percent.filter(|share| held.is_none() && *share >= CONTENTION_PERCENT);
         if let Some(contention) = contention {
-            said.push(format!(
-                "CPU contention: other programs kept its threads waiting for a processor for {contention:.0} % of the time"
+            said.push(Warning::of(
+                "CPU contention: other programs kept its threads waiting for a processor for {} % of the time",
+                [percent(contention)],
             ));
         }
         if let Some(some) = self.memory_pressure_percent.filter(|some| *some >= MEMORY_PERCENT) {
-            said.push(format!(
-                "memory was short: tasks waited for it for {some:.0} % of the time (pressure stall information); free memory, or raise the \
-                 control group's limit"
+            said.push(Warning::of(
+                "memory was short: tasks waited for it for {} % of the time (pressure stall information); free memory, or raise the control \
+                 group's limit",
+                [percent(some)],
             ));
         }
         let cached = cached_percent.is_some_and(|cached| cached >= CACHED_PERCENT);
         if let Some(some) = self.io_pressure_percent.filter(|some| cached && *some >= IO_PERCENT) {
-            said.push(format!(
-                "other programs waited for storage for {some:.0} % of the time (pressure stall information), while a cache served this one"
+            said.push(Warning::of(
+                "other programs waited for storage for {} % of the time (pressure stall information), while a cache served this one",
+                [percent(some)],
             ));
         }
         said
@@ -143,7 +147,10 @@ mod tests {
 
     #[test]
     fn each_cause_has_words_of_its_own() {
-        let said = |disturbances: Disturbances| disturbances.doubts(Some(100.0)).join("; ");
+        let said = |disturbances: Disturbances| {
+            let all = disturbances.doubts(Some(100.0));
+            all.iter().map(Warning::to_string).collect::<Vec<_>>().join("; ")
+        };
         let contended = Disturbances {
             contention_percent: Some(40.0),
             others_processors: Some(1.9),

@@ -1,6 +1,8 @@
 use crate::answer::HalfPower;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
 
 /// A figure with its axes and curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,15 +55,90 @@ pub enum Axis {
     Gain,
 }
 
+/// A curve's name in parts, for figures with several kinds of curves.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CurveName {
+    /// What it has in common with other curves: they share a colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Cow<'static, str>>,
+    /// What distinguishes it in its group.
+    pub variant: Cow<'static, str>,
+    /// Its place among curves that differ in a number, such as their depth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<f64>,
+}
+
+impl CurveName {
+    /// A name without a group.
+    pub const fn new(variant: &'static str) -> CurveName {
+        CurveName { group: None, variant: Cow::Borrowed(variant), order: None }
+    }
+
+    /// A name in two parts.
+    pub const fn of(group: &'static str, variant: &'static str) -> CurveName {
+        CurveName {
+            group: Some(Cow::Borrowed(group)),
+            variant: Cow::Borrowed(variant),
+            order: None,
+        }
+    }
+
+    /// In a group of curves.
+    #[must_use]
+    pub fn in_group(self, group: impl ToString) -> CurveName {
+        CurveName { group: Some(group.to_string().into()), ..self }
+    }
+
+    /// With its place among curves that differ in a number.
+    #[must_use]
+    pub fn ordered(self, order: impl Into<f64>) -> CurveName {
+        CurveName { order: Some(order.into()), ..self }
+    }
+}
+
+impl From<String> for CurveName {
+    fn from(variant: String) -> CurveName {
+        CurveName { variant: variant.into(), ..CurveName::default() }
+    }
+}
+
+impl From<&str> for CurveName {
+    fn from(variant: &str) -> CurveName {
+        variant.to_owned().into()
+    }
+}
+
+impl fmt::Display for CurveName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.group {
+            Some(group) => write!(f, "{group}, {}", self.variant),
+            None => f.write_str(&self.variant),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Name in the legend.
     pub name: String,
+    /// The name in parts, if it has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<CurveName>,
     /// Values in ascending order of x. Failed points have no y.
     pub values: Vec<Value>,
     /// The half-power point, if the curve has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_power: Option<HalfPower>,
+}
+
+impl Series {
+    /// A curve without a half-power point.
+    pub fn new(name: impl Into<CurveName>, values: Vec<Value>) -> Series {
+        let parts = name.into();
+        let name = parts.to_string();
+        let parts = Some(parts).filter(|parts| parts.group.is_some() || parts.order.is_some());
+        Series { name, parts, values, half_power: None }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -65,7 +65,7 @@ pub fn measure_metadata<F: FileSystem>(
         let (result, paused) = system.watched(|| once(system, plan, interrupt, progress));
         Ok::<_, MetadataError>((result?, paused))
     })?;
-    result.warnings.splice(0..0, left_out);
+    result.warnings.splice(0..0, left_out.iter().map(ToString::to_string));
     Ok(result)
 }
 

@@ -1,8 +1,8 @@
 //! Rate and latency in each interval of a run.
 
 use crate::point::LatencySummary;
-use machine::Nanos;
 use machine::units::show_time;
+use machine::{Figure, Nanos, Warning};
 use measure::Sample;
 use measure::histogram::Histogram;
 use schemars::JsonSchema;
@@ -77,22 +77,26 @@ pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
 }
 
 /// A load that was not served as scheduled.
-pub(crate) fn behind(intervals: &[IntervalNumbers]) -> Option<String> {
+pub(crate) fn behind(intervals: &[IntervalNumbers]) -> Option<Warning> {
     let late: Vec<&IntervalNumbers> = intervals.iter().filter(|one| one.is_behind()).collect();
     let first = late.first()?;
     let more = match late.len() - 1 {
-        0 => String::new(),
-        more => format!(", and so in {more} more"),
+        0 => Warning::from(""),
+        more => Warning::of(", and so in {} more", [Figure::count(more as u64)]),
     };
     let censored = if late.iter().any(|one| one.is_censored()) {
         "; requests that were still due at the end have no latency, so it is understated"
     } else {
         ""
     };
-    Some(format!(
-        "from {} only {:.0} of the {:.0} requests per second of the load completed{more}{censored}",
-        first.span(),
-        first.iops,
-        first.offered_iops.unwrap_or_default()
-    ))
+    let rates = [first.iops, first.offered_iops.unwrap_or_default()];
+    Some(
+        Warning::from(format!("from {} only ", first.span()))
+            .then(Warning::of(
+                "{} of the {} requests per second of the load completed",
+                rates.map(|rate| Figure::rounded(rate, 0)),
+            ))
+            .then(more)
+            .then(censored),
+    )
 }

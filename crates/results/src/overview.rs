@@ -273,7 +273,6 @@ fn is_undisturbed(workload: &Workload) -> bool {
         && workload.align_bytes.is_none()
 }
 
-/// The index of the point with the highest rate.
 fn highest<'a>(points: impl Iterator<Item = (usize, &'a Point)>) -> Option<usize> {
     let rated = points.filter_map(|(index, point)| Some((index, point.rate()?)));
     rated.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(index, _)| index)

@@ -1,10 +1,9 @@
 use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
-use crate::doubt::{Doubt, merged};
 use crate::over_time::{IntervalNumbers, over_time};
 use crate::rate_change::RateChange;
 use machine::units::MIB;
-use machine::{Allocation, CacheState, Machine, TargetFacts, TargetKind};
+use machine::{Allocation, CacheState, Machine, TargetFacts, TargetKind, Warning};
 use measure::histogram::Histogram;
 use measure::{
     Ceiling, Measured, Repeats, RunSamples, Runner, Sample, Verification, counted, ends_with_flush,
@@ -156,6 +155,10 @@ pub struct Numbers {
     pub achieved: Achieved,
     /// Warnings about the figures.
     pub warnings: Vec<String>,
+    /// The same with their figures apart, so that those of several points can be merged; older
+    /// documents have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Warning>,
 }
 
 /// The figures of one run.
@@ -272,7 +275,7 @@ impl Point {
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {
-            numbers.warnings.extend(checks::little_judged(&found));
+            numbers.warn(checks::little_judged(&found));
         }
         Point { verification: Some(found), ..self }
     }
@@ -299,11 +302,7 @@ impl Point {
             numbers.achieved.driver_ceiling_iops = Some(ceiling.generator_iops);
             numbers.achieved.no_op_ceiling_iops = ceiling.no_op_iops;
             numbers.achieved.of_ceiling_percent = Some(percent);
-            numbers.warnings.extend(checks::near_ceiling(
-                &self.workload,
-                percent,
-                ceiling.lowest_iops(),
-            ));
+            numbers.warn(checks::near_ceiling(&self.workload, percent, ceiling.lowest_iops()));
         }
         self
     }
@@ -374,6 +373,28 @@ fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
 }
 
 impl Numbers {
+    /// Adds warnings.
+    pub fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
+        for warning in warnings {
+            self.warnings.push(warning.to_string());
+            self.doubts.push(warning);
+        }
+    }
+
+    /// Removes the warnings of this kind.
+    pub fn retract(&mut self, kind: &Warning) {
+        self.doubts.retain(|warning| !warning.is_like(kind));
+        self.warnings = self.doubts.iter().map(Warning::to_string).collect();
+    }
+
+    /// The warnings, of an older document without figures.
+    pub fn doubts(&self) -> Vec<Warning> {
+        if self.doubts.is_empty() {
+            return self.warnings.iter().map(|text| Warning::from(text.as_str())).collect();
+        }
+        self.doubts.clone()
+    }
+
     /// Mean rate until the last request returned, without the final flush.
     pub fn returned_bytes_per_s(&self) -> f64 {
         self.achieved.returned_bytes_per_s.unwrap_or(self.throughput_bytes_per_s)
@@ -464,9 +485,10 @@ impl Numbers {
             cpu_ns_per_request: CpuPerRequest::from_samples(samples),
             achieved,
             warnings: Vec::new(),
+            doubts: Vec::new(),
         };
         numbers.note_flush();
-        numbers.warnings = checks::warnings(workload, facts, all, &numbers);
+        numbers.warn(checks::warnings(workload, facts, all, &numbers));
         numbers
     }
 }
@@ -475,12 +497,12 @@ impl Numbers {
 /// the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
     let numbers = points.filter_map(|point| point.numbers.as_ref());
-    let doubts = merged(numbers.flat_map(|numbers| &numbers.warnings).map(String::as_str));
-    let shown = |doubt: &Doubt| match doubt.count() {
-        1 => doubt.to_string(),
-        count => format!("{doubt} (at {count} points)"),
+    let all: Vec<Warning> = numbers.flat_map(Numbers::doubts).collect();
+    let shown = |(warning, count): &(Warning, usize)| match count {
+        1 => warning.to_string(),
+        count => format!("{warning} (at {count} points)"),
     };
-    doubts.iter().map(shown).collect()
+    Warning::merged(&all).iter().map(shown).collect()
 }
 
 /// The points of workloads that were measured on one target.

@@ -1,6 +1,7 @@
 //! A rate that changed while it was measured.
 
 use machine::units::{show_rate, show_size_rounded, show_time};
+use machine::{Figure, Warning};
 use measure::Course;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,24 +52,26 @@ impl RateChange {
 
     /// The rates with the time at which each began:
     /// `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
-    pub fn rates(&self) -> String {
-        let mut said = String::new();
+    pub fn rates(&self) -> Warning {
+        let mut said = Warning::from("");
         for (number, phase) in self.phases.iter().enumerate() {
-            let rate = show_rate(phase.throughput_bytes_per_s);
-            let (at, after) =
-                (show_time(phase.from_s * 1e9), show_size_rounded(phase.after_bytes as f64));
-            said += &match (number, self.gradual) {
-                (0, true) => format!("{rate} at {at}"),
-                (0, false) => rate,
-                (_, true) => format!(", slid to {rate} by {at} (after {after})"),
-                (_, false) => format!(", then {rate} from {at} on (after {after})"),
-            };
+            let [rate, at, bytes] =
+                [phase.throughput_bytes_per_s, phase.from_s * 1e9, phase.after_bytes as f64];
+            let rate = Figure::new(rate, show_rate(rate));
+            let at = Figure::new(at, show_time(at));
+            let after = Figure::new(bytes, show_size_rounded(bytes));
+            said = said.then(match (number, self.gradual) {
+                (0, true) => Warning::of("{} at {}", [rate, at]),
+                (0, false) => Warning::of("{}", [rate]),
+                (_, true) => Warning::of(", slid to {} by {} (after {})", [rate, at, after]),
+                (_, false) => Warning::of(", then {} from {} on (after {})", [rate, at, after]),
+            });
         }
         said
     }
 
     /// The doubt.
-    pub fn said(&self) -> String {
+    pub fn warning(&self) -> Warning {
         let within = if self.within_run { " within a run" } else { "" };
         let first_last = self.phases.first().zip(self.phases.last());
         let fell =
@@ -77,6 +80,8 @@ impl RateChange {
             (true, false, true) => ": a burst credit or a cache ran out, or a limit changed",
             _ => "",
         };
-        format!("the rate changed{within}: {}{cause}; one mean describes none of it", self.rates())
+        Warning::from(format!("the rate changed{within}: "))
+            .then(self.rates())
+            .then(format!("{cause}; one mean describes none of it"))
     }
 }

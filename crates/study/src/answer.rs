@@ -12,9 +12,9 @@ use crate::roles::{self, PLAIN_BYTES};
 use crate::sampler::{Entry, Sampler};
 use crate::sustain::TOO_FAST;
 use crate::{advice, checklist, doubts, ladder, models, verdict};
-use machine::{Machine, MachineFacts};
+use machine::{Machine, MachineFacts, MemoryKind};
 use results::{
-    Answer, Doubt, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, RandomBurst, UncertainGain,
+    Answer, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, RandomBurst, UncertainGain,
 };
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
@@ -58,7 +58,7 @@ pub(crate) fn answer(
     };
     found.advertised =
         PeakRates { read: advertised(OpKind::Read), write: advertised(OpKind::Write) };
-    let copy = found.memory_rate("copy");
+    let copy = found.memory_rate(MemoryKind::Copy);
     let limit = |case: &Case| {
         let peak = found.measured.of(case.op).map(|peak| peak.bytes_per_s);
         verdict::limit(case, found.entries, points, facts, machine, peak, copy)
@@ -157,12 +157,10 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<Stri
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
     let warnings =
-        |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings);
-    let warned =
-        peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
-    let known: Vec<Doubt> = doubts.iter().map(|doubt| Doubt::new(doubt)).collect();
-    let is_new = |warning: &str| !known.iter().any(|doubt| doubt.is_like(&Doubt::new(warning)));
-    let new = warned.filter(|(_, warning)| is_new(warning)).collect::<Vec<_>>();
+        |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.doubts);
+    let warned = peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning)));
+    let new: Vec<_> =
+        warned.filter(|(_, warning)| !doubts.contains(&warning.to_string())).collect();
     doubts.extend(doubts::of_peaks(new, points));
     doubts.extend(of_peaks.iter().map(PeakDoubt::to_string));
     doubts

@@ -52,7 +52,6 @@ impl Variant {
         Some(changed)
     }
 
-    /// The change as a value.
     pub(crate) fn change(self, before: &Workload, after: &Workload) -> LimitChange {
         match self {
             Variant::Deeper => {

@@ -160,7 +160,6 @@ fn cold<'a>(found: &'a Found<'_>, bytes: u32, hint: Hint) -> Option<&'a Entry> {
     })
 }
 
-/// Buffered writes to stable storage, one at a time.
 fn flushed<'a>(found: &'a Found<'_>, bytes: u32) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Write

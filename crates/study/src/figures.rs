@@ -23,13 +23,9 @@ fn draw_one(
     for cell in cells.iter().filter(|cell| std::ptr::eq(cell.curve.set, set)) {
         let Some(point) = cell.point else { continue };
         let value = value(cell, figure.y, point, &points[point]);
-        match series.iter_mut().find(|series| series.name == cell.curve.name) {
+        match series.iter_mut().find(|series| series.name == cell.curve.name.to_string()) {
             Some(series) => series.values.push(value),
-            None => series.push(Series {
-                name: cell.curve.name.to_string(),
-                values: vec![value],
-                half_power: None,
-            }),
+            None => series.push(Series::new(cell.curve.name.clone(), vec![value])),
         }
     }
     for one in &mut series {

@@ -145,7 +145,6 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
     }
 }
 
-/// A comparison as a finding.
 fn finding(
     comparison: &Comparison,
     ratio: Ratio,

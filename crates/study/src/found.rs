@@ -3,8 +3,8 @@
 use crate::context::StudyContext;
 use crate::grid::{Cell, Curve, Grid};
 use crate::sampler::Entry;
-use machine::MemoryUse;
 use machine::units::MIB;
+use machine::{MemoryKind, MemoryUse};
 use results::{Axis, Point, Value};
 use workload::OpKind;
 
@@ -110,7 +110,7 @@ pub(crate) struct Found<'a> {
 
 impl Found<'_> {
     /// Mean rate of one way of moving memory by one thread, in bytes per second.
-    pub(crate) fn memory_rate(&self, kind: &str) -> Option<f64> {
+    pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
         let rates = &rates.rates_bytes_per_s;

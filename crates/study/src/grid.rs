@@ -1,9 +1,8 @@
 //! Grids as data: the cells to measure, and the figures that show them.
 
 use crate::context::StudyContext;
-use results::Axis;
-use std::borrow::Cow;
-use workload::Workload;
+use results::{Axis, CurveName};
+use workload::{OpKind, Workload};
 
 /// Priority of a cell: [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full
 /// study.
@@ -68,16 +67,33 @@ impl FigureDesign {
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
-    pub(crate) name: Cow<'static, str>,
+    pub(crate) name: CurveName,
 }
 
 impl Curve {
     pub(crate) const fn named(set: &'static CurveSet, name: &'static str) -> Curve {
-        Curve { set, name: Cow::Borrowed(name) }
+        Curve { set, name: CurveName::new(name) }
+    }
+
+    pub(crate) const fn in_group(
+        set: &'static CurveSet,
+        group: &'static str,
+        variant: &'static str,
+    ) -> Curve {
+        Curve { set, name: CurveName::of(group, variant) }
     }
 
     pub(crate) fn of(set: &'static CurveSet, name: impl ToString) -> Curve {
-        Curve { set, name: Cow::Owned(name.to_string()) }
+        Curve { set, name: name.to_string().into() }
+    }
+
+    /// One of several variants for each operation.
+    pub(crate) fn variant(set: &'static CurveSet, op: OpKind, variant: impl ToString) -> Curve {
+        Curve { set, name: CurveName::from(variant.to_string()).in_group(op) }
+    }
+
+    pub(crate) fn ordered(self, order: u32) -> Curve {
+        Curve { name: self.name.ordered(order), ..self }
     }
 }
 

@@ -35,7 +35,6 @@ pub(crate) struct Entry {
     pub(crate) measured: Measured,
     pub(crate) facts: TargetFacts,
     weight: f64,
-    /// Warm-up at the start of each run.
     pub(crate) ramp_ns: Nanos,
     /// Requests are admitted in bursts, so its runs start and end between two of them.
     pub(crate) in_bursts: bool,
@@ -368,7 +367,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { budget_ns, ..Repeats::exactly(runs) })
     }
 
-    /// Runs of all entries so far.
     pub(crate) fn runs(&self) -> usize {
         self.entries.iter().map(|entry| entry.samples().len()).sum()
     }

@@ -252,7 +252,7 @@ fn refine<M: Machine>(
                 }
                 let like = trial.grid.cells.iter().find(|cell| {
                     let drawn = cell.curve.set.figures.iter().any(|one| one.id == figure.id);
-                    drawn && cell.curve.name == series.name && cell.x == above
+                    drawn && cell.curve.name.to_string() == series.name && cell.x == above
                 });
                 cells.extend(like.map(|like| Cell {
                     x: middle,

@@ -9,7 +9,7 @@ use crate::sentences::sentences;
 use crate::series::{Series, SeriesPoint};
 use crate::steady::{WINDOW, steady_state};
 use crate::writer::Writer;
-use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts};
+use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, Warning};
 use results::Program;
 use workload::{Pattern, Stop, Workload};
 
@@ -312,7 +312,8 @@ impl<M: Machine> Run<'_, '_, M> {
         let levels = levels(&points);
         let facts = self.writer.facts.clone();
         let mut warnings = facts.warnings.clone();
-        warnings.extend(self.writer.warnings.iter().cloned());
+        let of_steps = Warning::merged(&self.writer.warnings);
+        warnings.extend(of_steps.iter().map(|(warning, _)| warning.to_string()));
         SustainedResult {
             schema: SUSTAINED_SCHEMA.into(),
             program: self.program.clone(),

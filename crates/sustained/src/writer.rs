@@ -3,6 +3,7 @@
 use crate::series::SeriesPoint;
 use machine::{
     Error, Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, TargetKind,
+    Warning,
 };
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
@@ -18,7 +19,7 @@ pub(crate) struct Writer<'m, M: Machine> {
     written: u64,
     max_written: u64,
     steps: u64,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl<'m, M: Machine> Writer<'m, M> {
@@ -89,7 +90,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         Ok(self.run(&[reads])?.swap_remove(0))
     }
 
-    /// The workload of the next step.
     fn next(&mut self, workload: &Workload, ns: Nanos, max_bytes: u64) -> Option<Workload> {
         let request = u64::from(workload.request_bytes);
         let size = self.facts.size_bytes / request * request;
@@ -125,7 +125,8 @@ impl<'m, M: Machine> Writer<'m, M> {
             }
         }
         if let Some(pause) = &sample.usage.paused {
-            self.warnings.push(format!("{pause}; the rate of that step is too low"));
+            let warning = Warning::from(*pause).then("; the rate of that step is too low");
+            self.warnings.push(warning);
         }
     }
 

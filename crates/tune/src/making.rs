@@ -2,7 +2,7 @@
 //! the existing data.
 
 use machine::units::{KIB, parse_size};
-use machine::{Alternative, Keep, Knob, Layer, LayerKind, Matters, TargetFacts};
+use machine::{Alternative, Keep, Knob, Layer, Matters, TargetFacts};
 
 /// The ext4 block in which its stride is counted.
 const EXT4_BLOCK: u64 = 4 * KIB;
@@ -59,9 +59,8 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
         place: "partition table (destroys the partition's data: copy them first)".into(),
         line: "parted -a optimal DISK mkpart data 1MiB 100%".into(),
     };
-    let file_system = layers.iter().find(|layer| layer.kind == LayerKind::FileSystem);
-    let name = file_system.and_then(|layer| layer.name.split(' ').next());
-    let made = name.and_then(|name| mkfs(name, Stripe::of(layers), "PARTITION"));
+    let file_system = layers.iter().find_map(|layer| layer.facts.file_system.as_ref());
+    let made = file_system.and_then(|one| mkfs(&one.fs_type, Stripe::of(layers), "PARTITION"));
     [Some(partition), made.map(keep_mkfs)].into_iter().flatten().collect()
 }
 
@@ -120,25 +119,25 @@ pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use machine::ArrayFacts;
+    use machine::{ArrayFacts, FileSystemFacts, LayerKind};
 
     #[test]
     fn mkfs_gets_the_stripe_geometry() {
         let mut md = Layer::new(LayerKind::Volume, "md0");
         md.facts.array =
             Some(ArrayFacts { data_members: Some(3), chunk_bytes: Some(65_536), missing: 0 });
-        let lines = |file_system: &str| {
-            let layers = [Layer::new(LayerKind::FileSystem, file_system), md.clone()];
+        let lines = |fs_type: &str, below: &[Layer]| {
+            let mut top = Layer::new(LayerKind::FileSystem, "a file system");
+            let facts = FileSystemFacts { fs_type: fs_type.into(), ..Default::default() };
+            top.facts.file_system = Some(facts);
+            let layers = [&[top], below].concat();
             aligned_partition(&layers).into_iter().map(|keep| keep.line).collect::<Vec<_>>()
         };
-        assert_eq!(
-            lines("ext4 on /srv")[1],
-            "mkfs.ext4 -b 4096 -E stride=16,stripe_width=48 PARTITION"
-        );
-        assert_eq!(lines("xfs on /srv")[1], "mkfs.xfs -d su=64k,sw=3 PARTITION");
-        assert_eq!(lines("vfat on /srv").len(), 1, "it takes no such option");
-        let plain = aligned_partition(&[Layer::new(LayerKind::FileSystem, "vfat on /srv")]);
-        assert_eq!(plain[1].line, "mkfs.vfat PARTITION");
+        let striped = |fs_type| lines(fs_type, std::slice::from_ref(&md));
+        assert_eq!(striped("ext4")[1], "mkfs.ext4 -b 4096 -E stride=16,stripe_width=48 PARTITION");
+        assert_eq!(striped("xfs")[1], "mkfs.xfs -d su=64k,sw=3 PARTITION");
+        assert_eq!(striped("vfat").len(), 1, "it takes no such option");
+        assert_eq!(lines("vfat", &[])[1], "mkfs.vfat PARTITION");
         assert_eq!(aligned_partition(&[]).len(), 1, "a device has no file system");
     }
 }

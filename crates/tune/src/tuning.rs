@@ -5,13 +5,13 @@ use crate::knobs::{KNOBS, Scene};
 use crate::plan::{Change, Plan, Trial, Whole};
 use crate::prove::{Target, prove};
 use crate::sentences::sentences;
-use machine::{Error, Nanos, Result};
+use machine::{Error, Nanos, Result, Warning};
 use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
 use measure::{RatePhase, Sample, course_of_runs};
 use results::compare::{
     Comparison, Difference, InTurn, Measure, Measurement, RUN_MEASURES, Series, run_measures,
 };
-use results::{Doubt, Program, RateChange, merged};
+use results::{Program, RateChange};
 use workload::Workload;
 
 /// Share of the time reserved for the combination.
@@ -81,7 +81,7 @@ struct Trying<'a, S> {
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
     /// Time that had passed before.
     before_ns: Nanos,
-    warnings: &'a mut Vec<String>,
+    warnings: &'a mut Vec<Warning>,
 }
 
 impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
@@ -112,8 +112,8 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
         }
         let slowest = &mut self.slowest[question][arm];
         let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
-        let all = self.warnings.iter().chain(&sample.usage.warnings).map(String::as_str);
-        *self.warnings = merged(all).iter().map(Doubt::to_string).collect();
+        let all = self.warnings.iter().chain(&sample.usage.warnings);
+        *self.warnings = Warning::merged(all).into_iter().map(|(one, _)| one).collect();
         let values = run_measures(&sample);
         if arm == 0 {
             let (runs, moved) = &mut self.as_it_is[question];
@@ -138,17 +138,20 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 
 impl<S> Trying<'_, S> {
     /// A sentence for each question in which the present setting did not keep its rate.
-    fn changes(&self) -> Vec<String> {
+    fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
             let bytes = f64::from(question.workloads[0].request_bytes);
-            Some(format!("{}, as it is: {}", question.label, RateChange::of(&course, bytes).said()))
+            let label = format!("{}, as it is: ", question.label);
+            Some(Warning::from(label).then(RateChange::of(&course, bytes).warning()))
         };
         let ran =
             self.questions.iter().zip(&self.as_it_is).filter(|(_, (runs, _))| !runs.is_empty());
         ran.filter_map(of).collect()
     }
 }
+
+const INTERRUPTED: &str = "interrupted: the improvements were not tried together";
 
 impl Tuning {
     /// The dry run of a tuning.
@@ -195,12 +198,12 @@ pub fn tune<S: Subject>(
     let alone: Vec<Vec<&Trial>> = plan.trials.iter().map(|trial| vec![trial]).collect();
     let for_trials = (limits.budget_ns as f64 * (1.0 - FOR_COMBINATION)) as Nanos;
     let first = Limits { budget_ns: for_trials, ..limits };
-    let (tried, interrupted) =
-        ask(subject, plan, scene, &alone, first, began, &mut tuning.warnings)?;
+    let mut warnings = Vec::new();
+    let (tried, interrupted) = ask(subject, plan, scene, &alone, first, began, &mut warnings)?;
     tuning.tried = tried;
     let chosen = together(plan, &tuning.tried);
     if interrupted {
-        tuning.warnings.push("interrupted: the improvements were not tried together".into());
+        warnings.push(INTERRUPTED.into());
     } else if !chosen.is_empty() {
         let passed = subject.now().saturating_sub(began);
         let left = limits
@@ -214,21 +217,10 @@ pub fn tune<S: Subject>(
             gain_wanted_percent: None,
             ..limits
         };
-        match ask(
-            subject,
-            plan,
-            scene,
-            std::slice::from_ref(&chosen),
-            again,
-            began,
-            &mut tuning.warnings,
-        ) {
+        let all = std::slice::from_ref(&chosen);
+        match ask(subject, plan, scene, all, again, began, &mut warnings) {
             Ok((mut tried, _)) => tuning.combination = tried.pop(),
-            Err(Error::Interrupted) => {
-                tuning
-                    .warnings
-                    .push("interrupted: the improvements were not tried together".into());
-            }
+            Err(Error::Interrupted) => warnings.push(INTERRUPTED.into()),
             Err(error) => return Err(error),
         }
     }
@@ -238,6 +230,7 @@ pub fn tune<S: Subject>(
         tuning.keep = combination.keep.clone();
         tuning.prove = prove(plan, scene, target, &chosen);
     }
+    tuning.warnings = warnings.iter().map(Warning::to_string).collect();
     tuning.took_ns = Some(subject.now().saturating_sub(began));
     tuning.sentences = sentences(&tuning);
     Ok(tuning)
@@ -250,7 +243,7 @@ fn ask<S: Subject>(
     sets: &[Vec<&Trial>],
     limits: Limits,
     began: Nanos,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> Result<(Vec<Tried>, bool)> {
     let mut questions = Vec::new();
     let mut of_set: Vec<(usize, usize)> = Vec::new();
@@ -347,6 +340,8 @@ fn differences(
     turns: &Turns<{ RUN_MEASURES.len() }>,
     limits: Limits,
 ) -> Vec<(usize, Difference)> {
+    // The number distinguishes equal labels.
+    let names: Vec<String> = (0..questions.len()).map(|index| index.to_string()).collect();
     let mut series = Vec::new();
     for (index, answer) in
         turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty())
@@ -360,8 +355,7 @@ fn differences(
             };
             let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
             let asked = Measurement {
-                // The number distinguishes equal labels.
-                question: index.to_string(),
+                question: names[index].clone(),
                 label: questions[index].label.clone(),
                 ..Measurement::default()
             };
@@ -383,15 +377,16 @@ fn differences(
         Program { name: String::new(), version: String::new(), arguments: Vec::new() },
     );
     let numbered = |one: Difference| {
-        let index: usize = one.question.parse().unwrap_or_default();
+        let index = names.iter().position(|name| *name == one.question)?;
         if let Some(whole) = whole {
             let (question, label) = (whole.options.clone(), whole.name.clone());
-            return (index, Difference { question, label, ..one });
+            return Some((index, Difference { question, label, ..one }));
         }
-        let workloads = &questions[index].workloads;
-        (index, Difference { question: workloads[0].options(), label: workloads[0].short(), ..one })
+        let [workload, _] = &questions[index].workloads;
+        let (question, label) = (workload.options(), workload.short());
+        Some((index, Difference { question, label, ..one }))
     };
-    judged.differences.into_iter().map(numbered).collect()
+    judged.differences.into_iter().filter_map(numbered).collect()
 }
 
 struct Judged<'a> {

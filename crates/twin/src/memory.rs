@@ -2,6 +2,7 @@
 //! (unless a string instruction writes it whole) and write it back later. The slower of processor
 //! and bus sets the rate.
 
+use machine::MemoryKind;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,8 +20,7 @@ pub struct Memory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryRate {
-    /// `read`, `write`, `copy`, or a finer name.
-    pub kind: String,
+    pub kind: MemoryKind,
     pub bytes_per_s: f64,
 }
 
@@ -40,7 +40,7 @@ pub struct MemoryLines {
 
 /// A method of moving memory, by its use of a line.
 struct Way {
-    kind: &'static str,
+    kind: MemoryKind,
     read: f64,
     /// Lines read because they are stored into; only the bus waits.
     owned: f64,
@@ -54,11 +54,18 @@ struct Way {
 /// Table 2 of the 1997 study. The file system copies with string instructions to or from a buffer
 /// in the CPU cache: the report's temporary files.
 const WAYS: [Way; 7] = [
-    Way { kind: "read", read: 1.0, owned: 0.0, written: 0.0, loads: false, stores: true },
-    Way { kind: "write", read: 0.0, owned: 0.0, written: 1.0, loads: false, stores: true },
-    Way { kind: "copy", read: 1.0, owned: 1.0, written: 1.0, loads: true, stores: true },
+    Way { kind: MemoryKind::Read, read: 1.0, owned: 0.0, written: 0.0, loads: false, stores: true },
     Way {
-        kind: "unrolled double load to single destination",
+        kind: MemoryKind::Write,
+        read: 0.0,
+        owned: 0.0,
+        written: 1.0,
+        loads: false,
+        stores: true,
+    },
+    Way { kind: MemoryKind::Copy, read: 1.0, owned: 1.0, written: 1.0, loads: true, stores: true },
+    Way {
+        kind: MemoryKind::UnrolledLoad,
         read: 1.0,
         owned: 0.0,
         written: 0.0,
@@ -66,7 +73,7 @@ const WAYS: [Way; 7] = [
         stores: false,
     },
     Way {
-        kind: "unrolled cache line read miss",
+        kind: MemoryKind::ReadMiss,
         read: 1.0,
         owned: 0.0,
         written: 0.0,
@@ -74,7 +81,7 @@ const WAYS: [Way; 7] = [
         stores: false,
     },
     Way {
-        kind: "unrolled double store to single destination",
+        kind: MemoryKind::UnrolledStore,
         read: 0.0,
         owned: 1.0,
         written: 1.0,
@@ -82,7 +89,7 @@ const WAYS: [Way; 7] = [
         stores: true,
     },
     Way {
-        kind: "unrolled cache line write miss",
+        kind: MemoryKind::WriteMiss,
         read: 0.0,
         owned: 1.0,
         written: 1.0,
@@ -105,15 +112,12 @@ impl Memory {
     pub fn rates(&self) -> Vec<MemoryRate> {
         let Some(lines) = self.lines else { return self.rates.clone() };
         WAYS.iter()
-            .map(|way| MemoryRate {
-                kind: way.kind.to_owned(),
-                bytes_per_s: lines.bytes_per_s(way),
-            })
+            .map(|way| MemoryRate { kind: way.kind, bytes_per_s: lines.bytes_per_s(way) })
             .collect()
     }
 
     pub fn contradiction(&self) -> Option<&'static str> {
-        let copy = self.rates.iter().any(|rate| rate.kind == "copy");
+        let copy = self.rates.iter().any(|rate| rate.kind == MemoryKind::Copy);
         match self.lines {
             Some(_) if !self.rates.is_empty() => {
                 Some("rates follow from lines; give one of the two")
@@ -142,19 +146,20 @@ mod tests {
         };
         let memory = Memory { bytes: 1 << 20, rates: Vec::new(), lines: Some(lines) };
         let rates = memory.rates();
-        let ns =
-            |kind: &str| 32e9 / rates.iter().find(|rate| rate.kind == kind).unwrap().bytes_per_s;
+        let ns = |kind: MemoryKind| {
+            32e9 / rates.iter().find(|rate| rate.kind == kind).unwrap().bytes_per_s
+        };
         for (kind, expected) in [
-            ("unrolled cache line read miss", 100.0),
-            ("unrolled cache line write miss", 150.0),
-            ("unrolled double load to single destination", 140.0),
+            (MemoryKind::ReadMiss, 100.0),
+            (MemoryKind::WriteMiss, 150.0),
+            (MemoryKind::UnrolledLoad, 140.0),
             // Stores overlap write-backs: 4 of every 40 ns exceed the bus time.
-            ("unrolled double store to single destination", 160.0),
-            ("read", 260.0),
-            ("write", 160.0),
-            ("copy", 300.0),
+            (MemoryKind::UnrolledStore, 160.0),
+            (MemoryKind::Read, 260.0),
+            (MemoryKind::Write, 160.0),
+            (MemoryKind::Copy, 300.0),
         ] {
-            assert!((ns(kind) - expected).abs() < 1e-6, "{kind}: {}", ns(kind));
+            assert!((ns(kind) - expected).abs() < 1e-6, "{}: {}", kind.name(), ns(kind));
         }
     }
 }

@@ -29,7 +29,6 @@ pub struct RamCache {
     /// Picoseconds to move a byte.
     copy_ps: u64,
     limit: u64,
-    /// A burst is scheduled.
     scheduled: bool,
     /// Bytes that the current burst has yet to send.
     burst: u64,

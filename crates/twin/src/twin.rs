@@ -13,9 +13,9 @@ use crate::world::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
-    Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts, MemoryUse, Nanos,
-    OnFailure, Part, PartUsage, Reap, RequestSource, RunOptions, RunUsage, Start, TargetFacts,
-    TargetKind, TargetSpec,
+    Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts, MemoryKind,
+    MemoryUse, Nanos, OnFailure, Part, PartUsage, Reap, RequestSource, RunOptions, RunUsage, Start,
+    TargetFacts, TargetKind, TargetSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -231,7 +231,7 @@ pub(crate) fn world(setup: &Setup) -> World {
         members,
         layout,
     );
-    let copy = || description.memory.rates().into_iter().find(|rate| rate.kind == "copy");
+    let copy = || description.memory.rates().into_iter().find(|rate| rate.kind == MemoryKind::Copy);
     world.ram_cache = setup.ram_cache.map(|(bytes, policy)| {
         RamCache::new(bytes, policy, copy().map_or(1e9, |rate| rate.bytes_per_s))
     });

@@ -332,7 +332,7 @@ fn run<M: Machine>(
         elapsed = elapsed.max(part?.elapsed_ns);
     }
     runs.elapsed_ns.push(elapsed);
-    runs.warnings.extend(usage.warnings);
+    runs.warnings.extend(usage.warnings.iter().map(ToString::to_string));
     runs.resources = usage.resources;
     runs.requests.fill(0);
     runs.bytes.fill(0);

@@ -105,7 +105,6 @@ pub fn detect(head: &[u8]) -> Option<Format> {
     delimited::detect(first).map(Format::Delimited)
 }
 
-/// One step of a reader.
 pub(crate) trait Reader: Send {
     /// Adds the next events; `false` at the end of the trace.
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;

@@ -274,13 +274,10 @@ fn text(caching: &Caching) -> String {
 fn page(caching: &Caching) -> Page {
     let (head, rows) = rows(caching);
     let head = head.into_iter().map(String::from).collect();
-    let series = |name: &str, values: Vec<(u64, f64)>| Series {
-        name: name.into(),
-        values: values
-            .into_iter()
-            .map(|(x, y)| Value { x: x as f64, y: Some(y), interval_95: None, point: None })
-            .collect(),
-        half_power: None,
+    let series = |name: &str, values: Vec<(u64, f64)>| {
+        let value =
+            |(x, y): (u64, f64)| Value { x: x as f64, y: Some(y), interval_95: None, point: None };
+        Series::new(name, values.into_iter().map(value).collect())
     };
     let curve = |name: &str, curve: &[predict::stack_distance::MissRatio]| {
         series(name, curve.iter().map(|one| (one.cache_bytes, one.miss_ratio)).collect())

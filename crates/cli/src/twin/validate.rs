@@ -10,7 +10,7 @@ use predict::validate::alignment::mean;
 use predict::validate::predictions::{Predicted, Prediction};
 use predict::validate::{Curve, Figure, Group, NUMBERS_FITTED, Point, Validation};
 use report::validation::{Page, Section, Table};
-use results::{Axis, Series, Value};
+use results::{Axis, CurveName, Series, Value};
 use std::path::PathBuf;
 use workload::OpKind;
 
@@ -388,7 +388,7 @@ fn drawings(figure: &Figure) -> Vec<results::Figure> {
             })
             .collect();
         values.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series { name: format!("{name}, {whose}"), values, half_power: None }
+        Series::new(CurveName::from(whose).in_group(name), values)
     };
     let chunks: Vec<&[String]> = labels.chunks(MAX_LABELS).collect();
     let parts = chunks.len();

@@ -10,7 +10,7 @@ use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time,
 use machine::{Allocation, Buffering, Engine, Machine};
 use predict::whatif::{Comparison, Prediction, WhatIf, what_if};
 use report::validation::{Page, Section, Table};
-use results::{Axis, Figure, Series, Value};
+use results::{Axis, CurveName, Figure, Series, Value};
 use std::path::PathBuf;
 use twin::{Setup, Twin};
 use workload::{Pattern, Stop, Workload};
@@ -291,10 +291,10 @@ fn curves(of: &[(&Case, &Comparison)], by_size: bool) -> Vec<Series> {
                 interval_95: None,
                 point: None,
             };
-            let name = format!("{held}, {side}");
-            match series.iter_mut().find(|one| one.name == name) {
+            let name = CurveName::from(side).in_group(&held);
+            match series.iter_mut().find(|one| one.name == name.to_string()) {
                 Some(one) => one.values.push(value),
-                None => series.push(Series { name, values: vec![value], half_power: None }),
+                None => series.push(Series::new(name, vec![value])),
             }
         }
     }

@@ -151,7 +151,6 @@ impl ThreadPool {
         engine(mapped, depth, engines)
     }
 
-    /// Whether the pool overrides this element of a target.
     pub(super) fn says(&self, element: &str) -> bool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }

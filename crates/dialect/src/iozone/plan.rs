@@ -100,30 +100,35 @@ impl Test {
     }
 
     /// Title of its block of `-R`.
-    pub fn report_title(self) -> &'static str {
+    pub fn report_title(self) -> String {
+        format!("{} report", self.title())
+    }
+
+    /// Its name in reports.
+    pub fn title(self) -> &'static str {
         match self {
-            Test::Write => "Writer report",
-            Test::Rewrite => "Re-writer report",
-            Test::Read => "Reader report",
-            Test::Reread => "Re-Reader report",
-            Test::RandomRead => "Random read report",
-            Test::RandomWrite => "Random write report",
-            Test::BackwardRead => "Backward read report",
-            Test::RecordRewrite => "Record rewrite report",
-            Test::StrideRead => "Stride read report",
-            Test::Fwrite => "Fwrite report",
-            Test::Refwrite => "Re-Fwrite report",
-            Test::Fread => "Fread report",
-            Test::Refread => "Re-Fread report",
-            Test::Mixed => "Mixed workload report",
-            Test::Pwrite => "Pwrite report",
-            Test::Repwrite => "Re-Pwrite report",
-            Test::Pread => "Pread report",
-            Test::Repread => "Re-Pread report",
-            Test::Pwritev => "Pwritev report",
-            Test::Repwritev => "Re-Pwritev report",
-            Test::Preadv => "Preadv report",
-            Test::Repreadv => "Re-Preadv report",
+            Test::Write => "Writer",
+            Test::Rewrite => "Re-writer",
+            Test::Read => "Reader",
+            Test::Reread => "Re-Reader",
+            Test::RandomRead => "Random read",
+            Test::RandomWrite => "Random write",
+            Test::BackwardRead => "Backward read",
+            Test::RecordRewrite => "Record rewrite",
+            Test::StrideRead => "Stride read",
+            Test::Fwrite => "Fwrite",
+            Test::Refwrite => "Re-Fwrite",
+            Test::Fread => "Fread",
+            Test::Refread => "Re-Fread",
+            Test::Mixed => "Mixed workload",
+            Test::Pwrite => "Pwrite",
+            Test::Repwrite => "Re-Pwrite",
+            Test::Pread => "Pread",
+            Test::Repread => "Re-Pread",
+            Test::Pwritev => "Pwritev",
+            Test::Repwritev => "Re-Pwritev",
+            Test::Preadv => "Preadv",
+            Test::Repreadv => "Re-Preadv",
         }
     }
 

@@ -204,11 +204,11 @@ pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
     };
     let mut tables = Vec::new();
     for test in options.passes() {
-        tables.push(of(test.report_title().into(), test, &|measured| figure(options, measured)));
+        tables.push(of(test.report_title(), test, &|measured| figure(options, measured)));
     }
     if options.cpu {
         for test in options.passes() {
-            let title = test.report_title().trim_end_matches(" report");
+            let title = test.title();
             tables.push(of(
                 format!("{title} CPU utilization report (Zero values should be ignored)"),
                 test,
@@ -291,7 +291,7 @@ pub(super) fn throughput_rows(
             Test::Reread => "Re-read",
             Test::BackwardRead => "Reverse Read",
             Test::Mixed => "Mixed workload",
-            _ => test.report_title().trim_end_matches(" report"),
+            _ => test.title(),
         };
         let same = result.throughput.iter().filter(|one| one.test == test);
         (label, same.map(|one| children_see(options, one)).collect())

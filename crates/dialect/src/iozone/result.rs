@@ -185,7 +185,7 @@ fn cliff(surface: &Surface, memory_bytes: u64, direct: bool) -> Option<Cliff> {
         (false, _) if surface.test.writes() => "what the page cache holds back of writes",
         (false, _) => "a cache",
     };
-    let title = surface.test.report_title().trim_end_matches(" report").to_lowercase();
+    let title = surface.test.title().to_lowercase();
     let sentence = format!(
         "{title}: up to {} with files of at most {} and no more than {} from {} on: between the two sizes the file outgrows {cache}.",
         show_rate(before),

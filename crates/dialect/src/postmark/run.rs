@@ -187,7 +187,7 @@ pub fn run<F: FileSystem>(
         let (result, paused) = system.watched(|| once(system, config, interrupt, out));
         Ok::<_, RunError>((result?, paused))
     })?;
-    result.warnings.splice(0..0, left_out);
+    result.warnings.splice(0..0, left_out.iter().map(ToString::to_string));
     Ok(result)
 }
 

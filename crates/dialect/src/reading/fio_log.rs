@@ -60,7 +60,6 @@ struct Entry {
     bytes: f64,
 }
 
-/// Whether a file of this name with this text is a log.
 pub(super) fn is_log(name: &str, text: &str) -> bool {
     let first = text.lines().find(|line| !line.trim().is_empty());
     let columns = |line: &str| {

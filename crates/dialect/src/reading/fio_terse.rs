@@ -25,7 +25,6 @@ fn layout(version: &str) -> (usize, usize) {
     }
 }
 
-/// Parses all terse lines of a text.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all: Vec<Direction> = Vec::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| is_terse(line.trim())) {

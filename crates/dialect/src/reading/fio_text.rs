@@ -5,7 +5,6 @@ use super::lines::{at, between, number};
 use results::compare::Measurement;
 use std::collections::HashMap;
 
-/// Whether a line begins the report of a job.
 pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=") && line.contains("err=")
 }
@@ -106,7 +105,6 @@ fn direction(line: &str, place: usize) -> Result<Option<Direction>, String> {
     Ok(None)
 }
 
-/// Parses the runs in a text.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut settings: HashMap<&str, Vec<(&'static str, String)>> = HashMap::new();

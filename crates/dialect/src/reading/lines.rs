@@ -11,7 +11,6 @@ pub(super) fn at(line: usize, why: impl std::fmt::Display) -> String {
     format!("line {}: {why}", line + 1)
 }
 
-/// The text between two marks.
 pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let rest = text.split_once(before)?.1;
     Some(rest.split_once(after).map_or(rest, |(inside, _)| inside).trim())

@@ -32,7 +32,6 @@ pub(super) fn is_terse(line: &str) -> bool {
         && words[2..].iter().all(rate)
 }
 
-/// Parses all terse lines of a text.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| is_terse(line)) {

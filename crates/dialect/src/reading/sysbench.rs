@@ -51,7 +51,6 @@ impl Run {
     }
 }
 
-/// Parses the cases of all runs in a text.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut run = Run::default();

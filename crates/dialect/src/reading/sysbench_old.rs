@@ -66,7 +66,6 @@ fn bytes(text: &str, place: usize) -> Result<f64, String> {
     Ok(number(count, place)? * unit)
 }
 
-/// Parses the cases of all runs in a text.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut run = Run::default();

@@ -11,7 +11,7 @@ pub use perf::{PerfCounter, PerfUnavailable};
 
 use super::clock::kernel_now;
 use super::facts::Roots;
-use machine::{CpuTimes, DeviceUse, Error, Nanos, Result};
+use machine::{CpuTimes, DeviceUse, Error, Figure, Nanos, Result, Warning};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -93,12 +93,12 @@ impl IdleBaseline {
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
     /// Warns if other programs kept the machine busy, so a run's CPU time is uncertain.
-    pub fn warning(&self) -> Option<String> {
+    pub fn warning(&self) -> Option<Warning> {
         // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
-            format!(
-                "other programs kept {:.1} processors busy: results may understate this machine; stop them",
-                self.busy_processors
+            Warning::of(
+                "other programs kept {} processors busy: results may understate this machine; stop them",
+                [Figure::rounded(self.busy_processors, 1)],
             )
         })
     }
@@ -445,11 +445,8 @@ mod tests {
             meter(false).used(&snapshot(0, 0, 0, None), &after, busy).machine_ns,
             300_000_000
         );
-        assert!(
-            busy.warning().is_some_and(|reported| reported.contains("2.0 processors")),
-            "{:?}",
-            busy.warning()
-        );
+        let reported = busy.warning().expect("others are busy").to_string();
+        assert!(reported.contains("2.0 processors"), "{reported}");
         assert_eq!(IdleBaseline { busy_processors: 0.03, observed_ns: 1 }.warning(), None);
     }
 

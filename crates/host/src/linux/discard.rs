@@ -28,7 +28,7 @@ pub(crate) fn discard(member: &Member, interrupted: impl Fn() -> bool) -> Result
         };
         done.map_err(|error| match error.raw_os_error() {
             Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::ENOSYS) => {
-                Error::Unsupported(format!("{shown}: it does not support discards"))
+                Error::NoDiscard(shown.to_string())
             }
             _ => Error::io("cannot discard the data of", &member.path)(error),
         })?;

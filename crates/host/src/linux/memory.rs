@@ -5,7 +5,7 @@ use super::facts::{Roots, memory_left};
 use super::sys;
 use crate::run_streams::refused_thread;
 use crate::session::Time;
-use machine::{Error, MemoryUse, Nanos, Result, units};
+use machine::{Error, MemoryKind, MemoryUse, Nanos, Result, units};
 use std::fs::File;
 use std::hint::black_box;
 use std::io;
@@ -30,12 +30,12 @@ const SHARE: u64 = 2;
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
 /// In report order. The last two go through the kernel to an in-memory file.
-const KINDS: [(&str, Work); 5] = [
-    ("read", read),
-    ("write", write),
-    ("copy", copy),
-    ("file in memory, read", file_read),
-    ("file in memory, write", file_write),
+const KINDS: [(MemoryKind, Work); 5] = [
+    (MemoryKind::Read, read),
+    (MemoryKind::Write, write),
+    (MemoryKind::Copy, copy),
+    (MemoryKind::FileRead, file_read),
+    (MemoryKind::FileWrite, file_write),
 ];
 
 const REQUEST: usize = 1 << 20;
@@ -53,9 +53,13 @@ pub(crate) fn measure(
     let mut measured = Vec::new();
     for threads in counts {
         let rates = rates(clock, threads, bytes, each_ns, interrupt)?;
-        measured.extend(rates.into_iter().zip(KINDS).map(|(rates_bytes_per_s, (kind, _))| {
-            MemoryUse { kind: kind.into(), threads, rates_bytes_per_s }
-        }));
+        measured.extend(
+            rates.into_iter().zip(KINDS).map(|(rates_bytes_per_s, (kind, _))| MemoryUse {
+                kind,
+                threads,
+                rates_bytes_per_s,
+            }),
+        );
     }
     if interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(measured) }
 }

@@ -17,7 +17,7 @@ use crate::stripe::StripeSet;
 use machine::{
     Access, Allocation, Buffering, Buffers, DirtyUse, Error, Nanos, NullBackend, OnInterrupt,
     ParityUse, Part, PartUsage, RequestSource, Result, RunOptions, RunUsage, Scheduling, Waits,
-    units,
+    Warning, units,
 };
 use std::io;
 use std::os::fd::RawFd;
@@ -55,7 +55,7 @@ pub(crate) fn run<S: RequestSource>(
         0
     };
     for (part, files) in parts.iter().zip(&opened) {
-        warnings.extend(prepare_cache(context, files, &part.access, wanted)?);
+        warnings.extend(prepare_cache(context, files, &part.access, wanted)?.map(Warning::from));
     }
     let mut meters = Meters::new(context.clock, context.meters, parts, options.count_instructions);
     // If the kernel refuses tracing, measure without it.
@@ -75,10 +75,10 @@ pub(crate) fn run<S: RequestSource>(
             let members =
                 parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.members());
             let gone = members.filter(|member| member.check_path().is_err()).map(|member| {
-                format!(
+                Warning::from(format!(
                     "{} was removed or replaced during the run: the rate is that of the old file",
                     member.path.display()
-                )
+                ))
             });
             usage.warnings.extend(gone);
             let device = meters.between(&before, &after, &mut usage);

@@ -9,7 +9,7 @@ use super::facts::Roots;
 use super::target::HostTarget;
 use crate::pause::{Gaps, PAUSE_NS, percent};
 use crate::session::Time;
-use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, PauseCause, RunUsage};
+use machine::{DeviceUse, Disturbance, Figure, Nanos, Part, Pause, PauseCause, RunUsage, Warning};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -213,9 +213,9 @@ impl<'a> Meters<'a> {
             (after.at - before.at, after.moment.kernel_at - before.moment.kernel_at);
         let (ours, kernel) = (ours as f64, kernel as f64);
         if kernel > 1e7 && (ours / kernel - 1.0).abs() > CLOCK_TOLERANCE {
-            usage.warnings.push(format!(
-                "the clock jumped: the time-stamp counter and the kernel differ by {:.2} %",
-                (ours / kernel - 1.0) * 100.0
+            usage.warnings.push(Warning::of(
+                "the clock jumped: the time-stamp counter and the kernel differ by {} %",
+                [Figure::rounded((ours / kernel - 1.0) * 100.0, 2)],
             ));
         }
         let devices = before.devices.iter().zip(&after.devices);

@@ -33,7 +33,6 @@ pub struct HostTarget {
     parity: Option<(Raid5, Arc<BusyRows>)>,
     /// Trust the parity that an earlier run left.
     as_is: bool,
-    /// Files start empty and grow as runs extend them.
     pub(crate) grown: bool,
     /// One per member, for runs that need unwritten or preallocated space; kept for the next such
     /// run.

@@ -50,14 +50,12 @@ pub enum Reached {
     },
     /// The smallest measured setting already reaches half; the half-power point is there or below.
     AtOrBelow {
-        /// The smallest measured setting.
         setting: f64,
         /// Upper end of the 95 % interval. Absent: possibly beyond the measured settings.
         high: Option<f64>,
     },
     /// No measured setting reaches half.
     Nowhere {
-        /// The best measured throughput.
         best: f64,
         /// The lowest setting that may reach half, given the 95 % intervals. Absent: none of those
         /// measured.

@@ -337,7 +337,6 @@ fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
 mod tests {
     use super::*;
 
-    /// The rates of the phases.
     fn rates(values: &[f64]) -> Vec<f64> {
         phases(values, 0.02)
             .map_or(Vec::new(), |course| course.phases.iter().map(|one| one.rate).collect())

@@ -4,7 +4,6 @@ use machine::units::{show_time, significant};
 /// Differences below this share are not worth a sentence.
 const SAME: f64 = 0.01;
 
-/// The conclusions of the predictions.
 pub(super) fn sentences(document: &PlanDocument) -> Vec<String> {
     let all = &document.predictions;
     let mut said = Vec::new();

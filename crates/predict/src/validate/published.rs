@@ -2,7 +2,7 @@
 //! Microsoft Research MSR-TR-97-34 and 2nd USENIX Windows NT Symposium, 1998. MB there is 2^20
 //! bytes.
 
-use machine::Op;
+use machine::{MemoryKind, Op};
 use workload::OpKind;
 
 const MEASUREMENTS: &str = include_str!("../../data/measurements.csv");
@@ -126,12 +126,16 @@ fn measured(text: &'static str) -> Vec<Measured> {
 }
 
 /// Method of moving memory on the test machine, its name on the simulated machine, and MB/s.
-pub fn table2() -> Vec<(&'static str, String, f64)> {
+pub fn table2() -> Vec<(&'static str, MemoryKind, f64)> {
+    let same = |kind: &MemoryKind, name: &str| kind.name().eq_ignore_ascii_case(name);
     let kind = |name: &str| match name {
-        "Temporary file read" => "read".to_owned(),
-        "Temporary file write" => "write".to_owned(),
-        name if name.starts_with("Memcopy") => "copy".to_owned(),
-        name => name.to_lowercase(),
+        "Temporary file read" => MemoryKind::Read,
+        "Temporary file write" => MemoryKind::Write,
+        name if name.starts_with("Memcopy") => MemoryKind::Copy,
+        name => {
+            let known = MemoryKind::ALL.iter().copied().find(|kind| same(kind, name));
+            known.expect("a method of the study")
+        }
     };
     rows(TABLE2).map(|row| (row[0], kind(row[0]), number(row[1]))).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::{Figure, MIB, OFF_THE_CHUNK, Point, plain, published, twin};
 use crate::{Result, run, workload};
-use machine::{Engine, Machine, Op};
+use machine::{Engine, Machine, MemoryKind, Op};
 use twin::Twin;
 use twin::bus::Phase;
 use workload::{Stop, Workload};
@@ -10,12 +10,12 @@ use workload::{Stop, Workload};
 pub(super) fn table2(machine: &str) -> Result<Figure> {
     let twin = Twin::from_name(machine)?;
     let rates = twin.memory(0)?;
-    let rate = |kind: &str| {
+    let rate = |kind: MemoryKind| {
         let one = rates.iter().find(|one| one.kind == kind);
         one.and_then(|one| one.rates_bytes_per_s.first()).map_or(f64::NAN, |rate| rate / MIB)
     };
-    let point = |(name, kind, measured): (&'static str, String, f64)| {
-        plain(name, "", 1, 0, measured, rate(&kind))
+    let point = |(name, kind, measured): (&'static str, MemoryKind, f64)| {
+        plain(name, "", 1, 0, measured, rate(kind))
     };
     Ok(Figure::new("table2", "MB/s", published::table2().into_iter().map(point).collect()))
 }

@@ -2,7 +2,7 @@
 
 use machine::units::show_size;
 use results::Point;
-use results::{Axis, Figure, SecondRecord, Series, Value};
+use results::{Axis, CurveName, Figure, SecondRecord, Series, Value};
 
 /// Maximum curves per figure: beyond it colours and labels are too similar.
 const MAX_CURVES: usize = 12;
@@ -60,11 +60,9 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     };
     let others: Vec<&Dimension> =
         varying.into_iter().filter(|dimension| dimension.axis != Some(axis)).collect();
-    let mut curves: Vec<(String, Vec<usize>)> = Vec::new();
+    let mut curves: Vec<(CurveName, Vec<usize>)> = Vec::new();
     for (index, point) in points.iter().enumerate() {
-        let parts: Vec<String> =
-            others.iter().rev().map(|dimension| (dimension.name)(point)).collect();
-        let name = if parts.is_empty() { point.operation() } else { parts.join(", ") };
+        let name = name(&others, point);
         match curves.iter_mut().find(|(known, _)| *known == name) {
             Some((_, members)) => members.push(index),
             None => curves.push((name, vec![index])),
@@ -115,7 +113,7 @@ pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
             point: None,
         };
         let values = of_run.map(value).collect();
-        Series { name: format!("run {}", run + 1), values, half_power: None }
+        Series::new(CurveName::from(format!("run {}", run + 1)).ordered(run as f64), values)
     };
     let figure = |id: &str, title: &str, y: Axis, of: fn(&SecondRecord) -> f64| Figure {
         id: id.into(),
@@ -149,7 +147,30 @@ pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> 
     Some(format!("{missing} of {} points are not drawn; points.csv has them all", points.len()))
 }
 
-fn curve(name: &str, members: &[usize], points: &[Point], along: &Dimension, y: Axis) -> Series {
+/// The name of a point's curve: its group is the dimension that the figure's reader sees first.
+fn name(others: &[&Dimension], point: &Point) -> CurveName {
+    let mut parts = others.iter().rev();
+    let Some(first) = parts.next() else { return point.operation().into() };
+    let rest: Vec<&&Dimension> = parts.collect();
+    let order = |dimension: &Dimension| dimension.axis.map(|_| (dimension.value)(point));
+    let in_group = |name: CurveName| name.in_group((first.name)(point));
+    match rest[..] {
+        [] => CurveName { order: order(first), ..(first.name)(point).into() },
+        [last] => in_group(CurveName { order: order(last), ..(last.name)(point).into() }),
+        _ => {
+            let names: Vec<String> = rest.iter().map(|one| (one.name)(point)).collect();
+            in_group(names.join(", ").into())
+        }
+    }
+}
+
+fn curve(
+    name: &CurveName,
+    members: &[usize],
+    points: &[Point],
+    along: &Dimension,
+    y: Axis,
+) -> Series {
     let mut values: Vec<Value> = members
         .iter()
         .map(|&index| {
@@ -165,5 +186,5 @@ fn curve(name: &str, members: &[usize], points: &[Point], along: &Dimension, y: 
         })
         .collect();
     values.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series { name: name.into(), values, half_power: None }
+    Series::new(name.clone(), values)
 }

@@ -23,7 +23,6 @@ pub(crate) struct Line {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) dashed: bool,
-    /// A dot at each point.
     pub(crate) dots: bool,
 }
 

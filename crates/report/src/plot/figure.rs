@@ -41,7 +41,7 @@ pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
 }
 
 fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) -> Vec<Curve> {
-    let styles = styles(names);
+    let styles = styles(&figure.series);
     let count = figure.series.len();
     let mut failures: Vec<f64> = Vec::new();
     figure
@@ -278,17 +278,14 @@ mod tests {
     use results::Axis;
 
     fn figure(curves: &[(&str, &[f64])]) -> Figure {
-        let series = |(name, heights): &(&str, &[f64])| Series {
-            name: (*name).into(),
-            values: heights
-                .iter()
-                .zip(12..)
-                .map(|(y, power)| {
-                    let x = f64::from(1 << power);
-                    Value { x, y: Some(*y), interval_95: None, point: None }
-                })
-                .collect(),
-            half_power: None,
+        let value = |(y, power): (&f64, i32)| Value {
+            x: f64::from(1 << power),
+            y: Some(*y),
+            interval_95: None,
+            point: None,
+        };
+        let series = |(name, heights): &(&str, &[f64])| {
+            Series::new(*name, heights.iter().zip(12..).map(value).collect())
         };
         Figure {
             id: "f".into(),

@@ -10,7 +10,6 @@ const WIDTH: f64 = 860.0;
 /// Share of the accent's opacity at the highest value; the text stays readable on both pages.
 const STRONGEST: f64 = 0.55;
 
-/// The map as SVG.
 pub(crate) fn heat_map(
     title: &str,
     rows: &[String],

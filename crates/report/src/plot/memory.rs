@@ -6,18 +6,14 @@ use super::scene::{Curve, Mark, SHAPES, Scene, Text, tenth};
 use super::{Room, text, ticks};
 use crate::format::{median, rate, rate_unit};
 use machine::MemoryUse;
-use machine::text::printable;
 use results::Axis;
 
 const ROW: f64 = 26.0;
 
 /// The name of a row: `copy, 2 threads`.
 pub(crate) fn name(usage: &MemoryUse) -> String {
-    format!(
-        "{}, {}",
-        printable(&usage.kind),
-        crate::format::plural(usage.threads as usize, "thread")
-    )
+    let threads = crate::format::plural(usage.threads as usize, "thread");
+    format!("{}, {threads}", usage.kind.name())
 }
 
 pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {

@@ -94,7 +94,8 @@ mod tests {
             interval_95: None,
             at_or_below: false,
         });
-        Series { name, values: heights.iter().enumerate().map(value).collect(), half_power }
+        let values = heights.iter().enumerate().map(value).collect();
+        Series { half_power, ..Series::new(name, values) }
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use super::colour::{self, Pair};
 use super::scene::DASHES;
-use crate::format::family;
+use results::{CurveName, Series};
 
 pub(super) struct Style {
     pub pair: Pair,
@@ -10,12 +10,15 @@ pub(super) struct Style {
     pub shape: usize,
 }
 
-/// An ordered family gets a ramp of colours. Names of two parts (`written, depth 8`) take colour
-/// from the first and dashes from the second.
-pub(super) fn styles(names: &[String]) -> Vec<Style> {
-    let count = names.len();
-    let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
-    if family(&borrowed).is_some() && count > 2 {
+/// Curves that differ only in a number get a ramp of colours. Otherwise each group has a colour,
+/// and each variant its dashes.
+pub(super) fn styles(series: &[Series]) -> Vec<Style> {
+    let count = series.len();
+    let parts: Option<Vec<&CurveName>> = series.iter().map(|one| one.parts.as_ref()).collect();
+    let ordered = parts
+        .as_ref()
+        .is_some_and(|all| all.iter().all(|one| one.order.is_some() && one.group == all[0].group));
+    if ordered && count > 2 {
         return (0..count)
             .map(|place| Style {
                 pair: colour::of_curve(place, count, true),
@@ -24,13 +27,13 @@ pub(super) fn styles(names: &[String]) -> Vec<Style> {
             })
             .collect();
     }
-    if let Some((parts, firsts)) = two_parts(&borrowed) {
-        return parts
+    if let Some((places, groups)) = parts.and_then(|all| in_groups(&all)) {
+        return places
             .into_iter()
-            .map(|(first, second)| Style {
-                pair: colour::of_curve(first, firsts, false),
-                dash: second,
-                shape: first + second * firsts,
+            .map(|(group, variant)| Style {
+                pair: colour::of_curve(group, groups, false),
+                dash: variant,
+                shape: group + variant * groups,
             })
             .collect();
     }
@@ -42,43 +45,50 @@ pub(super) fn styles(names: &[String]) -> Vec<Style> {
     (0..count).map(each).collect()
 }
 
-/// For each name the index of its first part and of its second, and the number of first parts;
-/// `None` if the names have no two parts.
-fn two_parts(names: &[&str]) -> Option<(Vec<(usize, usize)>, usize)> {
-    let (mut firsts, mut seconds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    let index = |known: &[&str], part: &str| known.iter().position(|other| *other == part);
-    let mut parts = Vec::new();
+fn index<'a>(known: &mut Vec<&'a str>, part: &'a str) -> usize {
+    known.iter().position(|other| *other == part).unwrap_or_else(|| {
+        known.push(part);
+        known.len() - 1
+    })
+}
+
+/// For each name the index of its group and of its variant, and the number of groups; `None` if
+/// some have no group, or if two names would look the same.
+fn in_groups(names: &[&CurveName]) -> Option<(Vec<(usize, usize)>, usize)> {
+    let (mut groups, mut variants): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut places = Vec::new();
     for name in names {
-        let (first, second) = name.split_once(", ")?;
-        for (known, part) in [(&mut firsts, first), (&mut seconds, second)] {
-            if index(known, part).is_none() {
-                known.push(part);
-            }
-        }
-        parts.push((index(&firsts, first)?, index(&seconds, second)?));
+        places.push((
+            index(&mut groups, name.group.as_deref()?),
+            index(&mut variants, &name.variant),
+        ));
     }
-    let repeats = |parts: &[(usize, usize)]| {
-        parts.iter().enumerate().any(|(place, part)| parts[..place].contains(part))
-    };
-    let fits = (2..=colour::MAX).contains(&firsts.len())
-        && (2..=DASHES.len()).contains(&seconds.len())
-        && !repeats(&parts);
-    fits.then_some((parts, firsts.len()))
+    let repeats = places.iter().enumerate().any(|(place, parts)| places[..place].contains(parts));
+    let fits = (2..=colour::MAX).contains(&groups.len())
+        && (2..=DASHES.len()).contains(&variants.len())
+        && !repeats;
+    fits.then_some((places, groups.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(names: &[&str]) -> Vec<(String, usize)> {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
-        styles(&names).into_iter().map(|style| (style.pair.light, style.dash)).collect()
+    fn of(names: Vec<CurveName>) -> Vec<(String, usize)> {
+        let series: Vec<Series> =
+            names.into_iter().map(|name| Series::new(name, Vec::new())).collect();
+        styles(&series).into_iter().map(|style| (style.pair.light, style.dash)).collect()
+    }
+
+    fn depth(depth: u32) -> CurveName {
+        CurveName::from(format!("depth {depth}")).ordered(depth)
     }
 
     #[test]
     fn names_of_two_parts_share_colours_and_dashes() {
-        let styles =
-            of(&["written, depth 1", "written, depth 8", "extend, depth 1", "extend, depth 8"]);
+        let styles = of(["written", "extend"]
+            .map(|group| [1, 8].map(|one| depth(one).in_group(group)))
+            .concat());
         assert!(
             styles[0].0 == styles[1].0 && styles[2].0 == styles[3].0 && styles[0].0 != styles[2].0
         );
@@ -89,14 +99,14 @@ mod tests {
 
     #[test]
     fn curves_never_share_a_style() {
-        let many: Vec<String> =
-            (0..18).map(|place| format!("name {}", char::from(b'a' + place))).collect();
+        let many = (0..18).map(|place| format!("name {}", char::from(b'a' + place)).into());
         for names in [
-            vec!["depth 1", "depth 8", "depth 32"],
-            vec!["read", "write", "write-through"],
-            many.iter().map(String::as_str).collect(),
+            [1, 8, 32].map(depth).to_vec(),
+            ["read", "write", "write-through"].map(CurveName::new).to_vec(),
+            ["read", "write"].map(|group| depth(1).in_group(group)).to_vec(),
+            many.collect(),
         ] {
-            let styles = of(&names);
+            let styles = of(names);
             assert!(
                 (1..styles.len()).all(|place| !styles[..place].contains(&styles[place])),
                 "{styles:?}"

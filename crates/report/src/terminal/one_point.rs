@@ -137,7 +137,7 @@ fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
         None => "too short for an interval".into(),
     };
     if let Some(change) = &numbers.rate_change {
-        block.say("rate", Tone::Strong, &change.rates());
+        block.say("rate", Tone::Strong, &change.rates().to_string());
     }
     let runs = if numbers.repeats == 1 {
         "1 run".to_string()

@@ -41,7 +41,6 @@ pub(super) fn intervals(point: &Point, width: usize, colour: bool) -> String {
     format!("{}\n{lines}", paint(Tone::Quiet, &heading, colour))
 }
 
-/// The intervals of several points, each under the words of its workload.
 pub(super) fn intervals_of_all(points: &[Point], width: usize, colour: bool) -> String {
     let of_point = |point: &Point| {
         let text = intervals(point, width, colour);

@@ -48,7 +48,7 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
             let (min, max) =
                 (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
             vec![
-                printable(&usage.kind),
+                usage.kind.name().to_owned(),
                 usage.threads.to_string(),
                 show(crate::format::median(rates)),
                 show(min),

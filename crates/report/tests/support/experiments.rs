@@ -1,9 +1,9 @@
 //! The twelve experiments of the synthetic study.
 
 use super::{modelled, point, workload};
-use machine::{Allocation, Buffering, Engine, MemoryUse};
+use machine::{Allocation, Buffering, Engine, MemoryKind, MemoryUse};
 use results::{
-    Axis, Experiment, Figure, Fixed, HalfPower, PeakSource, Point, Series, Value, Varied,
+    Axis, CurveName, Experiment, Figure, Fixed, HalfPower, PeakSource, Point, Series, Value, Varied,
 };
 use workload::OpKind;
 use workload::{Pattern, Workload};
@@ -53,7 +53,7 @@ fn draw(points: &mut Vec<Point>, y: Axis, curve: Curve<'_>) -> Series {
         let (value, interval_95) = y_of(y, &points[number as usize]);
         values.push(Value { x, y: value, interval_95, point: Some(number as usize) });
     }
-    Series { name: curve.name.into(), values, half_power: None }
+    Series::new(curve.name, values)
 }
 
 /// The same points on another y axis.
@@ -65,9 +65,9 @@ fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
     series
         .iter()
         .map(|s| Series {
-            name: s.name.clone(),
             values: s.values.iter().map(value).collect(),
             half_power: None,
+            ..s.clone()
         })
         .collect()
 }
@@ -140,19 +140,19 @@ pub fn all(points: &mut Vec<Point>) -> Vec<Experiment> {
 }
 
 fn memory() -> Experiment {
-    let rates = |kind: &str, threads, rate: f64| MemoryUse {
-        kind: kind.into(),
+    let rates = |kind, threads, rate: f64| MemoryUse {
+        kind,
         threads,
         rates_bytes_per_s: [0.97, 1.0, 0.99, 1.01, 0.985].map(|share| share * rate).to_vec(),
     };
     Experiment {
         memory: vec![
-            rates("read", 1, 14.8e9),
-            rates("read", 2, 23.5e9),
-            rates("write", 1, 10.5e9),
-            rates("write", 2, 17.8e9),
-            rates("copy", 1, 10.7e9),
-            rates("copy", 2, 17.9e9),
+            rates(MemoryKind::Read, 1, 14.8e9),
+            rates(MemoryKind::Read, 2, 23.5e9),
+            rates(MemoryKind::Write, 1, 10.5e9),
+            rates(MemoryKind::Write, 2, 17.8e9),
+            rates(MemoryKind::Copy, 1, 10.7e9),
+            rates(MemoryKind::Copy, 2, 17.9e9),
         ],
         ..experiment(
             "memory",
@@ -295,6 +295,7 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
             let name = format!("depth {depth}");
             let mut series =
                 draw(points, Axis::BytesPerS, by_size(&name, |size| workload(read, size, depth)));
+            series.parts = Some(CurveName::from(&*name).ordered(depth));
             series.half_power = Some(half_power(
                 &series,
                 Varied::RequestBytes,

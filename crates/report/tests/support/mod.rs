@@ -157,6 +157,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 resources: Vec::new(),
             },
             warnings,
+            doubts: Vec::new(),
         }),
     }
 }
@@ -294,8 +295,7 @@ pub fn crowded() -> Results {
         interval_95: Some([y * 0.5, y * 1.8]),
         point: Some(0),
     };
-    let series =
-        |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
+    let series = |name: &str, values: Vec<Value>| Series::new(name, values);
     let figure = |id: &str, x, y, series| Figure {
         id: id.into(),
         title: format!("A crowded figure: {id}"),
@@ -313,6 +313,8 @@ pub fn crowded() -> Results {
                     .map(|power| value(f64::from(1 << power), rate(f64::from(1 << power))))
                     .collect(),
             );
+            let name = results::CurveName::from(&*curve.name);
+            curve.parts = Some(name.ordered(place as u32));
             curve.half_power = Some(results::HalfPower {
                 of: results::Varied::RequestBytes,
                 at: curve.name.clone(),

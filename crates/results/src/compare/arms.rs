@@ -11,7 +11,6 @@ const VALUES: usize = RUN_MEASURES.len();
 
 /// One arm on any kind of machine.
 pub trait Arm {
-    /// The workloads, one per question.
     fn workloads(&self) -> &[Workload];
 
     /// Whether two runs of the same workload may differ.
@@ -28,7 +27,6 @@ pub trait Arm {
     /// Keeps the files that were created under names the user chose.
     fn keep_files(&mut self);
 
-    /// The machine and the target.
     fn facts(&self) -> (MachineFacts, &TargetFacts);
 }
 

@@ -202,7 +202,7 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
             let change = side
                 .changed
                 .iter()
-                .map(|change| format!("{name}: {}: {}", side.label, change.said()));
+                .map(|change| format!("{name}: {}: {}", side.label, change.warning()));
             comparison.warnings.extend(change);
         }
         for reading in &asked.readings {

@@ -1,6 +1,6 @@
 use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
-use machine::units::{show_change, show_change_range, show_time, significant};
+use machine::units::{ShownChange, show_change, show_change_range, show_time, significant};
 
 /// The conclusions: the time of a whole benchmark, otherwise the rate, first.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
@@ -153,14 +153,12 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
     }
 }
 
-/// Both times, and the change.
 fn times(comparison: &Comparison, one: &Difference) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let [time_a, time_b] = [one.a, one.b].map(show_time);
     format!("{b} takes {time_b} in total, {a} {time_a}: {}", show_change(one.change_percent))
 }
 
-/// The sentence for many questions.
 fn of_many(comparison: &Comparison, all: &Summary) -> String {
     let (a, b) = (&comparison.a, &comparison.b);
     let from = match all.interval_from {
@@ -231,18 +229,21 @@ fn word(measure: Measure, verdict: Verdict) -> &'static str {
 
 /// A change without its sign, with its word: `13.2 % faster`, `554 times as fast`.
 fn by(percent: f64, word: &str) -> String {
-    let change = show_change(percent);
-    match change.strip_suffix(" times") {
-        Some(factor) => format!("{factor} times as {}", plain_form(word)),
-        None => format!("{} {word}", change.trim_start_matches(['+', '-'])),
+    match ShownChange::of(percent) {
+        change @ ShownChange::Factor(_) => {
+            format!("{} times as {}", change.number(), plain_form(word))
+        }
+        ShownChange::Percent(percent) => format!("{:.1} % {word}", percent.abs()),
     }
 }
 
 /// The same before the other side: `13.2 % faster than`, `554 times as fast as`.
 fn than(percent: f64, word: &str) -> String {
-    let change = by(percent, word);
-    let than = if change.ends_with(word) { "than" } else { "as" };
-    format!("{change} {than}")
+    let than = match ShownChange::of(percent) {
+        ShownChange::Percent(_) => "than",
+        ShownChange::Factor(_) => "as",
+    };
+    format!("{} {than}", by(percent, word))
 }
 
 fn plain_form(word: &str) -> &str {

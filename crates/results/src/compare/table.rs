@@ -192,7 +192,6 @@ pub fn read_table(
     Ok(read.into_iter().map(|side| if repeats { side.join_repeats() } else { side }).collect())
 }
 
-/// Whether a column's name has a word of measures.
 fn looks_measured(column: &str) -> bool {
     const WORDS: [&str; 18] = [
         "iops",

@@ -32,6 +32,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         },
         achieved: Achieved::default(),
         warnings: Vec::new(),
+        doubts: Vec::new(),
     };
     let layer = Layer {
         settings: BTreeMap::from([("read_ahead_kb".to_string(), read_ahead.to_string())]),

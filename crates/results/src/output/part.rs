@@ -29,7 +29,6 @@ impl Drop for Part {
 }
 
 impl Part {
-    /// The open file.
     pub(super) fn file(&mut self) -> &mut File {
         &mut self.file
     }

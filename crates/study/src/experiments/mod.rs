@@ -43,13 +43,11 @@ pub fn experiment_ids() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|experiment| experiment.id)
 }
 
-/// An experiment on this target.
 pub(crate) struct Trial {
     pub(crate) experiment: &'static Experiment,
     pub(crate) grid: Grid,
 }
 
-/// The experiments, each with the cells that the plan wants.
 pub(crate) fn wanted(setting: &StudyContext, plan: &Plan) -> Vec<Trial> {
     let max = match plan.effort {
         Effort::Quick => Rank::Core,

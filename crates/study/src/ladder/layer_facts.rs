@@ -128,7 +128,7 @@ pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
                 layer.name
             ));
         }
-        if facts.file_system.is_some_and(|system| system.no_barriers) {
+        if facts.file_system.as_ref().is_some_and(|system| system.no_barriers) {
             risks.push(format!(
                 "{} flushes no write cache (barriers are off): even fsync may lose data",
                 layer.name

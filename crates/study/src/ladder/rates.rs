@@ -4,7 +4,7 @@ use crate::experiments::buffered;
 use crate::found::{Reading, best};
 use crate::grid::Curve;
 use machine::units::{show_rate, show_size};
-use machine::{Layer, LayerKind, ResourceKind, ResourceUse};
+use machine::{Layer, LayerKind, MemoryKind, ResourceKind, ResourceUse};
 use measure::stats;
 use results::{Advertises, Axis, LimitOf, Method, Peak, Reached, StageRate};
 use workload::{OpKind, Workload};
@@ -39,7 +39,8 @@ impl Rungs<'_> {
     }
 
     fn copy(&self) -> Option<Reached> {
-        let copies = self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == "copy");
+        let copies =
+            self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == MemoryKind::Copy);
         let (mean, one) = copies
             .map(|one| {
                 (
@@ -92,11 +93,15 @@ impl Rungs<'_> {
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => {
-                ("write", "writing memory: the program's buffer stays in the processor's cache")
+                let words = "writing memory: the program's buffer stays in the processor's cache";
+                (MemoryKind::Write, words)
             }
-            _ => ("read", "reading memory: the program's buffer stays in the processor's cache"),
+            _ => {
+                let words = "reading memory: the program's buffer stays in the processor's cache";
+                (MemoryKind::Read, words)
+            }
         };
-        let ceilings = [("copy", "one copy in memory"), (one_side, words)].into_iter();
+        let ceilings = [(MemoryKind::Copy, "one copy in memory"), (one_side, words)].into_iter();
         let known =
             ceilings.filter_map(|(kind, formula)| Some((self.found.memory_rate(kind)?, formula)));
         known

@@ -10,7 +10,7 @@ use crate::findings::findings;
 use crate::found::{Found, PeakRates, Reading, smallest};
 use crate::grid::StripeShape;
 use crate::sampler::Entry;
-use machine::{CacheState, Engine, TargetSpec};
+use machine::{CacheState, Engine, Figure, TargetSpec, Warning};
 use results::{Finding, Goal, Point};
 use workload::{OpKind, Pattern, Stop, Workload};
 
@@ -396,13 +396,14 @@ fn uncommon_access_ranks_last() {
 
 #[test]
 fn a_folded_doubt_counts_the_points_that_have_it() {
-    let point = |warning: &str| {
+    let point = |warning: Warning| {
         let mut point = entry(workload(4096, 1), &[100.0; 3]).point().clone();
-        point.numbers.as_mut().expect("it ran").warnings = vec![warning.into()];
+        point.numbers.as_mut().expect("it ran").warn([warning]);
         point
     };
-    let points = ["1.5 busy", "2.0 busy", "3.1 busy", "3.1 slow"].map(point);
-    let doubts = of_peaks([(OpKind::Read, "1.5 busy"), (OpKind::Read, "2.0 busy")], &points);
+    let busy = |value| Warning::of("{} busy", [Figure::rounded(value, 1)]);
+    let points = [busy(1.5), busy(2.0), busy(3.1), Warning::from("3.1 slow")].map(point);
+    let doubts = of_peaks([(OpKind::Read, &busy(1.5)), (OpKind::Read, &busy(2.0))], &points);
     assert_eq!(doubts, ["the best read: 1.5 to 2.0 busy (at 3 of 4 points)"]);
 }
 

@@ -72,11 +72,9 @@ fn every_curve_is_drawn_and_every_figure_has_curves() {
                 .check(setting.facts.size_bytes, 512)
                 .expect("a workload that makes sense");
         }
-        distinct(
-            grid.cells.iter().map(|cell| {
-                (cell.curve.set.figures[0].id, cell.curve.name.clone(), cell.x.to_bits())
-            }),
-        );
+        distinct(grid.cells.iter().map(|cell| {
+            (cell.curve.set.figures[0].id, cell.curve.name.to_string(), cell.x.to_bits())
+        }));
         for set in experiment.curves {
             let cells = grid.cells.iter().filter(|cell| std::ptr::eq(cell.curve.set, *set)).count();
             assert!(cells > 1, "{}: {} shows nothing", experiment.id, set.figures[0].id);

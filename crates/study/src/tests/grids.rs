@@ -101,7 +101,9 @@ fn large_sectors_ask_for_no_request_twice() {
         let direct = grid.cells.iter().filter(|cell| cell.workload.buffering.is_direct());
         assert!(direct.clone().all(|cell| align(cell.workload.request_bytes)), "{}", experiment.id);
         let places: BTreeSet<_> = direct
-            .map(|cell| (cell.curve.set.figures[0].id, &cell.curve.name, cell.x.to_bits()))
+            .map(|cell| {
+                (cell.curve.set.figures[0].id, cell.curve.name.to_string(), cell.x.to_bits())
+            })
             .collect();
         let direct = grid.cells.iter().filter(|cell| cell.workload.buffering.is_direct()).count();
         assert_eq!(places.len(), direct, "{}", experiment.id);

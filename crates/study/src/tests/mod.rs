@@ -16,7 +16,7 @@ use crate::experiments::Trial;
 use crate::found::{Found, PeakRates};
 use crate::grid::Cell;
 use crate::sampler::Entry;
-use machine::{CpuTimes, Engine, MemoryUse, TargetFacts, TargetKind, Usage};
+use machine::{CpuTimes, Engine, MemoryKind, MemoryUse, TargetFacts, TargetKind, Usage};
 use measure::Sample;
 use measure::histogram::Histogram;
 use measure::stats::Verdict;
@@ -136,7 +136,7 @@ impl Measured {
         let trials = ALL.iter().map(trial).collect();
         let points = entries.iter().map(|entry: &Entry| entry.point().clone()).collect();
         let copy = |threads, rate| MemoryUse {
-            kind: "copy".into(),
+            kind: MemoryKind::Copy,
             threads,
             rates_bytes_per_s: vec![rate; 3],
         };

@@ -82,7 +82,6 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     }
 }
 
-/// Each with the figure that excludes it.
 pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<Exclusion> {
     let achieved = &evidence.numbers.achieved;
     let mut all: Vec<Exclusion> = evidence.share_of_narrowest().into_iter().collect();

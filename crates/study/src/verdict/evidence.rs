@@ -28,7 +28,6 @@ pub(super) type Named = (Bottleneck, Cause);
 
 pub(super) type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Named>;
 
-/// Whether a ratio is a noticeable and certain gain.
 pub(super) fn gains(ratio: &Ratio) -> bool {
     ratio.mean >= GAIN && ratio.low > 1.0
 }

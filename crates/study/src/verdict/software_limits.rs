@@ -68,7 +68,7 @@ impl Evidence<'_> {
 
     pub(super) fn journal(&self) -> Option<Named> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
-        let journals = layer.facts.file_system?.journals_data;
+        let journals = layer.facts.file_system.as_ref()?.journals_data;
         let more = self
             .numbers
             .achieved
@@ -84,7 +84,7 @@ impl Evidence<'_> {
         let saturated =
             self.numbers.achieved.device_busy_percent.is_some_and(|busy| busy >= BUSY_PERCENT)
                 && self.workload.outstanding() > 1;
-        if !layer.facts.file_system?.synchronous
+        if !layer.facts.file_system.as_ref()?.synchronous
             || self.thread_percent() >= WAIT_PERCENT
             || saturated
         {

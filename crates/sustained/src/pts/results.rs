@@ -33,7 +33,6 @@ pub fn steady_round(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Option<S
     steady_state(&rounds, &within)
 }
 
-/// Whether a phase is done.
 pub(crate) fn is_done(plan: &PtsPlan, steps: &[PtsStep], phase: usize, rounds: u32) -> bool {
     let PhaseKind::Rounds { until, .. } = &plan.phases[phase].kind else { return false };
     if rounds >= until.max_rounds() {

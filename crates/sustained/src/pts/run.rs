@@ -25,7 +25,6 @@ pub struct PtsProgress<'a> {
     pub written_bytes: u64,
 }
 
-/// The next step.
 enum Next {
     Purge { phase: usize },
     Fill { phase: usize, part: usize, block_bytes: u32, region: (u64, u64) },

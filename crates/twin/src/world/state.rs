@@ -67,7 +67,6 @@ impl Rows {
     }
 }
 
-/// Each reader has its own window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reader {
     pub(super) end: u64,

@@ -22,7 +22,6 @@ use std::io::BufRead;
 const MAX_LINE_BYTES: usize = 1 << 20;
 /// Calls held back until an earlier one ends.
 const MAX_PENDING: usize = 1 << 18;
-/// Threads with an unfinished call.
 const MAX_UNFINISHED: usize = 1 << 16;
 
 /// A call whose end comes in a later line.

@@ -5,11 +5,7 @@ pub enum FioError {
     #[error("{0}")]
     Usage(String),
     #[error("{job}: {source}")]
-    Machine {
-        /// The job or the jobs that ran together.
-        job: String,
-        source: machine::Error,
-    },
+    Machine { job: String, source: machine::Error },
 }
 
 impl FioError {

@@ -82,7 +82,6 @@ pub(crate) struct Submissions {
 
 /// A stream that trims instead of writing, or trims before each write.
 pub(crate) struct Trims {
-    /// A write follows each trim.
     pub(crate) then_write: bool,
     pub(crate) next_is_one: bool,
     pub(crate) under_way: Option<Request>,

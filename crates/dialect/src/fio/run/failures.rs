@@ -1,7 +1,6 @@
 use crate::fio::options::tolerated::{Errors, ILLEGAL_SEQUENCE};
 use machine::Completion;
 
-/// Linux's EIO.
 pub(crate) const IO_ERROR: i32 = 5;
 /// Linux's ENOSPC and EDQUOT.
 pub(crate) const NO_SPACE: i32 = 28;

@@ -23,7 +23,7 @@ use crate::fio::plan::jobs::Job;
 use crate::fio::plan::translate;
 use machine::{
     Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts,
-    TargetKind, Usage,
+    TargetKind, Usage, Warning,
 };
 use measure::streams;
 use std::collections::BTreeSet;
@@ -46,7 +46,6 @@ struct RunOutcome {
     interrupted: Option<GroupResult>,
 }
 
-/// The end of a group.
 pub(crate) enum Ended {
     Whole(GroupResult),
     /// By the user, with what was done until then.
@@ -104,16 +103,16 @@ impl<'a, M: Machine> Group<'a, M> {
                 .paused
                 .filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
             if let (Some(pause), None) = (ran.paused, paused) {
-                ran.usage
-                    .warnings
-                    .push(format!("{pause} during the run; its figures include that time"));
+                ran.usage.warnings.push(
+                    Warning::from(pause).then(" during the run; its figures include that time"),
+                );
             }
             Ok::<_, FioError>((ran, paused))
         })?;
         if let Some(group) = ran.interrupted {
             return Ok(Ended::Interrupted(group));
         }
-        add_new(warnings, &left_out);
+        add_new(warnings, &left_out.iter().map(ToString::to_string).collect::<Vec<_>>());
         let RunOutcome {
             recorders, watches, verified, before, unix_ms, mut errors, mut usage, ..
         } = ran;

@@ -9,7 +9,7 @@ use crate::fio::options::error::FioError;
 use crate::fio::plan::arrange::ClonePlan;
 use crate::fio::plan::jobs::Job;
 use crate::fio::plan::translate;
-use machine::{Machine, Nanos, Usage};
+use machine::{Figure, Machine, Nanos, Usage, Warning};
 use measure::histogram::Histogram;
 use measure::{Stream, gather};
 use results::{NO_IO, Point};
@@ -108,15 +108,16 @@ impl<M: Machine> Group<'_, M> {
             };
             if let (Some(numbers), Some(_)) = (&mut point.numbers, job.options.file_operation) {
                 // Its requests are operations on whole files.
-                numbers.warnings.retain(|warning| warning != NO_IO);
+                numbers.retract(&NO_IO.into());
             }
             if let (Some(numbers), Failures { count: count @ 1.., first }) =
                 (&mut point.numbers, failures)
             {
                 let first = io::Error::from_raw_os_error(first);
-                numbers.warnings.push(format!(
-                    "{count} requests failed, the first with: {first}; their bytes and latencies are not in the figures"
-                ));
+                numbers
+                    .warn([Warning::of("{} requests failed", [Figure::count(count)]).then(format!(
+                    ", the first with: {first}; their bytes and latencies are not in the figures"
+                ))]);
             }
             let steady = watches[index].as_ref().map(|watch| watch.verdict());
             let job = job.clone();
@@ -279,7 +280,6 @@ fn clone_result(
     }
 }
 
-/// The statistics of a stream so far.
 pub(crate) fn recorded(stream: &Stream, record: &StreamStats) -> CloneStats {
     let latency = record.from_issue.clone().unwrap_or_else(|| {
         let [read, write] = stream.latency().clone();

@@ -107,7 +107,6 @@ impl PendingVerify {
         }
     }
 
-    /// Takes all pieces, in the order in which to read them.
     pub(crate) fn drain(&mut self) -> Vec<Piece> {
         match self {
             PendingVerify::Apart(pieces) => std::mem::take(pieces),

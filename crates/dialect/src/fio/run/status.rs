@@ -63,7 +63,6 @@ impl Board {
     }
 }
 
-/// A stream that answers.
 pub(crate) struct Answers {
     board: Arc<Board>,
     stream: usize,

@@ -27,7 +27,6 @@ pub struct DiskUse {
 
 /// Source of statistics beyond a machine's [`Usage`].
 pub trait SystemStats: Sync {
-    /// Counters of this process so far.
     fn counts(&self) -> Counts;
     /// Activity of these devices so far; devices without counters are omitted.
     fn disks(&self, names: &[String]) -> Vec<DiskUse>;

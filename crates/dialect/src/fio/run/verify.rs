@@ -315,7 +315,6 @@ struct BadBlocks {
 
 const MAX_PLACES: usize = 1 << 20;
 
-/// The verification of a job, for one clone and its files.
 #[derive(Debug, Clone)]
 pub(crate) struct CloneVerify {
     stats: Arc<VerifyStats>,

@@ -90,7 +90,6 @@ impl Filter for WholeFiles {
     ignores!(begin before idle synced owes left fails read_back fill check);
 }
 
-/// The open directory of a path, and the name in it.
 fn place_of(path: &Path) -> io::Result<(Arc<Directory>, &OsStr)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     Ok((Directory::held(files::parent(path))?, name))

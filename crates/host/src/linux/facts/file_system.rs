@@ -135,6 +135,7 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
         }
     }
     let facts = FileSystemFacts {
+        fs_type: mount.fs_type.clone(),
         journals_data: mount.option("data") == Some("journal"),
         synchronous: mount.has_option("sync"),
         no_barriers,

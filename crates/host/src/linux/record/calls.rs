@@ -40,7 +40,6 @@ pub(super) struct Transfer {
     pub(super) bytes: Option<usize>,
     /// The offset; without it the file's position is used.
     pub(super) offset: Option<usize>,
-    /// RWF_ flags.
     pub(super) flags: Option<usize>,
 }
 

@@ -17,7 +17,6 @@ pub(super) struct Open {
     pub(super) position: Option<u64>,
 }
 
-/// A table of descriptors, which threads share.
 type Table = HashMap<i32, OpenId>;
 
 #[derive(Default)]
@@ -89,7 +88,6 @@ impl Descriptors {
         self.open_files = kept;
     }
 
-    /// All descriptors that a process has now.
     pub(super) fn present(process: u32) -> Vec<(i32, Found)> {
         let names = std::path::PathBuf::from(format!("/proc/{process}/fd"));
         ::files::entries(&names)

@@ -9,7 +9,6 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 /// name.
 pub(super) type Identity = (u64, u64, String);
 
-/// An open file as /proc shows it.
 pub(super) struct Found {
     pub(super) identity: Identity,
     pub(super) file: TracedFile,

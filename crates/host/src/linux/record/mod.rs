@@ -57,7 +57,6 @@ const REST: Duration = Duration::from_millis(1);
 /// Processor time beyond 2 % after which it rests.
 const FREE_CPU_NS: Nanos = 5_000_000;
 
-/// The longest wait for events.
 const WAIT_NS: i64 = 50_000_000;
 
 /// After Ctrl-C the command may end by itself for this long.
@@ -340,7 +339,6 @@ impl Recorder {
     }
 }
 
-/// An instance with events of all threads, or of one device.
 fn system_events(
     decoder: &mut Decoder,
     events: &[&str],
@@ -394,7 +392,6 @@ fn wait_for(child: &mut Child, stop: &AtomicBool) -> Result<Option<ExitStatus>, 
     }
 }
 
-/// As a shell shows it.
 fn shell_status(status: ExitStatus) -> i32 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1)
 }

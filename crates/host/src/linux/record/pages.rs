@@ -3,7 +3,6 @@
 
 use machine::Nanos;
 
-/// Time and length of the data.
 pub(super) const HEADER_BYTES: usize = 16;
 
 /// Flags of the length: events were lost before this page; their count follows the data.

@@ -11,7 +11,6 @@ use machine::Nanos;
 pub(super) struct Seen {
     /// On the monotonic clock.
     pub(super) at: Nanos,
-    /// The thread that ran.
     pub(super) thread: i32,
     pub(super) what: What,
 }

@@ -24,7 +24,6 @@ const CLONE_THREAD: u64 = 0x1_0000;
 #[derive(Debug, Clone, Copy)]
 struct ThreadState {
     process: u32,
-    /// Its table of descriptors.
     table: u32,
     index: Option<Index>,
 }

@@ -51,7 +51,7 @@ static BY_SIZE: CurveSet = CurveSet::new(
 );
 
 fn curve(op: OpKind, request: u32, depth: u32) -> Curve {
-    Curve::of(&BY_SHIFT, format!("{op}, {} x {depth}", show_size(u64::from(request))))
+    Curve::variant(&BY_SHIFT, op, format!("{} x {depth}", show_size(u64::from(request))))
 }
 
 fn by_size(op: OpKind, shift: u32) -> Curve {
@@ -59,7 +59,7 @@ fn by_size(op: OpKind, shift: u32) -> Curve {
         0 => "from the start".to_owned(),
         _ => format!("{} after it", show_size(u64::from(shift))),
     };
-    Curve::of(&BY_SIZE, format!("{op}, {from}"))
+    Curve::variant(&BY_SIZE, op, from)
 }
 
 /// The chunk of the stripe that serves the target: its own, or that of an array below.
@@ -154,7 +154,7 @@ fn cases(found: &Found<'_>) -> Vec<Case> {
             let request = show_size(u64::from(request));
             cases.push(Case {
                 readings: found.curve(&series),
-                name: series.name.into_owned(),
+                name: series.name.to_string(),
                 who: match depth {
                     1 => format!("{op}s of {request}"),
                     _ => format!("{depth} {op}s of {request}"),

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use machine::{Allocation, TargetKind};
+use results::CurveName;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "allocation",
@@ -24,7 +25,8 @@ static BY_SIZE: CurveSet = CurveSet::new(
 );
 
 fn curve(state: Allocation, depth: u32) -> Curve {
-    Curve::of(&BY_SIZE, format!("{}, depth {depth}", state.name()))
+    let variant = CurveName::from(format!("depth {depth}")).ordered(depth);
+    Curve { set: &BY_SIZE, name: variant.in_group(state.name()) }
 }
 
 /// Buffered writes, flushed at the end: the cost of a growing file that the page cache hides or not.

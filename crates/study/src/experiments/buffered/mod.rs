@@ -32,13 +32,14 @@ static BY_SIZE: CurveSet = CurveSet::new(
 )
 .with_half_power();
 
-pub(crate) const COLD: Curve = Curve::named(&BY_SIZE, "read, cold");
-pub(crate) const HINTED: Curve = Curve::named(&BY_SIZE, "read, cold, sequential hint");
-pub(crate) const WARM: Curve = Curve::named(&BY_SIZE, "read, warm");
-pub(crate) const RETURNED: Curve = Curve::named(&BY_SIZE, "write, to the last return");
-pub(crate) const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storage");
-const HINTED_WRITE: Curve = Curve::named(&BY_SIZE, "write, to stable storage, sequential hint");
-const THROUGH: Curve = Curve::named(&BY_SIZE, "write-through, each on stable storage");
+pub(crate) const COLD: Curve = Curve::in_group(&BY_SIZE, "read", "cold");
+pub(crate) const HINTED: Curve = Curve::in_group(&BY_SIZE, "read", "cold, sequential hint");
+pub(crate) const WARM: Curve = Curve::in_group(&BY_SIZE, "read", "warm");
+pub(crate) const RETURNED: Curve = Curve::in_group(&BY_SIZE, "write", "to the last return");
+pub(crate) const SYNCED: Curve = Curve::in_group(&BY_SIZE, "write", "to stable storage");
+const HINTED_WRITE: Curve =
+    Curve::in_group(&BY_SIZE, "write", "to stable storage, sequential hint");
+const THROUGH: Curve = Curve::in_group(&BY_SIZE, "write-through", "each on stable storage");
 
 /// Size of the comparisons: the published one.
 const USUAL: u32 = 65_536;

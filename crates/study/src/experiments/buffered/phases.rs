@@ -18,14 +18,12 @@ pub(super) fn figure(entry: &Entry) -> Option<Figure> {
     let flushed = sample.requests as f64 * request * 1e9 / sync_ns.max(1.0);
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };
     let flush = vec![value(last, flushed), value(last + sync_ns, flushed)];
-    let series =
-        |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
     Some(Figure {
         id: "phases".into(),
         title: "One buffered write over time: until the last return, then the flush".into(),
         x: Axis::TimeNs,
         y: Axis::BytesPerS,
-        series: vec![series("writes return", returned), series("flush, at most", flush)],
+        series: vec![Series::new("writes return", returned), Series::new("flush, at most", flush)],
     })
 }
 

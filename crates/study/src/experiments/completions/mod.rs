@@ -44,7 +44,7 @@ fn curve(op: OpKind) -> Curve {
 }
 
 fn polling(op: OpKind) -> Curve {
-    Curve::of(&POLLING, format!("{op}, polled"))
+    Curve::variant(&POLLING, op, "polled")
 }
 
 fn grid(setting: &StudyContext) -> Grid {

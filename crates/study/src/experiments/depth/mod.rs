@@ -55,7 +55,8 @@ static MECHANISM: CurveSet = CurveSet::new(
 .with_half_power();
 
 fn deep(op: OpKind, depth: u32) -> Curve {
-    Curve::of(if op == OpKind::Write { &WRITE } else { &READ }, format!("depth {depth}"))
+    let set = if op == OpKind::Write { &WRITE } else { &READ };
+    Curve::of(set, format!("depth {depth}")).ordered(depth)
 }
 
 fn mechanism(engine: Engine) -> Curve {

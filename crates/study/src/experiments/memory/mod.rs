@@ -1,7 +1,7 @@
 //! The speed of memory, and of a file in the page cache.
 
 use super::prelude::*;
-use machine::MemoryUse;
+use machine::{MemoryKind, MemoryUse};
 use measure::stats::median;
 
 pub(super) static EXPERIMENT: Experiment = Experiment {
@@ -66,7 +66,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 fn copies(rates: &[MemoryUse]) -> Option<String> {
     let mut copies: Vec<&MemoryUse> = rates
         .iter()
-        .filter(|one| one.kind == "copy" && !one.rates_bytes_per_s.is_empty())
+        .filter(|one| one.kind == MemoryKind::Copy && !one.rates_bytes_per_s.is_empty())
         .collect();
     copies.sort_by_key(|one| one.threads);
     let rate = |one: &MemoryUse| show_rate(median(&one.rates_bytes_per_s));

@@ -33,7 +33,7 @@ static BY_DEPTH: CurveSet = CurveSet::new(
 .with_half_power();
 
 fn curve(op: OpKind, request: u32) -> Curve {
-    Curve::of(&BY_DEPTH, format!("{op}, {}", show_size(u64::from(request))))
+    Curve::variant(&BY_DEPTH, op, show_size(u64::from(request))).ordered(request)
 }
 
 /// Request sizes for the target: two database page sizes, or its sector size if larger.

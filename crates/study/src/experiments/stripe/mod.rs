@@ -69,7 +69,7 @@ fn members(op: OpKind) -> Curve {
 }
 
 fn alone(op: OpKind) -> Curve {
-    Curve::of(&ALONE, format!("{op}, each by itself"))
+    Curve::variant(&ALONE, op, "each by itself")
 }
 
 fn by_chunk(op: OpKind) -> Curve {

@@ -7,7 +7,6 @@ use crate::linux::record::seen::Seen;
 use apptrace::{Access, Index, Interface, Kind, OpenFile, Request, Result};
 use std::io::Write;
 
-/// Mappings that are remembered.
 const MAX_MAPPINGS: usize = 1 << 16;
 
 impl<W: Write> Tracker<W> {

@@ -83,7 +83,6 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Whether files of the recording are on this device.
     fn holds_files(&self, device: u64) -> bool {
         self.file_systems.contains(&device)
     }
