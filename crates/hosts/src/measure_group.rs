@@ -6,7 +6,7 @@ use crate::lead::{Error, LATE_SHARE, Leader, OpenGroup};
 use crate::merge::{ClientRun, Merged, merge, merged_latency};
 use crate::message::Client;
 use machine::units::show_time;
-use machine::{Error as MachineError, Machine, Nanos, TargetFacts};
+use machine::{Error as MachineError, Figure, Machine, Nanos, TargetFacts, Warning};
 use measure::histogram::Histogram;
 use measure::{Measured, PointStatus, Repeated, Repeats, Sample, next_run, repeat};
 use results::{LatencySummary, Point};
@@ -167,14 +167,14 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 pub(crate) const SLOW_SHARE: f64 = 0.75;
 
 fn warnings(point: &HostsPoint, workload: &Workload, clients: &[Client]) -> Vec<String> {
-    let mut all = Vec::new();
+    let mut all: Vec<Warning> = Vec::new();
     for one in &point.by_client {
         if point.by_client.len() > 2 && one.of_median < SLOW_SHARE {
-            all.push(format!(
-                "{} is slow: it reaches {:.0} % of the clients' median rate",
-                clients[one.rank as usize].name(),
-                one.of_median * 100.0
-            ));
+            let slow = Warning::of(
+                " is slow: it reaches {} % of the clients' median rate",
+                [Figure::rounded(one.of_median * 100.0, 0)],
+            );
+            all.push(Warning::from(clients[one.rank as usize].name().to_string()).then(slow));
         }
     }
     for run in &point.runs {
@@ -183,36 +183,27 @@ fn warnings(point: &HostsPoint, workload: &Workload, clients: &[Client]) -> Vec<
             Stop::AfterBytes(_) => run.window_ns + run.begin_spread_ns + run.end_spread_ns,
         };
         let share = |ns: u64| ns as f64 / length.max(1) as f64;
-        let name = |rank: u32| clients[rank as usize].name();
-        let of_run =
-            |ns: u64| format!("{} ({:.0} % of the run)", show_time(ns as f64), share(ns) * 100.0);
+        let name = |rank: u32| clients[rank as usize].name().to_string();
+        let of_run = |ns: u64| {
+            let time = Figure::new(ns as f64, show_time(ns as f64));
+            Warning::of("{} ({} % of the run)", [time, Figure::rounded(share(ns) * 100.0, 0)])
+        };
         if share(run.begin_spread_ns) > LATE_SHARE {
-            all.push(format!(
-                "{} began {} after the first client: the rate is that of the time in which all worked",
-                name(run.began_last),
-                of_run(run.begin_spread_ns)
-            ));
+            let late = Warning::from(name(run.began_last) + " began ")
+                .then(of_run(run.begin_spread_ns))
+                .then(" after the first client: the rate is that of the time in which all worked");
+            all.push(late);
         }
         // Clients with an amount of data finish when they can: that is a result.
         let timed = matches!(workload.stop, Stop::AfterNs(_));
         if timed && share(run.end_spread_ns.saturating_sub(run.begin_spread_ns)) > LATE_SHARE {
-            all.push(format!(
-                "{} finished {} after {}",
-                name(run.finished_last),
-                of_run(run.end_spread_ns),
-                name(run.finished_first)
-            ));
+            let apart = Warning::from(name(run.finished_last) + " finished ")
+                .then(of_run(run.end_spread_ns))
+                .then(" after ".to_owned() + &name(run.finished_first));
+            all.push(apart);
         }
     }
-    let mut kept: Vec<results::Doubt> = Vec::new();
-    for warning in &all {
-        let doubt = results::Doubt::new(warning);
-        match kept.iter_mut().find(|known| known.is_like(&doubt)) {
-            Some(known) => known.merge(&doubt),
-            None => kept.push(doubt),
-        }
-    }
-    kept.iter().map(ToString::to_string).collect()
+    Warning::merged(&all).into_iter().map(|(warning, _)| warning.to_string()).collect()
 }
 
 /// What was measured before the end.

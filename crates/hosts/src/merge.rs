@@ -3,7 +3,7 @@
 use crate::curve::Curve;
 use crate::document::HostsRun;
 use crate::message::Client;
-use machine::{CpuTimes, DeviceUse, Nanos, Reap, Usage, Waits};
+use machine::{CpuTimes, DeviceUse, Nanos, Reap, Usage, Waits, Warning};
 use measure::histogram::Histogram;
 use measure::{Options, Sample, stats};
 use workload::{Stop, Workload};
@@ -198,10 +198,11 @@ fn usage(runs: &[ClientRun], clients: &[Client]) -> Usage {
     let pairs = |of: &dyn Fn(&Usage) -> [u64; 2]| {
         all().map(of).fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
     };
-    let mut warnings: Vec<String> = Vec::new();
+    let mut warnings: Vec<Warning> = Vec::new();
     for run in runs {
         for warning in &run.sample.usage.warnings {
-            let warning = format!("{}: {warning}", clients[run.rank].name());
+            let of = Warning::from(format!("{}: ", clients[run.rank].name()));
+            let warning = of.then(warning.clone());
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }

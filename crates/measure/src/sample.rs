@@ -7,8 +7,8 @@ use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
 use machine::units::show_time;
 use machine::{
-    Access, CacheState, Error, Machine, Nanos, OnInterrupt, Part, Pause, REAP_LEARNING_NS, Reap,
-    RequestSource, Result, RunOptions, Scheduling, Start, TargetFacts, Usage, Warning,
+    Access, CacheState, Error, Figure, Machine, Nanos, OnInterrupt, Part, Pause, REAP_LEARNING_NS,
+    Reap, RequestSource, Result, RunOptions, Scheduling, Start, TargetFacts, Usage, Warning,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -362,8 +362,9 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
 }
 
 /// A warning about figures that end with the user's interrupt.
-pub fn interrupted_after(measured_ns: Nanos) -> String {
-    format!("interrupted after {}: the figures are those until then", show_time(measured_ns as f64))
+pub fn interrupted_after(measured_ns: Nanos) -> Warning {
+    let after = Figure::new(measured_ns as f64, show_time(measured_ns as f64));
+    Warning::of("interrupted after {}: the figures are those until then", [after])
 }
 
 /// Combines a workload's streams.
