@@ -4,6 +4,7 @@ mod several;
 
 use crate::compare::Imported;
 use crate::context::{Context, NoHistory};
+use crate::documents::Document;
 use crate::failure::Failure;
 use crate::output::{self, print, tell};
 use application::replay::ReplayDocument;
@@ -11,11 +12,11 @@ use clap::{Args, Subcommand};
 use machine::units::{parse_time, show_size};
 use machine::{MachineFacts, TargetFacts};
 use report::history::HistoryRow;
-use results::Results;
-use results::compare::{Arm, Comparison, Measure, Measurement};
+use results::compare::{Arm, Comparison, Measure, Measurement, Side};
 use results::history::{
     Entry, Filter, Fingerprint, History, HistoryError, Other, Trend, difference, trends,
 };
+use results::{Program, Results};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
@@ -121,6 +122,29 @@ pub(crate) fn keep_replay(
 /// The kind of a replay's entry.
 pub(crate) const REPLAY: &str = "replay";
 
+/// A measurement whose result is not a list of points.
+pub(crate) struct Measured<'a> {
+    /// One of [`results::history::WITHOUT_POINTS`].
+    pub(crate) kind: &'static str,
+    pub(crate) machine: &'a MachineFacts,
+    pub(crate) target: &'a TargetFacts,
+    pub(crate) program: &'a Program,
+    pub(crate) began_unix_s: u64,
+}
+
+/// Keeps a document with its figures, so that trends and comparisons find them.
+pub(crate) fn keep_measured(context: &Context, document: &str, of: &Measured<'_>, side: Side) {
+    let other = Other {
+        began_unix_s: of.began_unix_s,
+        kind: of.kind,
+        target: absolute(&of.target.name),
+        fingerprint: Fingerprint::of_facts(of.machine, of.target, &of.program.version),
+        program: of.program,
+        document: document.to_owned(),
+    };
+    kept(context, |history| history.keep_other(other, side.asked));
+}
+
 fn keep_other<'a>(
     context: &Context,
     document: serde_json::Result<String>,
@@ -203,7 +227,8 @@ struct ListArguments {
     /// Only of this target
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// Only of this kind: run, sweep, study, check, compare, tune, postmark, metadata or import
+    /// Only of this kind: run, sweep, study, sustained, pts, check, compare, tune, postmark, metadata
+    /// or import
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Only those with this tag
@@ -347,27 +372,15 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
     if json {
         return print(&document);
     }
-    let unreadable =
-        |error| Failure::Run(format!("entry {id} of the history cannot be read: {error}"));
-    match entry.kind.as_str() {
-        "compare" => {
-            let comparison: Comparison = serde_json::from_str(&document).map_err(unreadable)?;
-            return print(&report::compare::terminal(
-                &comparison,
-                output::width(),
-                output::colour(),
-            ));
-        }
-        "import" => {
-            let imported: Imported = serde_json::from_str(&document).map_err(unreadable)?;
-            let side = imported.side()?;
-            return print(&report::foreign::terminal(&side, output::width(), output::colour()));
-        }
-        "tune" => {
-            let tuning: Tuning = serde_json::from_str(&document).map_err(unreadable)?;
-            return print(&report::tune::terminal(&tuning, output::width(), output::colour()));
-        }
-        _ => {}
+    if let Some(document) = Document::parse(&format!("entry {id}"), &document)? {
+        return print(&document.terminal());
+    }
+    if entry.kind == "import" {
+        let unreadable =
+            |error| Failure::Run(format!("entry {id} of the history cannot be read: {error}"));
+        let imported: Imported = serde_json::from_str(&document).map_err(unreadable)?;
+        let side = imported.side()?;
+        return print(&report::foreign::terminal(&side, output::width(), output::colour()));
     }
     let results = history.results(id)?;
     if results.answer.is_some() {
@@ -379,7 +392,17 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
 
 fn page(context: &Context, history: &History, id: i64, file: &Path) -> Result<(), Failure> {
     let page = output::output(context, "--html", file, &[])?;
-    output::save(&page, &output::report_page(&history.results(id)?)?)
+    let (entry, text) = history.get(id)?;
+    let drawn = match Document::parse(&format!("entry {id}"), &text)? {
+        None => output::report_page(&history.results(id)?)?,
+        Some(document) => document.html()?.ok_or_else(|| {
+            Failure::Usage(format!(
+                "entry {id} is a {}, which has no page; halfpower history show {id} prints it",
+                entry.kind
+            ))
+        })?,
+    };
+    output::save(&page, &drawn)
 }
 
 fn measure(name: &str) -> Measure {

@@ -9,6 +9,7 @@ mod completer;
 mod concurrent;
 mod console;
 mod context;
+mod documents;
 mod failure;
 mod fio;
 mod history;

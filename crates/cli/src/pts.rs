@@ -3,6 +3,7 @@
 use crate::arguments::{TargetArguments, choices};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::history::Measured;
 use crate::output::{self, Directory};
 use crate::target::{is_twin, on_machine, resolve};
 use clap::Args;
@@ -167,6 +168,8 @@ fn pts_on<M: Machine>(
     let estimate = arguments.estimate(&result.plan, Some(&facts));
     announce(arguments, spec, &estimate);
     let max_written = arguments.max_written.unwrap_or(u64::MAX);
+    // Of a test in several parts, the last one.
+    let began_unix_s = crate::history::now_unix_s();
     let ended = test(machine, &runner.targets()[0], &mut result, max_written, &directory, names[0]);
     let result = result.finished();
     save(&directory, names[0], &result)?;
@@ -195,7 +198,20 @@ fn pts_on<M: Machine>(
         }
         output::print(&shown)?;
     }
-    page.map(drop)
+    page.map(drop)?;
+    if !result.complete {
+        return Ok(());
+    }
+    let conditions = &result.conditions;
+    let of = Measured {
+        kind: "pts",
+        machine: &conditions.machine,
+        target: &conditions.target,
+        program: &result.program,
+        began_unix_s,
+    };
+    crate::history::keep_measured(context, &json(&result)?, &of, result.side(""));
+    Ok(())
 }
 
 fn plan_for(arguments: &Arguments, facts: &TargetFacts) -> PtsPlan {

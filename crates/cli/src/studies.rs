@@ -3,6 +3,7 @@
 use crate::arguments::{ReportArguments, ShownUnits, StudyArguments};
 use crate::compare::Imported;
 use crate::context::Context;
+use crate::documents::Document;
 use crate::failure::Failure;
 use crate::output::{self, Directory, Form, Metrics};
 use crate::target::{Where, resolve, results_in};
@@ -141,6 +142,9 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(
     let text = results::DOCUMENT
         .text(&path)
         .map_err(|error| usage(&format_args!("cannot read {}: {error}", path.display())))?;
+    if let Some(document) = Document::parse(&path.display().to_string(), &text)? {
+        return document_report(context, arguments, &path, &document);
+    }
     let mut results = results::parse(&path, &text).map_err(|error| usage(&error))?;
     if arguments.units != ShownUnits::Binary {
         results.restate();
@@ -154,6 +158,29 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(
     let report = directory.save_report(&results)?;
     surfaces(&text, &results, &directory)?;
     output::show_study(&results, Some(&report), Form::of(false, arguments.details))
+}
+
+/// Prints a document that has no points, and makes a page of it.
+fn document_report(
+    context: &Context,
+    arguments: &ReportArguments,
+    path: &Path,
+    document: &Document,
+) -> Result<(), Failure> {
+    if arguments.check {
+        return Err(Failure::Usage(format!(
+            "{}: --check knows the rules of documents with points, and this one has none; leave it out",
+            path.display()
+        )));
+    }
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let directory = arguments.output.as_deref().unwrap_or(beside);
+    let inputs = [path];
+    let directory = Directory::new(context, directory, &inputs, &["report.html"])?;
+    output::print(&document.terminal())?;
+    let Some(page) = document.html()? else { return Ok(()) };
+    let saved = directory.save("report.html", &page)?;
+    output::print(&format!("Report: {}\n", saved.display()))
 }
 
 /// Prints another tool's report, and makes a page of it.

@@ -3,6 +3,7 @@
 use crate::arguments::StudyArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::history::Measured;
 use crate::output::{self, Directory};
 use crate::target::{is_twin, on_machine, resolve};
 use clap::Args;
@@ -79,8 +80,22 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let names = ["sustained.json", "sustained.html", "sustained.csv"];
     let directory = Directory::new(context, &arguments.output, &targets, &names)?;
     announce(&spec, &plan);
-    let result = on_machine!(place, |machine| run(&machine, &spec, &plan, &directory))?;
+    let began_unix_s = crate::history::now_unix_s();
+    let (result, facts) = on_machine!(place, |machine| {
+        (run(&machine, &spec, &plan, &directory)?, machine.facts())
+    });
     let text = json(&result)?;
+    let ended = !matches!(result.stopped, StopReason::Interrupted | StopReason::Failed);
+    if ended && !result.levels.is_empty() {
+        let of = Measured {
+            kind: "sustained",
+            machine: &facts,
+            target: &result.target,
+            program: &result.program,
+            began_unix_s,
+        };
+        crate::history::keep_measured(context, &text, &of, result.side(""));
+    }
     let saved = directory.save(names[0], &text);
     let page = page(&result).and_then(|page| directory.save(names[1], &page));
     let table = directory.save(names[2], &report::sustained::csv(&result));

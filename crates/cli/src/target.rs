@@ -157,6 +157,8 @@ pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
 
 /// The results to read: those in a directory, if it is one.
 pub(crate) fn results_in(path: &Path) -> PathBuf {
-    let inside = ["results.json", "halfpower-out/results.json"].map(|name| path.join(name));
+    let inside = ["", "halfpower-out"].into_iter().flat_map(|within| {
+        ["results.json", "sustained.json"].map(|name| path.join(within).join(name))
+    });
     inside.into_iter().find(|file| file.is_file()).unwrap_or_else(|| path.to_owned())
 }

@@ -50,6 +50,65 @@ impl History {
 const RUN: &str = "run twin:nvme --pattern random --request 4k";
 
 #[test]
+fn sustained_writes_and_pts_are_shown_compared_and_drawn() {
+    let history = History::new();
+    let at = history.directory.path().display();
+    for drive in ["nvme-qlc", "nvme"] {
+        let name = format!("twin:{drive}");
+        history.good(&format!(
+            "study --sustained {name} --for 2h --max-written 1TiB --output {at}/{drive}"
+        ));
+        history.good(&format!("pts iops {name} --scale 20000 --output {at}/{drive}"));
+    }
+    let kinds: Vec<Value> = history.entries().iter().map(|entry| entry["kind"].clone()).collect();
+    assert_eq!(kinds, ["pts", "sustained", "pts", "sustained"]);
+    // Ids count from 1: sustained and pts of each drive.
+    assert!(history.good("history show 1").contains("write cache of 130 GiB"));
+    let page = format!("{at}/entry.html");
+    history.good(&format!("history show 2 --html {page}"));
+    assert!(fs::read_to_string(&page).unwrap().contains("Test conditions"));
+    // A file, its directory and an entry are the same side.
+    let between = |a: &str, b: &str| -> Value {
+        serde_json::from_str(&history.good(&format!("compare {a} {b} --json"))).unwrap()
+    };
+    let of_entries = between("1", "3");
+    let files = between(&format!("{at}/nvme-qlc"), &format!("{at}/nvme/sustained.json"));
+    for (key, names) in [("a", "twin:nvme-qlc"), ("b", "twin:nvme")] {
+        assert!(files[key].as_str().unwrap().contains(names), "{}", files[key]);
+    }
+    assert_eq!(of_entries["differences"], files["differences"]);
+    let at_the_end = files["differences"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| {
+            one["measure"] == "throughput" && one["label"].as_str().unwrap().ends_with("at the end")
+        })
+        .unwrap();
+    assert!(at_the_end["change_percent"].as_f64().unwrap() > 100.0, "{at_the_end}");
+    let iops = between("2", "4");
+    let differences = iops["differences"].as_array().unwrap();
+    let cells = differences.iter().filter(|one| one["measure"] == "iops").count();
+    assert_eq!(cells, 56, "7 mixes of 8 sizes");
+    assert_eq!(differences[0]["runs_a"].as_array().unwrap().len(), 5, "rounds of the window");
+    // report makes the page again.
+    let told = history.good(&format!("report {at}/nvme-qlc/pts-iops.json --output {at}/again"));
+    assert!(told.contains("Report: "), "{told}");
+    assert!(fs::read_to_string(format!("{at}/again/report.html")).unwrap().contains("<svg"));
+    assert!(history.good(&format!("report {at}/nvme-qlc")).contains("write cache of 130 GiB"));
+    let refused = history.run(&format!("report {at}/nvme-qlc/sustained.json --check"));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    fs::write(format!("{at}/damaged.json"), r#"{"schema": "halfpower.pts/1", "steps": 7}"#)
+        .unwrap();
+    let refused = history.run(&format!("report {at}/damaged.json"));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("damaged.json: this document cannot be read"), "{refused:?}");
+    // Several entries that are no results are refused, not shown as one.
+    let trend = history.good("history trend twin:nvme-qlc --measure throughput");
+    assert!(trend.contains("at the end"), "{trend}");
+}
+
+#[test]
 fn every_command_stores_its_result_unless_disabled() {
     let history = History::new();
     let place = history.directory.path().join("files");

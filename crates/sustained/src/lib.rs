@@ -10,6 +10,7 @@ pub mod pts;
 mod reserve;
 mod sentences;
 mod series;
+mod side;
 mod steady;
 mod sustain;
 mod writer;

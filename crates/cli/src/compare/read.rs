@@ -1,6 +1,7 @@
 //! Reads results of any tool as sides of a comparison.
 
 use crate::context::Context;
+use crate::documents::{self, Document};
 use crate::failure::Failure;
 use files::Input;
 use results::Results;
@@ -32,7 +33,7 @@ impl Imported {
     /// Whether it is a report, and not a document of halfpower.
     pub(crate) fn is_report(&self) -> bool {
         dialect::reading::is_report(&self.name, &self.text)
-            && serde_json::from_str::<Document>(&self.text).is_err()
+            && documents::schema(&self.text).is_none()
     }
 
     /// Its figures.
@@ -40,12 +41,6 @@ impl Imported {
         dialect::reading::read_report(&self.name, &self.text)
             .map_err(|error| Failure::Usage(error.to_string()))
     }
-}
-
-/// The fields of a halfpower document that say how to parse the rest.
-#[derive(Deserialize)]
-struct Document {
-    schema: String,
 }
 
 pub(super) fn sides(
@@ -87,17 +82,13 @@ pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comp
         }
         None => text(&bytes(path)?),
     };
-    let schema = serde_json::from_str::<Document>(&text).map(|document| document.schema);
-    if !schema.is_ok_and(|schema| schema == COMPARE_SCHEMA) {
+    if documents::schema(&text).is_none_or(|schema| schema != COMPARE_SCHEMA) {
         return Ok(None);
     }
-    let damaged = |error| {
-        Failure::Usage(format!(
-            "{}: this comparison cannot be read: {error}; make it again",
-            path.display()
-        ))
-    };
-    serde_json::from_str(&text).map(Some).map_err(damaged)
+    match Document::parse(&path.display().to_string(), &text)? {
+        Some(Document::Comparison(comparison)) => Ok(Some(*comparison)),
+        _ => Ok(None),
+    }
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -127,6 +118,9 @@ fn read(
             })?;
             return Ok(vec![imported.side()?]);
         }
+        if let Some(side) = of_document(&format!("entry {id}"), &document)? {
+            return Ok(vec![side]);
+        }
         let results = history.results(id)?;
         return Ok(vec![Side::of(&named(&format!("entry {id}"), &results), &results)]);
     }
@@ -140,13 +134,28 @@ fn read(
     if is_csv(path, &text) || columns.is_some() || !meanings.is_empty() {
         return read_table(&name, &text, columns, meanings).map_err(|error| usage(&error));
     }
-    if serde_json::from_str::<Document>(&text).is_ok() {
+    if let Some(side) = of_document(&name, &text)? {
+        return Ok(vec![side]);
+    }
+    if documents::schema(&text).is_some() {
         let results = results::parse(path, &text).map_err(|error| usage(&error))?;
         return Ok(vec![Side::of(&named(&name, &results), &results)]);
     }
     dialect::reading::read_report(&name, &text)
         .map(|side| vec![side])
         .map_err(|error| usage(&error))
+}
+
+/// The side of a document of halfpower that has no points.
+fn of_document(name: &str, text: &str) -> Result<Option<Side>, Failure> {
+    match Document::parse(name, text)? {
+        None => Ok(None),
+        Some(document) => document.side(name).map(Some).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{name}: it has no figures of its own to compare; name the results that it was made from"
+            ))
+        }),
+    }
 }
 
 /// Decodes UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
@@ -171,7 +180,9 @@ fn name(path: &Path) -> String {
     let within =
         path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     match within {
-        Some(within) if matches!(file.as_str(), "results.json" | "points.csv") => {
+        Some(within)
+            if matches!(file.as_str(), "results.json" | "sustained.json" | "points.csv") =>
+        {
             format!("{within}/{file}")
         }
         _ => file,

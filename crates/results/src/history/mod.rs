@@ -159,7 +159,8 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// A document without points: a comparison, a tuning or a report of another tool.
+/// A document without points: a comparison, a tuning, sustained writes, or a report of another
+/// tool.
 pub struct Other<'a> {
     /// Start of the measurement in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
@@ -174,7 +175,8 @@ pub struct Other<'a> {
 }
 
 /// Kinds of entries without points.
-pub const WITHOUT_POINTS: [&str; 4] = ["compare", "tune", "import", "replay"];
+pub const WITHOUT_POINTS: [&str; 6] =
+    ["compare", "tune", "import", "sustained", "pts", "replay"];
 
 struct New<'a> {
     other: Other<'a>,
