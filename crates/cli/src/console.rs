@@ -2,12 +2,15 @@
 
 use crate::failure::Failure;
 use machine::text::{PrintableWriter, printable};
-use std::io::{self, ErrorKind, Stdout, Write};
+use std::io::{self, ErrorKind, IsTerminal, Stdout, Write};
 
 /// A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let print = || {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    };
+    match crate::progress::suspended(print) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(error)),
         _ => Ok(()),
     }
@@ -27,7 +30,8 @@ pub(crate) fn report() -> Report {
 
 impl Write for Report {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.write(bytes) {
+        let within_line = bytes.last() != Some(&b'\n') && io::stdout().is_terminal();
+        match crate::progress::reported(within_line, || self.0.write(bytes)) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
             written => written,
         }
