@@ -2,13 +2,16 @@
 
 use crate::failure::Failure;
 use machine::text::{PrintableWriter, printable};
-use std::io::{self, ErrorKind, Stdout, Write};
+use std::io::{self, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A closed pipe is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    let print = || {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    };
+    match crate::progress::suspended(print) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(error)),
         _ => Ok(()),
     }
@@ -28,7 +31,8 @@ pub(crate) fn report() -> Report {
 
 impl Write for Report {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.write(bytes) {
+        let within_line = bytes.last() != Some(&b'\n') && io::stdout().is_terminal();
+        match crate::progress::reported(within_line, || self.0.write(bytes)) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
             written => written,
         }

@@ -347,7 +347,7 @@ fn measured<M: Machine>(
             early.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
         } else {
             // A reader that has gone away shows at the last report.
-            let _ = bar.suspend(|| output::print(&text));
+            let _ = output::print(&text);
         }
     };
     let status = command.status_ns.map(|interval_ns| Status { interval_ns, report: &report });

@@ -139,10 +139,19 @@ struct Picture {
 struct Shared {
     task: Option<Task>,
     drawn: Option<ProgressBar>,
+    /// The report on the terminal stopped within a line, and whether a picture follows it there.
+    within_line: bool,
+    drawn_in_line: bool,
     stopped: bool,
 }
 
-static SHARED: Mutex<Shared> = Mutex::new(Shared { task: None, drawn: None, stopped: false });
+static SHARED: Mutex<Shared> = Mutex::new(Shared {
+    task: None,
+    drawn: None,
+    within_line: false,
+    drawn_in_line: false,
+    stopped: false,
+});
 static WAKE: Condvar = Condvar::new();
 static RUNS: AtomicBool = AtomicBool::new(false);
 
@@ -180,18 +189,55 @@ fn clear(stop: bool) {
     let mut shared = shared();
     shared.task = None;
     shared.stopped |= stop;
+    if std::mem::take(&mut shared.drawn_in_line) {
+        let _ = std::io::stderr().write_all(ERASE);
+    }
     if let Some(bar) = shared.drawn.take() {
         bar.finish_and_clear();
     }
 }
 
 /// Prints while nothing is drawn.
-pub(crate) fn suspended(print: impl FnOnce()) {
-    let shared = shared();
+pub(crate) fn suspended<T>(print: impl FnOnce() -> T) -> T {
+    suspend(&mut shared(), print)
+}
+
+fn suspend<T>(shared: &mut Shared, print: impl FnOnce() -> T) -> T {
+    if std::mem::take(&mut shared.drawn_in_line) {
+        let _ = std::io::stderr().write_all(ERASE);
+    }
     match &shared.drawn {
         Some(bar) => bar.suspend(print),
         None => print(),
     }
+}
+
+/// Prints a part of a report, which may stop within a line.
+pub(crate) fn reported<T>(within_line: bool, print: impl FnOnce() -> T) -> T {
+    let mut shared = shared();
+    if within_line && let Some(bar) = shared.drawn.take() {
+        bar.finish_and_clear();
+    }
+    shared.within_line = within_line;
+    suspend(&mut shared, print)
+}
+
+/// Erases the rest of the line.
+const ERASE: &[u8] = b"\x1b[K";
+
+/// Columns of a picture that follows a part of a report on its line.
+const IN_LINE: usize = 44;
+
+/// Shows a picture after the cursor, which stays where it is.
+fn draw_in_line(shared: &mut Shared, picture: &Picture) {
+    let percent = format!("{:.0} %", picture.share * 100.0);
+    let numbers = picture.numbers.replace("operations/s", "/s");
+    let parts: Vec<String> =
+        [percent, picture.left(), numbers].into_iter().filter(|one| !one.is_empty()).collect();
+    let text: String = printable(&parts.join("  ")).chars().take(IN_LINE).collect();
+    // Saves and restores the cursor.
+    let _ = write!(std::io::stderr(), "\x1b7  {text}\x1b[K\x1b8");
+    shared.drawn_in_line = true;
 }
 
 struct Painter {
@@ -219,14 +265,24 @@ impl Painter {
                 break;
             }
             let (of, numbers) = self.numbers();
-            let Some(mut picture) = picture(shared.task.as_ref(), numbers) else { continue };
-            picture.doing = of.unwrap_or(picture.doing);
-            // Another tool's report may be on the terminal: only a plain line does no harm.
-            if self.mode == Mode::Bar && picture.doing.is_empty() {
+            let picture = picture(shared.task.as_ref(), live::WORK.read(), numbers);
+            let shown = picture.map(|picture| Picture {
+                doing: of.unwrap_or_else(|| picture.doing.clone()),
+                ..picture
+            });
+            // Without a name, another tool's report may be on the terminal: only a plain line does
+            // no harm.
+            let is_bar = self.mode == Mode::Bar;
+            let Some(picture) = shown.filter(|one| !(is_bar && one.doing.is_empty())) else {
+                if let Some(bar) = shared.drawn.take() {
+                    bar.finish_and_clear();
+                }
                 continue;
-            }
+            };
             match self.mode {
-                Mode::Bar if self.began.elapsed() >= FIRST_BAR => draw(&mut shared, &picture),
+                Mode::Bar if self.began.elapsed() < FIRST_BAR => {}
+                Mode::Bar if shared.within_line => draw_in_line(&mut shared, &picture),
+                Mode::Bar => draw(&mut shared, &picture),
                 Mode::Lines if self.began.elapsed() >= self.next_line => {
                     self.next_line = self.began.elapsed() + LINES;
                     // Standard error may be closed.
@@ -293,23 +349,30 @@ impl Painter {
 }
 
 fn rates(bytes_per_s: f64, iops: f64, mean_latency_ns: f64) -> String {
+    if bytes_per_s == 0.0 {
+        return format!("{iops:.0} operations/s, mean {}", show_time(mean_latency_ns));
+    }
     format!("{}, {iops:.0} IOPS, mean {}", show_rate(bytes_per_s), show_time(mean_latency_ns))
 }
 
 /// `None` if there is nothing to show.
-fn picture(task: Option<&Task>, numbers: String) -> Option<Picture> {
+fn picture(
+    task: Option<&Task>,
+    work: Option<(f64, Option<Duration>)>,
+    numbers: String,
+) -> Option<Picture> {
     if let Some((done, of)) = live::FILLING.read() {
         let doing = format!("filling the test file: {} of {}", show_size(done), show_size(of));
         let share = done as f64 / of as f64;
         return Some(Picture { share: share.min(1.0), left: None, doing, numbers });
     }
+    let doing = task.map_or_else(String::new, |task| task.doing.clone());
+    if let Some((share, left)) = work {
+        let running = if doing.is_empty() { live::running() } else { None };
+        return Some(Picture { share, left, doing: running.unwrap_or(doing), numbers });
+    }
     match task {
-        Some(task) => Some(Picture {
-            share: task.share(),
-            left: task.left(),
-            doing: task.doing.clone(),
-            numbers,
-        }),
+        Some(task) => Some(Picture { share: task.share(), left: task.left(), doing, numbers }),
         None if numbers.is_empty() => None,
         None => Some(Picture { share: 0.0, left: None, doing: String::new(), numbers }),
     }
@@ -398,15 +461,6 @@ impl Bar {
     /// The rest takes this long, if it is known.
     pub(crate) fn expect(&self, rest: Option<Duration>) {
         self.change(|task| task.done = Done::Rest { from: Instant::now(), of: rest });
-    }
-
-    /// Prints something while no bar is on the screen.
-    pub(crate) fn suspend<T>(&self, print: impl FnOnce() -> T) -> T {
-        let drawn = shared().drawn.clone();
-        match drawn {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
     }
 
     pub(crate) fn finish_and_clear(&self) {

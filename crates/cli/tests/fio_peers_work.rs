@@ -164,6 +164,54 @@ fn strided_zones_go_on_to_the_end_of_the_file() {
     assert_eq!(zones(true), zones(false));
 }
 
+/// The file and the block of each request, in order, from `write_iolog`.
+fn requests(ours: bool, options: &str) -> Vec<(String, u64)> {
+    let directory = tempfile::tempdir().unwrap();
+    let words = format!("--name=a --bs=4k --size=256k --write_iolog=log {options}");
+    run(ours, directory.path(), &words);
+    let log = fs::read_to_string(directory.path().join("log")).unwrap();
+    let request = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let place = words.iter().position(|word| ["read", "write"].contains(word))?;
+        let file = words[place - 1].rsplit('.').next()?.to_owned();
+        Some((file, words[place + 1].parse::<u64>().ok()? / 4096))
+    };
+    log.lines().filter_map(request).collect()
+}
+
+#[test]
+fn several_files_have_the_order_of_fio() {
+    if !fio_is_here() {
+        return;
+    }
+    let zones = "--zonemode=strided --zonesize=16k --zonerange=16k --zoneskip=16k";
+    for options in [
+        format!("--rw=read --nrfiles=2 {zones}"),
+        format!("--rw=read --nrfiles=3 {zones}"),
+        format!("--rw=read --nrfiles=2 {zones} --zonesize=32k"),
+        format!("--rw=read --nrfiles=2 {zones} --zonesize=8k"),
+        format!("--rw=read --nrfiles=2 {zones} --file_service_type=sequential"),
+        format!("--rw=write --nrfiles=2 {zones} --fsync=3"),
+        format!("--rw=read --nrfiles=2 {zones} --openfiles=2"),
+        "--rw=randread --nrfiles=2 --percentage_random=0".into(),
+        "--rw=read --nrfiles=4 --openfiles=1".into(),
+        "--rw=read --nrfiles=4 --openfiles=2".into(),
+    ] {
+        assert_eq!(requests(true, &options), requests(false, &options), "{options}");
+    }
+    // Random places: the same zones and files in the same order.
+    let random = format!("--rw=randread --nrfiles=2 {zones}");
+    let zones = |ours: bool| -> Vec<(String, u64)> {
+        requests(ours, &random).into_iter().map(|(file, block)| (file, block / 4)).collect()
+    };
+    assert_eq!(zones(true), zones(false));
+    let files = |ours: bool| -> Vec<String> {
+        let all = requests(ours, "--rw=randread --nrfiles=4 --openfiles=2");
+        all.into_iter().map(|(file, _)| file).collect()
+    };
+    assert_eq!(files(true), files(false));
+}
+
 /// Requests per second and milliseconds of both directions.
 fn rates(ours: bool, options: &str) -> [(f64, u64); 2] {
     let directory = tempfile::tempdir().unwrap();

@@ -76,10 +76,9 @@ fn a_long_run_reports_its_rate_until_then() {
 #[test]
 fn diskspd_reports_its_threads_until_then() {
     let _alone = alone();
-    for pool in ["-t2", "-F2 -O4 y.dat"] {
-        let words =
-            format!("diskspd -c1M -b4K -d60 -W0 -w50 -r -g400 {pool} x.dat --json own.json");
-        // -g counts bytes per millisecond of each thread on each target.
+    // Threads of each target, and a pool for all.
+    for threads in ["-t2 -g400", "-F2 -O4 y.dat"] {
+        let words = format!("diskspd -c1M -b4K -d60 -W0 -w50 -r {threads} x.dat --json own.json");
         let (document, report) = reported(&words, "");
         let span = &document["diskspd"]["spans"][0];
         let seconds = number(span, "/elapsed_ns") / 1e9;

@@ -92,6 +92,32 @@ fn a_terminal_has_a_bar() {
     assert!(!shown.stdout.contains("halfpower: 0:"), "{shown:?}");
 }
 
+/// What a person sees of another tool's command in its first three seconds.
+#[test]
+fn dialects_show_the_rate_and_the_time_left_on_a_terminal() {
+    let _alone = alone();
+    let script = std::process::Command::new("script").arg("--version").output();
+    if !script.is_ok_and(|output| output.status.success()) {
+        return common::skip("script (util-linux) is not installed");
+    }
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("run"), "set transactions 1000000000\nrun\n").unwrap();
+    for (words, rate) in [
+        ("diskspd -c8M -d20 -W0 -b64K x.dat", "IOPS, mean"),
+        ("sqlio -kW -s20 -b8 -fsequential --size 8m x.dat", "IOPS, mean"),
+        ("iozone -a -o -n 4m -g 64m -i 0 -f x.dat", "IOPS, mean"),
+        ("metadata . --files 100000 --sync all", "operations/s, mean"),
+        ("fio --name=a --size=8m --rw=read --time_based --runtime=20", "IOPS, mean"),
+        ("postmark run", " left  "),
+    ] {
+        let run = format!("stty cols 80; timeout -s INT 3 {HALFPOWER} {words}");
+        let mut command = command("script", ["-qec", &run, "/dev/null"]);
+        command.env("TERM", "xterm").current_dir(place.path());
+        let shown = finish(command).stdout;
+        assert!(shown.contains(rate) && shown.contains(" left"), "{words}: {shown}");
+    }
+}
+
 #[test]
 fn live_has_a_line_for_every_second() {
     let _alone = alone();

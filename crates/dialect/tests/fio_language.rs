@@ -116,12 +116,15 @@ fn wait_for_orders_jobs_by_name() {
 fn duplicates_may_repeat_a_working_set() {
     let plan = plan(
         "[global]\nsize=100m\nrw=write\ndedupe_percentage=50\n[few]\n[set]\ndedupe_mode=working_set\n\
-         [larger]\ndedupe_mode=working_set\ndedupe_working_set_percentage=20\n",
+         [larger]\ndedupe_mode=working_set\ndedupe_working_set_percentage=20\ndedupe_global=1\n",
     )
     .unwrap();
-    let found: Vec<_> =
-        plan.jobs().map(|job| (job.options.working_set, job.options.working_set_percent)).collect();
-    assert_eq!(found, [(false, 5), (true, 5), (true, 20)]);
+    let found: Vec<_> = plan
+        .jobs()
+        .map(|job| &job.options)
+        .map(|job| (job.working_set, job.working_set_percent, job.global_set))
+        .collect();
+    assert_eq!(found, [(false, 5, false), (true, 5, false), (true, 20, true)]);
 }
 
 #[test]
@@ -223,10 +226,21 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
             "one pass",
         ),
         ("[a]\nnumber_ios=3\nbs=4k,8k\nrw=rw", "number_ios", "io_size"),
+        ("[a]\nrw=randread:2\npercentage_random=50", "percentage_random", "leave one of them out"),
         (
-            "[a]\nrw=randread\npercentage_random=50\nfilename=/x:/y",
-            "percentage_random",
+            "[a]\nrw=randread\npercentage_random=50\nrandom_distribution=zipf:1\nfilename=/x:/y",
+            "percentage_random of several files",
             "job of its own",
+        ),
+        (
+            "[a]\nrw=write\nverify=crc32c\nzonesize=64k\nfilename=/x:/y",
+            "zonemode of several files",
+            "verify",
+        ),
+        (
+            "[a]\nrw=read\nopenfiles=2\nfile_service_type=random\nfilename=/x:/y:/z",
+            "openfiles=2",
+            "openfiles=1",
         ),
         (
             "[a]\nrw=randread\nnorandommap\nserialize_overlap=1",

@@ -1,9 +1,10 @@
 //! The process's present work, for a display that another thread draws. The counters are only shown:
 //! no result depends on them.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Counts work since the start of the process.
 #[derive(Debug)]
@@ -99,6 +100,91 @@ impl Filling {
     }
 }
 
+/// What a step of the present work takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    Time(Duration),
+    /// Completed requests.
+    Requests(u64),
+    /// Bytes of completed requests.
+    Bytes(u64),
+}
+
+/// The work of a command whose length is known, in steps.
+#[derive(Debug)]
+pub struct Work(Mutex<Option<Step>>);
+
+#[derive(Debug, Clone)]
+struct Step {
+    goal: Goal,
+    /// The share of the whole work that is done before the step and after it.
+    shares: Range<f64>,
+    work_began: Instant,
+    began: Instant,
+    before: Reading,
+}
+
+/// The present work; `None` if its length is unknown.
+pub static WORK: Work = Work(Mutex::new(None));
+
+/// Ends the work when it is dropped.
+#[derive(Debug)]
+pub struct WorkGuard(());
+
+impl Drop for WorkGuard {
+    fn drop(&mut self) {
+        *WORK.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Work {
+    /// Begins work that is done with this goal.
+    #[must_use]
+    pub fn begin(&self, what: String, goal: Goal) -> WorkGuard {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.step(what, goal, 0.0..1.0);
+        WorkGuard(())
+    }
+
+    /// Goes on with the next step, between two shares of the work.
+    pub fn step(&self, what: String, goal: Goal, shares: Range<f64>) {
+        started(what);
+        let (began, before) = (Instant::now(), REQUESTS.read());
+        let mut work = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let work_began = work.as_ref().map_or(began, |step| step.work_began);
+        *work = Some(Step { goal, shares, work_began, began, before });
+    }
+
+    /// The share that is done, and the time that is left, if it can be told. `None` if no work of a
+    /// known length is done.
+    pub fn read(&self) -> Option<(f64, Option<Duration>)> {
+        let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(step.progress(REQUESTS.read()))
+    }
+}
+
+impl Step {
+    fn progress(&self, now: Reading) -> (f64, Option<Duration>) {
+        let of = |done: u64, goal: u64| done as f64 / goal.max(1) as f64;
+        let within = match self.goal {
+            Goal::Time(time) => self.began.elapsed().as_secs_f64() / time.as_secs_f64().max(1e-9),
+            Goal::Requests(all) => of(now.requests - self.before.requests, all),
+            Goal::Bytes(all) => of(now.bytes - self.before.bytes, all),
+        };
+        let Range { start, end } = self.shares;
+        let share = start + (end - start) * within.clamp(0.0, 1.0);
+        let left = match self.goal {
+            Goal::Time(time) => Some(time.saturating_sub(self.began.elapsed())),
+            _ if share > 0.0 => {
+                let left = self.work_began.elapsed().as_secs_f64() * (1.0 - share) / share;
+                Duration::try_from_secs_f64(left).ok()
+            }
+            _ => None,
+        };
+        (share, left)
+    }
+}
+
 /// The last finished run, and the best rates so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LastRun {
@@ -155,6 +241,32 @@ mod tests {
         }
         let last = last_run().expect("a run");
         assert_eq!((last.runs, last.bytes_per_s, last.best_bytes_per_s), (4, 3.0, [5.0, 7.0]));
+    }
+
+    #[test]
+    fn work_extrapolates_its_time() {
+        let began = Instant::now().checked_sub(Duration::from_secs(10)).expect("a clock");
+        let step = |goal, shares| Step {
+            goal,
+            shares,
+            work_began: began,
+            began,
+            before: Reading { requests: 100, bytes: 0, latency_ns: 0 },
+        };
+        let now = Reading { requests: 300, bytes: 1000, latency_ns: 0 };
+        let (share, left) = step(Goal::Requests(800), 0.0..1.0).progress(now);
+        assert_eq!(share, 0.25);
+        assert!((29.5..31.0).contains(&left.unwrap().as_secs_f64()), "{left:?}");
+        let (share, left) = step(Goal::Bytes(500), 0.2..0.5).progress(now);
+        assert_eq!(share, 0.5, "no more than the step");
+        assert!((9.9..10.5).contains(&left.unwrap().as_secs_f64()), "{left:?}");
+        let (_, left) = step(Goal::Time(Duration::from_secs(40)), 0.0..1.0).progress(now);
+        assert!((29.0..30.1).contains(&left.unwrap().as_secs_f64()), "{left:?}");
+        assert_eq!(step(Goal::Bytes(500), 0.0..1.0).progress(Reading { bytes: 0, ..now }).1, None);
+        let guard = WORK.begin("work".into(), Goal::Requests(10));
+        assert_eq!(WORK.read(), Some((0.0, None)));
+        drop(guard);
+        assert_eq!(WORK.read(), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use crate::{Latency, LatencySummary, OperationRate};
 use machine::files::{FileSync, FileSystem};
+use machine::live::{self, Goal, Reading};
 use measure::histogram::Histogram;
 use measure::stats::{Estimate, estimate_values};
 use schemars::JsonSchema;
@@ -79,8 +80,17 @@ fn once<F: FileSystem>(
         (0..plan.threads).map(|_| std::array::from_fn(|_| Histogram::new())).collect();
     let records = latencies
         .iter_mut()
-        .map(|thread| move |operation: Operation, ns| thread[operation as usize].record(ns))
+        .map(|thread| {
+            move |operation: Operation, ns| {
+                thread[operation as usize].record(ns);
+                live::REQUESTS.add(Reading { requests: 1, bytes: 0, latency_ns: ns });
+            }
+        })
         .collect();
+    // A listing counts once for its directory.
+    let of_round = 5 * u64::from(plan.files) + u64::from(plan.directories);
+    let all = Goal::Requests(of_round.saturating_mul(plan.rounds.into()));
+    let _work = live::WORK.begin("files".into(), all);
     let before = system.usage();
     let times = run(system, plan, interrupt, progress, records)?;
     let after = system.usage();

@@ -9,6 +9,7 @@ use crate::concurrent::{
 use crate::parse::{is_twin, no_drive};
 use crate::sqlio;
 use files::Input;
+use machine::live::{self, Goal};
 use machine::{
     Buffers, Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec,
 };
@@ -18,6 +19,7 @@ use results::Point;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use workload::{Stop, Workload};
 
 const PROFILE: Input = Input::new("a profile", 4 << 20);
@@ -111,7 +113,9 @@ pub fn run<M: Machine>(
         warnings: Vec::new(),
         target: files.first().map(|file| file.facts.clone()),
     };
-    for span in &profile.spans {
+    for (number, span) in profile.spans.iter().enumerate() {
+        let rest = profile.spans[number..].iter().map(TimeSpan::length).sum();
+        let _work = live::WORK.begin(span.names(), Goal::Time(rest));
         match run_span(machine, span, &files) {
             Ok((span, interrupted)) => {
                 result.spans.push(span);
@@ -140,6 +144,21 @@ pub fn run<M: Machine>(
         );
     }
     Ok(result)
+}
+
+impl TimeSpan {
+    /// With warm-up and cool-down.
+    fn length(&self) -> Duration {
+        let all = [self.warm_up_s, self.duration_s, self.cool_down_s];
+        all.into_iter().map(|seconds| Duration::from_secs(seconds.into())).sum()
+    }
+
+    /// Names of its targets.
+    fn names(&self) -> String {
+        let names: Vec<String> =
+            self.targets.iter().map(|target| target.path.display().to_string()).collect();
+        names.join(", ")
+    }
 }
 
 struct File<'a, T> {

@@ -4,6 +4,7 @@ use super::{
 use crate::concurrent::{self, RequestShape, RunPlan, ToolJob, ToolResult};
 use crate::display::print;
 use crate::parse::is_twin;
+use machine::live::{self, Goal};
 use machine::units::show_size;
 use machine::{
     Allocation, Buffers, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind,
@@ -301,7 +302,12 @@ fn single<M: Machine>(
     result.target = Some(runner.facts()[0].clone());
     print(out, &(banner(machine, options, began_unix_s) + &report::header(options)))?;
     let mut logs = Logs::new();
+    let all = cells.iter().map(|cell| cell.file_bytes).sum::<u64>();
+    let mut done = 0;
+    let _work = live::WORK.begin(String::new(), Goal::Bytes(all));
     for cell in cells {
+        show_work(options, cell, done, all);
+        done += cell.file_bytes;
         let (measured, interrupted) = one_cell(options, &runner, cell, &mut logs)?;
         if !measured.is_empty() {
             print(out, &report::row(options, cell, &measured))?;
@@ -316,6 +322,18 @@ fn single<M: Machine>(
     logs.iter().try_for_each(|(name, text)| {
         output("-Q", Path::new(name), options)?.write(text.as_bytes()).map_err(unwritten)
     })
+}
+
+/// Shows a cell of the table as the present work, after cells with `done` of `all` bytes.
+fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
+    let (file, record) = (show_size(cell.file_bytes), show_size(cell.record_bytes));
+    let bytes = cell.file_bytes.saturating_mul(options.passes().len() as u64);
+    let share = |bytes: u64| bytes as f64 / all.max(1) as f64;
+    live::WORK.step(
+        format!("a file of {file} in records of {record}"),
+        Goal::Bytes(bytes),
+        share(done)..share(done + cell.file_bytes),
+    );
 }
 
 /// The tests of a cell that have figures, and whether the user interrupted it.
@@ -429,8 +447,14 @@ fn throughput<M: Machine>(
 ) -> Result<()> {
     let paths = files(options);
     let (cells, counts) = (options.cells(), options.child_counts());
+    let bytes = |cell: &Cell, count: u32| cell.file_bytes.saturating_mul(u64::from(count));
+    let all = cells.iter().flat_map(|cell| counts.iter().map(move |&count| bytes(cell, count)));
+    let (all, mut done) = (all.sum::<u64>(), 0);
+    let _work = live::WORK.begin(String::new(), Goal::Bytes(all));
     for &cell in &cells {
         for &count in &counts {
+            show_work(options, Cell { file_bytes: bytes(&cell, count), ..cell }, done, all);
+            done += bytes(&cell, count);
             if result.interrupted {
                 return Ok(());
             }

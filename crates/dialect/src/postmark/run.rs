@@ -1,6 +1,7 @@
 use super::result::per_second;
 use super::{Config, Interval, Phases, PostmarkResult, Rates};
 use machine::files::{FileArea, FileError, FileSystem, FileUsage, FileWork};
+use machine::live::{self, Goal, Reading};
 use measure::histogram::Histogram;
 use results::Latency;
 use std::io::{self, Write};
@@ -116,7 +117,15 @@ impl<W: FileWork> Worker<W> {
             }
             FileOp::Delete(file) => self.work.delete(file).map(|()| 3),
         }?;
-        self.latency[kind].record(system.now().saturating_sub(began));
+        let latency_ns = system.now().saturating_sub(began);
+        self.latency[kind].record(latency_ns);
+        let bytes = match op {
+            FileOp::Create(_, bytes) | FileOp::Append(_, bytes) | FileOp::Read(_, bytes) => {
+                u64::from(bytes)
+            }
+            FileOp::Delete(_) => 0,
+        };
+        live::REQUESTS.add(Reading { requests: 1, bytes, latency_ns });
         Ok(())
     }
 }
@@ -224,6 +233,7 @@ fn once<F: FileSystem>(
     }
     let shared = Shared { system, interrupt, failed: AtomicBool::new(false) };
     let (before, began) = (system.usage(), system.now());
+    let _work = live::WORK.begin("files".into(), Goal::Requests(operations(config)));
     let measured = phases(config, &mut workers, &shared, out);
     let total_ns = system.now().saturating_sub(began);
     let after = system.usage();
@@ -252,6 +262,12 @@ fn once<F: FileSystem>(
     let mut result = result(config, &workers, counts, &measured, (before, after));
     result.warnings.splice(0..0, system.warnings());
     Ok(result)
+}
+
+/// About how many operations a run has: each file is created and deleted once, and a transaction
+/// has two operations.
+fn operations(config: &Config) -> u64 {
+    2 * (u64::from(config.plan.number) + u64::from(config.plan.transactions))
 }
 
 fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {

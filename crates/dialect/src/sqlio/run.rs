@@ -5,6 +5,7 @@ use crate::concurrent::{self, RequestShape, RunPlan, ToolJob};
 use crate::display::print;
 use crate::parse::{is_twin, no_drive};
 use files::Input;
+use machine::live::{self, Goal};
 use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::histogram::Histogram;
 use measure::{Runner, Sample};
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 use workload::Workload;
 
 /// Results of a run.
@@ -160,7 +162,11 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     let tool_jobs: Vec<_> =
         runner.targets().iter().zip(&workloads).zip(&jobs).map(tool_job).collect();
     let processors = machine.processors();
+    let of_run = workloads.first().map_or_else(String::new, Workload::short);
+    let length = Duration::from_nanos(options.run_ns());
+    let work = live::WORK.begin(of_run, Goal::Time(length));
     let ran = concurrent::run(machine, &tool_jobs, RunPlan::default())?;
+    drop(work);
     let shares = shares(&processors, &machine.processors());
     let interrupted = ran.iter().any(concurrent::ToolResult::is_interrupted);
     let samples: Vec<Sample> = ran.into_iter().map(|ran| ran.sample).collect();

@@ -240,6 +240,10 @@ fn region(
     let holes = options.hole_bytes;
     let moved = match (options.io_size, options.size) {
         (Some(Amount::Bytes(bytes)), _) => Some(bytes),
+        // As in fio, zones begin again at the end of a file, until the size is reached.
+        (None, Some(Amount::Bytes(bytes))) if job.has_own_places() && options.strides.are_on() => {
+            Some(bytes)
+        }
         (None, Some(Amount::Bytes(bytes))) => Some(bytes.min(pass)),
         (Some(part), _) => part.of(whole).checked_mul(count),
         (None, _) => len.checked_mul(count),

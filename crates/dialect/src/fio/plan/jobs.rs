@@ -287,6 +287,9 @@ fn settle(options: &mut Options) {
     if options.open_files == 1 {
         // As in fio, a file is closed when it has no block left.
         options.service = FileService::Sequential;
+    } else if options.open_files > 1 {
+        // As in fio, zones are for a single file.
+        options.strides.strided = Some(false);
     }
     options.no_random_map &= !options.every_place;
     // As in fio, an alignment of its own disables the map of used blocks.

@@ -22,7 +22,8 @@ fn every_option_of_fio_is_taken_or_refused_with_advice() {
         let row = find(name).unwrap_or_else(|| panic!("{name} has no row"));
         let (OnlyValues(_, hint) | OnlyZero(hint) | Refused(hint)) = row.takes else { continue };
         assert!(hint.len() >= LEAVE.len(), "{name}: what to use instead");
-        let why = Options::default().set(name, Some("7")).unwrap_err();
+        let value = if matches!(row.takes, OnlyZero(_)) { "1" } else { "7" };
+        let why = Options::default().set(name, Some(value)).unwrap_err();
         assert!(why.contains(hint), "{name}: {why}");
     }
     assert_eq!(count, 268, "the list is complete");
