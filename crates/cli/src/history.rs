@@ -366,6 +366,10 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
             let tuning: Tuning = serde_json::from_str(&document).map_err(unreadable)?;
             return print(&report::tune::terminal(&tuning, output::width(), output::colour()));
         }
+        REPLAY => {
+            let replay: ReplayDocument = serde_json::from_str(&document).map_err(unreadable)?;
+            return print(&crate::replay::text(&replay));
+        }
         _ => {}
     }
     let results = history.results(id)?;

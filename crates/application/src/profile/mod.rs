@@ -201,6 +201,10 @@ impl Collector {
             self.device_work(request);
             return;
         }
+        if request.access == Access::Unlink {
+            file.deleted |= request.result.is_none_or(|result| result >= 0);
+            return;
+        }
         self.files.add(request);
         self.course.add(request);
         if request.access == Access::Read {

@@ -5,7 +5,7 @@ use crate::linux::record::devices::DeviceRequest;
 use crate::linux::record::identity;
 use crate::linux::record::rings::RingRequest;
 use crate::linux::record::seen::Seen;
-use apptrace::{Access, Interface, Kind, OpenFile, Request, Result, TracedFile};
+use apptrace::{Access, Index, Interface, Kind, OpenFile, Request, Result, TracedFile};
 use machine::Nanos;
 use std::io::Write;
 
@@ -88,11 +88,40 @@ impl<W: Write> Tracker<W> {
         self.file_systems.contains(&device)
     }
 
+    /// A file of the recording lost a name.
+    pub(super) fn unlinked(
+        &mut self,
+        seen: &Seen,
+        (device, inode): (u32, u64),
+        result: i32,
+    ) -> Result<()> {
+        let Some(file) = self.file_of(device, inode) else { return Ok(()) };
+        let thread = self.thread_index(seen.thread)?;
+        self.order.add(Request {
+            at_ns: self.since_start(seen.at),
+            duration_ns: None,
+            thread: Some(thread),
+            file,
+            access: Access::Unlink,
+            interface: Interface::SystemCall,
+            offset: None,
+            bytes: 0,
+            result: Some(result.into()),
+            open: OpenFile::default(),
+        });
+        Ok(())
+    }
+
+    /// A file by the kernel's own form of its device's number.
+    fn file_of(&self, device: u32, inode: u64) -> Option<Index> {
+        let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
+        self.inodes.get(&(device, inode)).copied()
+    }
+
     /// Faults of files that the program opened; its own code and libraries are left out with those
     /// that it did not.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
-        let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
-        let Some(&file) = self.inodes.get(&(device, inode)) else { return Ok(()) };
+        let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         let thread = self.thread_index(seen.thread)?;
         self.order.add(Request {
             at_ns: self.since_start(seen.at),
