@@ -51,16 +51,14 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Requests of followed threads, and write-back of kernel threads; those of other programs
-    /// are left out.
+    /// Requests of followed threads, and those of kernel threads: write-back, and what a throttle
+    /// delays. Those of other programs are left out.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
         let is_wanted = is_own
             || self.only_devices
-            || (done.access == Access::Write
-                && self.holds_files(number)
-                && is_kernel_thread(done.thread));
+            || (self.holds_files(number) && is_kernel_thread(done.thread));
         if !is_wanted {
             return Ok(());
         }
@@ -70,7 +68,7 @@ impl<W: Write> Tracker<W> {
         let file = self.file((0, number, name), file)?;
         self.order.add(Request {
             at_ns: self.since_start(done.at),
-            duration_ns: Some(done.duration),
+            duration_ns: done.duration,
             thread,
             file,
             access: done.access,
