@@ -226,6 +226,7 @@ fn seconds(quantity: &Quantity) -> String {
     show_time(quantity.mean * 1e9) + &interval.unwrap_or_default()
 }
 
+/// A replay for people.
 pub(crate) fn text(document: &ReplayDocument) -> String {
     let row = |one: &ClassResult| {
         let time = |ns: Option<u64>| ns.map_or_else(String::new, |ns| show_time(ns as f64));

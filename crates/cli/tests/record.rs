@@ -188,6 +188,23 @@ fn ctrl_c_keeps_the_trace() {
 }
 
 #[test]
+fn deletions_are_recorded_on_ext4() {
+    if !is_permitted() {
+        return;
+    }
+    let _alone = alone();
+    let volume = match common::places::Mount::on_loop("ext4", 64 << 20) {
+        Ok(volume) => volume,
+        Err(why) => return skip(&why),
+    };
+    let write = |name| format!("dd if=/dev/zero of={name} bs=4k count=50 2>/dev/null");
+    let profile =
+        profile(&volume.at, &format!("{}; {}; rm temporary", write("temporary"), write("kept")));
+    assert_eq!(file(&profile, "/temporary")["deleted"], true, "{profile:#}");
+    assert_eq!(file(&profile, "/kept")["deleted"], false);
+}
+
+#[test]
 fn a_hostile_trace_is_an_error() {
     let here = tempfile::tempdir().unwrap();
     let name = here.path().join("t.hptrace");

@@ -3,7 +3,7 @@
 mod common;
 
 use common::places::{Loop, Throttle};
-use common::{alone, halfpower, halfpower_in, number, test_files};
+use common::{HALFPOWER, alone, command, finish, halfpower, halfpower_in, number, test_files};
 use std::fmt::Write;
 use std::fs;
 
@@ -110,4 +110,60 @@ fn a_replay_on_a_throttled_device_takes_the_known_time() {
     let document = halfpower_in(directory.path(), &line).good_json();
     let elapsed = number(&document, "/elapsed_s/mean");
     assert!((elapsed / 3.0 - 1.0).abs() < 0.05, "{elapsed} s instead of 3 s");
+}
+
+#[test]
+fn two_arms_are_compared_by_replays() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    fs::write(here.join("app"), strace()).unwrap();
+    let compare = |b: &str, more: &[&str]| {
+        let words = ["compare", "--replay", "app", "--a", "twin:cloud", "--b", b];
+        let mut compare = command(HALFPOWER, words.iter().chain(more));
+        compare.current_dir(here);
+        finish(compare)
+    };
+    let faster = compare("twin:cloud --as-fast-as-possible", &["--json"]).good_json();
+    let of = |measure: &str, label: &str| {
+        let all = faster["differences"].as_array().unwrap();
+        let is_it = |one: &&serde_json::Value| one["measure"] == measure && one["label"] == label;
+        all.iter().find(is_it).unwrap_or_else(|| panic!("no {measure} of {label}: {faster:#}"))
+    };
+    // 0.66 s with the pauses, 0.06 s without.
+    let time = of("duration", "app");
+    assert!((-93.0..-88.0).contains(&number(time, "/change_percent")), "{time:#}");
+    assert_eq!(time["verdict"], "better");
+    assert!(number(of("latency_p99", "data-read"), "/change_percent").abs() < 20.0);
+    let slower = ["--a", "twin:cloud --as-fast-as-possible", "--b", "twin:cloud"];
+    let words = ["compare", "--replay", "app", "--fail-if", "slower:5%"];
+    let mut failing = command(HALFPOWER, words.iter().chain(&slower));
+    failing.current_dir(here);
+    assert_eq!(finish(failing).code, Some(3));
+    compare("twin:cloud --repeats 3", &[]).refused(&["--b", "--repeats"]);
+    compare("twin:cloud", &["--depth", "8"]).refused(&["--depth", "--a"]);
+    compare("twin:cloud --nothing", &[]).refused(&["--nothing"]);
+}
+
+#[test]
+fn a_check_repeats_the_first_replay() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    fs::write(here.join("app"), strace()).unwrap();
+    let check = "check twin:cloud --replay app --history h.sqlite";
+    halfpower_in(here, check).refused(&["h.sqlite", "no history yet"]);
+    halfpower_in(here, "replay app twin:cloud --scale 2x --history h.sqlite --json").good_json();
+    let same = halfpower_in(here, &format!("{check} --json")).good_json();
+    let time = &same["differences"][0];
+    assert_eq!(
+        (time["measure"].as_str(), number(time, "/change_percent")),
+        (Some("duration"), 0.0)
+    );
+    // Pauses were halved in the first replay, so they are now: 0.36 s.
+    assert!((0.3e9..0.4e9).contains(&number(time, "/b")), "{time:#}");
+    // Another trace has no replay; an entry of another kind is no baseline.
+    fs::write(here.join("other"), strace().replace("4096, 8192)", "8192, 8192)")).unwrap();
+    let other = "check twin:cloud --replay other --history h.sqlite";
+    halfpower_in(here, other).refused(&["no replay of other"]);
+    let shown = halfpower_in(here, "history --history h.sqlite");
+    assert!(shown.stdout.contains("replay"), "{}", shown.stdout);
 }

@@ -17,9 +17,10 @@ fn reader(us: u64, pause_us: u64) -> String {
     for read in 0..400_u64 {
         let at = 1000 + read * (us + pause_us);
         let offset = (read * 7919) % 1000 * 8192;
+        let (second, micros) = (1_700_000_000 + at / 1_000_000, at % 1_000_000);
         writeln!(
             text,
-            "7 1700000000.{at:06} pread64(3, \"\"..., 4096, {offset}) = 4096 <0.{us:06}>"
+            "7 {second}.{micros:06} pread64(3, \"\"..., 4096, {offset}) = 4096 <0.{us:06}>"
         )
         .unwrap();
     }
@@ -50,10 +51,12 @@ fn one_read_at_a_time_waits_for_the_latency_and_more_would_help() {
     assert_eq!(reads["limit"]["cause"]["kind"], "one_at_a_time");
     let share = number(reads, "/share/ratio");
     assert!((0.9..1.1).contains(&share), "{reads:#}");
-    assert!(number(reads, "/share_of_best/ratio") < 0.3, "{reads:#}");
+    // This volume admits 3000 requests/s.
+    let of_best = number(reads, "/share_of_best/ratio") / (1e6 / 610.0 / 3000.0);
+    assert!((0.9..1.1).contains(&of_best), "{reads:#}");
     let deeper = advice(reads, "deeper").unwrap_or_else(|| panic!("{reads:#}"));
     let (gain, deep) = (number(deeper, "/gain/ratio"), number(deeper, "/change/outstanding"));
-    assert!(gain > 3.0 && gain <= deep * 1.1, "{deeper:#}");
+    assert!(gain > 1.5 && gain <= deep * 1.1, "{deeper:#}");
     // The reader waits all the time, so that the program gains about as much.
     assert!((number(deeper, "/program_gain/ratio") / gain - 1.0).abs() < 0.3, "{deeper:#}");
     // The predicted gain is that of the measured workload itself.

@@ -45,6 +45,7 @@ fn result(options: &Options) -> IozoneResult {
         throughput: Vec::new(),
         surfaces,
         cliffs: Vec::new(),
+        interrupted: false,
         warnings: vec!["so it is".into()],
         target: None,
     }
@@ -93,6 +94,7 @@ fn the_throughput_mode_in_the_originals_words() {
         throughput,
         surfaces: Vec::new(),
         cliffs: Vec::new(),
+        interrupted: false,
         warnings: Vec::new(),
         target: None,
     };

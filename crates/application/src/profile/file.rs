@@ -1,14 +1,13 @@
 //! Figures of one file.
 
 use super::bursts::{BurstCounter, Bursts};
-use super::flow::{BLOCK_BYTES, Flow, FlowProfile, Latency};
+use super::flow::{BLOCK_BYTES, Flow, FlowProfile, Latency, Times};
 use super::occupancy::{Concurrency, Occupancy};
 use super::role::{Role, Shape};
 use super::timeline::{Heat, HeatMap};
 use crate::stack_distance::StackDistances;
 use apptrace::{Access, Interface, Kind, Request, TracedFile};
 use machine::Nanos;
-use measure::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +79,8 @@ pub struct FileProfile {
     pub concurrency: Option<Concurrency>,
     pub locality: Option<Locality>,
     pub bursts: Option<Bursts>,
+    /// A name of it was removed.
+    pub deleted: bool,
     /// Requests that reached devices during its calls; `None` if the recording shows none of any
     /// device, or the calls were not system calls.
     pub device: Option<DeviceWork>,
@@ -102,6 +103,7 @@ pub(super) struct File {
     write_end: u64,
     /// Another interface than system calls was used.
     queued: bool,
+    pub(super) deleted: bool,
     pub(super) device: DeviceWork,
     heat: Option<Box<Heat>>,
     reuse: Option<Box<StackDistances>>,
@@ -114,9 +116,9 @@ pub(super) struct File {
 struct Syncs {
     calls: u64,
     data_only: u64,
-    latency: Histogram,
+    latency: Times,
     waited_ns: Nanos,
-    interval: Histogram,
+    interval: Times,
     last: Option<Nanos>,
     occupancy: Occupancy,
 }
@@ -132,6 +134,7 @@ impl File {
             occupancy: Occupancy::default(),
             write_end: 0,
             queued: false,
+            deleted: false,
             device: DeviceWork::default(),
             heat: None,
             reuse: None,
@@ -249,10 +252,10 @@ impl File {
         let syncs = (calls > 0).then(|| SyncProfile {
             calls,
             data_only: self.syncs.data_only as f64 / calls as f64,
-            latency: Latency::of(&self.syncs.latency),
+            latency: self.syncs.latency.latency(),
             waited_ns: self.syncs.waited_ns,
             writes_per_call: self.writes.requests as f64 / calls as f64,
-            interval: Latency::of(&self.syncs.interval),
+            interval: self.syncs.interval.latency(),
             concurrency: self.syncs.occupancy.concurrency(),
         });
         FileProfile {
@@ -269,6 +272,7 @@ impl File {
             concurrency: self.occupancy.concurrency(),
             locality,
             bursts,
+            deleted: self.deleted,
             device: (sees_devices && !self.queued).then_some(self.device),
             heat: self.heat.as_ref().and_then(|heat| heat.map()),
             waited_ns: self.waited_ns,

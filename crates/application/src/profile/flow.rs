@@ -22,7 +22,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    pub(super) fn of(histogram: &Histogram) -> Option<Latency> {
+    fn of(histogram: &Histogram) -> Option<Latency> {
         (!histogram.is_empty()).then(|| Latency {
             p50_ns: histogram.percentile(50.0),
             p99_ns: histogram.percentile(99.0),
@@ -66,6 +66,29 @@ pub struct FlowProfile {
     pub waited_ns: Nanos,
 }
 
+/// Times, with memory for their distribution from the first on.
+#[derive(Default)]
+pub(super) struct Times(Option<Histogram>);
+
+impl Times {
+    pub(super) fn record(&mut self, ns: Nanos) {
+        self.0.get_or_insert_default().record(ns);
+    }
+
+    pub(super) fn merge(&mut self, other: Times) {
+        match (&mut self.0, other.0) {
+            (Some(own), Some(other)) => own.merge(&other),
+            (own @ None, other) => *own = other,
+            (Some(_), None) => {}
+        }
+    }
+
+    /// `None` without any.
+    pub(super) fn latency(&self) -> Option<Latency> {
+        self.0.as_ref().and_then(Latency::of)
+    }
+}
+
 /// Collects a [`FlowProfile`].
 #[derive(Default)]
 pub(super) struct Flow {
@@ -80,7 +103,7 @@ pub(super) struct Flow {
     aligned: u64,
     direct: u64,
     pub(super) durable: u64,
-    latency: Histogram,
+    latency: Times,
     pub(super) waited_ns: Nanos,
     last: Option<(u64, u64)>,
 }
@@ -156,7 +179,7 @@ impl Flow {
             aligned: of_located(self.aligned),
             direct: share(self.direct),
             durable: share(self.durable),
-            latency: Latency::of(&self.latency),
+            latency: self.latency.latency(),
             waited_ns: self.waited_ns,
         })
     }

@@ -33,6 +33,9 @@ pub const SCHEMA: &str = "halfpower.profile/1";
 /// Files with a profile of their own; those that come later share one.
 const MAX_FILES: usize = 4096;
 
+/// Threads among which the one that waits for a delayed request is searched.
+const MAX_CALLERS: usize = 64;
+
 /// Threads that are followed.
 const MAX_THREADS: usize = 1 << 16;
 
@@ -53,7 +56,7 @@ pub struct Profile {
     /// Mean time of a thread between two of its requests.
     pub think_ns: Option<Nanos>,
     /// Share of the bytes that its threads read from files which no device had to read for them;
-    /// `None` without requests of devices. Read-ahead counts as read.
+    /// `None` if the recording does not show devices. Read-ahead counts as read.
     pub read_hits: Option<f64>,
     /// The longest waited for first.
     pub files: Vec<FileProfile>,
@@ -77,6 +80,8 @@ pub struct DeviceProfile {
     pub name: String,
     pub reads: Option<FlowProfile>,
     pub writes: Option<FlowProfile>,
+    /// Flushes of its cache without data.
+    pub flushes: u64,
 }
 
 #[derive(Default)]
@@ -84,6 +89,7 @@ struct Device {
     name: String,
     reads: Flow,
     writes: Flow,
+    flushes: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -193,12 +199,17 @@ impl Collector {
             match request.access {
                 Access::Read => {
                     device.reads.add(request);
-                    self.device_read_bytes += request.thread.map_or(0, |_| request.bytes);
+                    self.device_read_bytes += request.bytes;
                 }
                 Access::Write => device.writes.add(request),
+                Access::Flush => device.flushes += 1,
                 _ => {}
             }
             self.device_work(request);
+            return;
+        }
+        if request.access == Access::Unlink {
+            file.deleted |= request.result.is_none_or(|result| result >= 0);
             return;
         }
         self.files.add(request);
@@ -223,11 +234,29 @@ impl Collector {
         }
     }
 
-    /// A device's request belongs to the system call that its thread is in.
+    /// The file in whose system call a request of a device was made: the call of its thread, or
+    /// the only one under way if a throttle has delayed it.
+    fn caller(&self, request: &Request) -> Option<Index> {
+        let under_way = |times: &ThreadTimes| {
+            times.call.filter(|(_, end)| request.at_ns <= *end).map(|(file, _)| file)
+        };
+        if let Some(thread) = request.thread {
+            return under_way(self.threads.get(&thread)?);
+        }
+        if request.access != Access::Read || self.threads.len() > MAX_CALLERS {
+            return None;
+        }
+        let mut files: Vec<Index> = self.threads.values().filter_map(under_way).collect();
+        files.sort_unstable();
+        files.dedup();
+        match files[..] {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
     fn device_work(&mut self, request: &Request) {
-        let times = request.thread.and_then(|thread| self.threads.get(&thread));
-        let call = times.and_then(|times| times.call).filter(|(_, end)| request.at_ns <= *end);
-        let Some(file) = call.and_then(|(file, _)| self.files.of(file)) else { return };
+        let Some(file) = self.caller(request).and_then(|file| self.files.of(file)) else { return };
         match request.access {
             Access::Read => {
                 file.device.reads += 1;
@@ -316,6 +345,7 @@ impl Collector {
                     name: device.name.clone(),
                     reads: device.reads.profile(),
                     writes: device.writes.profile(),
+                    flushes: device.flushes,
                 })
                 .collect(),
             course: self.course.course(),

@@ -46,6 +46,9 @@ impl FileProfile {
         if let Some(bursts) = self.bursts.as_ref().filter(|bursts| bursts.count > 1) {
             parts.push(format!("writes in {} bursts of {:.0} s", bursts.count, bursts.mean_s));
         }
+        if self.deleted {
+            parts.push("deleted".to_owned());
+        }
         format!(
             "{}: {}; {:.0} % of the time waited",
             self.role.name(),

@@ -1,9 +1,8 @@
 //! The recording over time, in slots whose width doubles when the time runs past the last one.
 
-use super::flow::Latency;
+use super::flow::{Latency, Times};
 use apptrace::{Access, Request};
 use machine::Nanos;
-use measure::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,30 +137,20 @@ pub struct Course {
 }
 
 #[derive(Default)]
-struct Times {
+struct Requests {
     count: u64,
-    latency: Option<Box<Histogram>>,
-}
-
-impl Times {
-    fn latency(&self) -> Option<Latency> {
-        self.latency.as_deref().and_then(Latency::of)
-    }
+    times: Times,
 }
 
 /// Reads, writes, syncs.
 #[derive(Default)]
-struct Slot([Times; 3]);
+struct Slot([Requests; 3]);
 
 impl Sum for Slot {
     fn add(&mut self, other: Slot) {
         for (own, other) in self.0.iter_mut().zip(other.0) {
             own.count += other.count;
-            match (&mut own.latency, other.latency) {
-                (Some(own), Some(other)) => own.merge(&other),
-                (own @ None, other) => *own = other,
-                _ => {}
-            }
+            own.times.merge(other.times);
         }
     }
 }
@@ -178,21 +167,21 @@ impl CourseRecorder {
             Access::SyncFile | Access::SyncData | Access::SyncSystem => 2,
             _ => return,
         };
-        let times = &mut self.0.at(request.at_ns).0[kind];
-        times.count += 1;
+        let requests = &mut self.0.at(request.at_ns).0[kind];
+        requests.count += 1;
         if let Some(duration) = request.duration_ns {
-            times.latency.get_or_insert_default().record(duration);
+            requests.times.record(duration);
         }
     }
 
     pub(super) fn course(&self) -> Course {
         let moment = |Slot([read, write, sync]): &Slot| Moment {
             reads: read.count,
-            read: read.latency(),
+            read: read.times.latency(),
             writes: write.count,
-            write: write.latency(),
+            write: write.times.latency(),
             syncs: sync.count,
-            sync: sync.latency(),
+            sync: sync.times.latency(),
         };
         Course { slot_ns: self.0.width_ns, slots: self.0.slots.iter().map(moment).collect() }
     }

@@ -2,7 +2,7 @@
 
 use super::Reference;
 use super::demand::Demand;
-use crate::profile::{FlowProfile, Profile};
+use crate::profile::{DeviceProfile, Profile};
 use machine::LayerKind;
 use results::{Bottleneck, Cause, Limit, LimitOf, ReadAhead, Results};
 use workload::OpKind;
@@ -103,13 +103,18 @@ impl Evidence<'_> {
     /// Requests and bytes per second of the device with most, while the program waits for storage:
     /// all roles share it.
     fn at_devices(&self) -> Option<(f64, f64)> {
-        let flow = |device: &crate::profile::DeviceProfile| -> Option<FlowProfile> {
-            if self.writes() { device.writes.clone() } else { device.reads.clone() }
+        // A throttle counts flushes as writes.
+        let flow = |device: &DeviceProfile| -> Option<(f64, f64)> {
+            let (flow, more) = match self.writes() {
+                true => (device.writes.as_ref()?, device.flushes),
+                false => (device.reads.as_ref()?, 0),
+            };
+            Some(((flow.requests + more) as f64, flow.bytes as f64))
         };
         let elapsed = self.profile.elapsed_ns as f64 * 1e-9;
         let active = (self.profile.waited_ns as f64 * 1e-9 / elapsed).min(1.0) * elapsed;
         let flows = self.profile.devices.iter().filter_map(flow);
-        let rates = flows.map(|flow| (flow.requests as f64 / active, flow.bytes as f64 / active));
+        let rates = flows.map(|(requests, bytes)| (requests / active, bytes / active));
         rates.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|_| active > 0.0)
     }
 

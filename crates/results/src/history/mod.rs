@@ -175,8 +175,7 @@ pub struct Other<'a> {
 }
 
 /// Kinds of entries without points.
-pub const WITHOUT_POINTS: [&str; 6] =
-    ["compare", "tune", "import", "sustained", "pts", "replay"];
+pub const WITHOUT_POINTS: [&str; 6] = ["compare", "tune", "import", "sustained", "pts", "replay"];
 
 struct New<'a> {
     other: Other<'a>,

@@ -13,7 +13,8 @@ const SECTOR_BYTES: u64 = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
     pub(super) at: Nanos,
-    pub(super) duration: Nanos,
+    /// `None` of a flush without data: its completion names no request.
+    pub(super) duration: Option<Nanos>,
     /// That queued it; a kernel thread for written-back pages.
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
@@ -44,7 +45,20 @@ impl Devices {
         sectors: &Sectors,
     ) -> Vec<DeviceRequest> {
         let Sectors { device, first, count, letters } = *sectors;
-        let Some(access) = access(letters).filter(|_| count > 0) else { return Vec::new() };
+        if count == 0 {
+            let is_new = step == Step::Queued && letters[0] == b'F';
+            let flush = DeviceRequest {
+                at,
+                duration: None,
+                thread,
+                device,
+                access: Access::Flush,
+                offset: 0,
+                bytes: 0,
+            };
+            return if is_new { vec![flush] } else { Vec::new() };
+        }
+        let Some(access) = access(letters) else { return Vec::new() };
         let end = first.saturating_add(count);
         match step {
             Step::Queued => {
@@ -80,7 +94,7 @@ impl Devices {
             let queued = self.0.remove(&key)?;
             Some(DeviceRequest {
                 at: queued.at,
-                duration: at.saturating_sub(queued.at),
+                duration: Some(at.saturating_sub(queued.at)),
                 thread: queued.thread,
                 device: key.0,
                 access: queued.access,
@@ -125,7 +139,7 @@ mod tests {
         let done = see(30, Step::Completed, 1096, 960);
         let of = |at, offset, bytes| DeviceRequest {
             at,
-            duration: 30 - at,
+            duration: Some(30 - at),
             thread: 5,
             device: (7, 0),
             access: Access::Write,
@@ -137,7 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn flushes_without_data_are_left_out() {
+    fn flushes_without_data_are_seen_once() {
+        let mut devices = Devices::default();
+        let flush = Sectors { device: (7, 0), first: 0, count: 0, letters: *b"FWS\0" };
+        let done = devices.see(10, 5, Step::Queued, &flush);
+        assert_eq!((done.len(), done[0].access, done[0].duration), (1, Access::Flush, None));
+        assert_eq!(devices.see(11, 5, Step::Issued, &flush), []);
+        assert_eq!(devices.see(12, 5, Step::Completed, &flush), []);
         assert_eq!(access(*b"FF\0\0"), None);
         assert_eq!(access(*b"FWFS"), Some(Access::Write));
         assert_eq!(access(*b"RA\0\0"), Some(Access::Read));

@@ -66,8 +66,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Events of processes besides their system calls.
-const PROCESS_EVENTS: [&str; 3] =
-    ["task/task_newtask", "sched/sched_process_exit", "filemap/mm_filemap_fault"];
+const PROCESS_EVENTS: [&str; 4] = [
+    "task/task_newtask",
+    "sched/sched_process_exit",
+    "filemap/mm_filemap_fault",
+    "ext4/ext4_unlink_exit",
+];
 
 /// Requests of devices and of io_uring's threads: events of any thread.
 const SYSTEM_EVENTS: [&str; 6] = [

@@ -31,6 +31,12 @@ pub(super) enum What {
         inode: u64,
         page: u64,
     },
+    /// A name of a file was removed; the result as of a system call.
+    Unlinked {
+        device: u32,
+        inode: u64,
+        result: i32,
+    },
     Block(Step, Sectors),
     RingSubmit {
         request: u64,
@@ -70,6 +76,7 @@ enum Layout {
     Started(Field, Field),
     Ended,
     Fault(Field, Field, Field),
+    Unlinked(Field, Field, Field),
     Block(Step, [Field; 4]),
     RingSubmit(Field, Field),
     RingFile(Field, Field),
@@ -129,6 +136,9 @@ impl Decoder {
                 format.field("i_ino")?,
                 format.field("index")?,
             ),
+            "ext4/ext4_unlink_exit" => {
+                Layout::Unlinked(format.field("dev")?, format.field("ino")?, format.field("ret")?)
+            }
             "block/block_bio_queue" => block(Step::Queued)?,
             "block/block_rq_issue" => block(Step::Issued)?,
             "block/block_rq_complete" => block(Step::Completed)?,
@@ -169,6 +179,11 @@ impl Decoder {
                 device: device.of(event) as u32,
                 inode: inode.of(event),
                 page: page.of(event),
+            },
+            Layout::Unlinked(device, inode, result) => What::Unlinked {
+                device: device.of(event) as u32,
+                inode: inode.of(event),
+                result: result.of(event) as i32,
             },
             Layout::Block(step, [device, first, count, letters]) => {
                 let device = device.of(event) as u32;

@@ -138,6 +138,9 @@ impl<W: Write> Tracker<W> {
                 Ok(())
             }
             What::Fault { device, inode, page } => self.fault(seen, device, inode, page),
+            What::Unlinked { device, inode, result } => {
+                self.unlinked(seen, (device, inode), result)
+            }
             What::Block(step, sectors) => {
                 for done in self.devices.see(seen.at, seen.thread, step, &sectors) {
                     self.device_request(done)?;

@@ -5,7 +5,7 @@ use crate::linux::record::devices::DeviceRequest;
 use crate::linux::record::identity;
 use crate::linux::record::rings::RingRequest;
 use crate::linux::record::seen::Seen;
-use apptrace::{Access, Interface, Kind, OpenFile, Request, Result, TracedFile};
+use apptrace::{Access, Index, Interface, Kind, OpenFile, Request, Result, TracedFile};
 use machine::Nanos;
 use std::io::Write;
 
@@ -51,16 +51,14 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Requests of followed threads, and write-back of kernel threads; those of other programs
-    /// are left out.
+    /// Requests of followed threads, and those of kernel threads: write-back, and what a throttle
+    /// delays. Those of other programs are left out.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
         let is_wanted = is_own
             || self.only_devices
-            || (done.access == Access::Write
-                && self.holds_files(number)
-                && is_kernel_thread(done.thread));
+            || (self.holds_files(number) && is_kernel_thread(done.thread));
         if !is_wanted {
             return Ok(());
         }
@@ -70,7 +68,7 @@ impl<W: Write> Tracker<W> {
         let file = self.file((0, number, name), file)?;
         self.order.add(Request {
             at_ns: self.since_start(done.at),
-            duration_ns: Some(done.duration),
+            duration_ns: done.duration,
             thread,
             file,
             access: done.access,
@@ -87,11 +85,40 @@ impl<W: Write> Tracker<W> {
         self.file_systems.contains(&device)
     }
 
+    /// A file of the recording lost a name.
+    pub(super) fn unlinked(
+        &mut self,
+        seen: &Seen,
+        (device, inode): (u32, u64),
+        result: i32,
+    ) -> Result<()> {
+        let Some(file) = self.file_of(device, inode) else { return Ok(()) };
+        let thread = self.thread_index(seen.thread)?;
+        self.order.add(Request {
+            at_ns: self.since_start(seen.at),
+            duration_ns: None,
+            thread: Some(thread),
+            file,
+            access: Access::Unlink,
+            interface: Interface::SystemCall,
+            offset: None,
+            bytes: 0,
+            result: Some(result.into()),
+            open: OpenFile::default(),
+        });
+        Ok(())
+    }
+
+    /// A file by the kernel's own form of its device's number.
+    fn file_of(&self, device: u32, inode: u64) -> Option<Index> {
+        let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
+        self.inodes.get(&(device, inode)).copied()
+    }
+
     /// Faults of files that the program opened; its own code and libraries are left out with those
     /// that it did not.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
-        let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
-        let Some(&file) = self.inodes.get(&(device, inode)) else { return Ok(()) };
+        let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         let thread = self.thread_index(seen.thread)?;
         self.order.add(Request {
             at_ns: self.since_start(seen.at),

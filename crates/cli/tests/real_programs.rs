@@ -1,0 +1,254 @@
+//! `record`, `profile` and `replay` of real programs against their own statistics. As root, with
+//! the programs of Debian.
+
+mod common;
+
+use common::places::{Mount, Throttle};
+use common::{HALFPOWER, alone, command, finish, number, skip};
+use serde_json::Value;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The output of a shell script in a directory, which must succeed.
+fn sh(at: &Path, script: &str) -> String {
+    let done = Command::new("sh").args(["-ec", script]).current_dir(at).output().unwrap();
+    let error = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{script}: {error}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+fn has(program: &str) -> bool {
+    let found = !sh(Path::new("/"), &format!("command -v {program} || true")).is_empty();
+    if !found {
+        skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+/// A new file system on a loop device that every user may enter; `None`, with a message, without
+/// the permission.
+fn volume() -> Option<Mount> {
+    if !Path::new("/sys/kernel/tracing/instances").is_dir() {
+        skip("recording needs root and tracefs");
+        return None;
+    }
+    let volume = Mount::on_loop("ext4", 1 << 30).map_err(|why| skip(&why)).ok()?;
+    for place in [volume.at.parent().unwrap(), &volume.at] {
+        fs::set_permissions(place, Permissions::from_mode(0o777)).unwrap();
+    }
+    Some(volume)
+}
+
+/// Records a script in a directory.
+fn record(at: &Path, trace: &Path, script: &str) {
+    let trace = trace.to_str().unwrap();
+    let words = ["record", "--force", "-o", trace, "--", "sh", "-ec", script];
+    let mut record = command(HALFPOWER, words);
+    record.current_dir(at);
+    let done = finish(record);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(!done.stderr.contains("lost"), "{}", done.stderr);
+}
+
+fn profile(trace: &Path) -> Value {
+    finish(command(HALFPOWER, ["profile", trace.to_str().unwrap(), "--json"])).good_json()
+}
+
+/// The sum of a figure over the files that a name's part chooses.
+fn sum(profile: &Value, part: &str, pointer: &str) -> f64 {
+    let files = profile["files"].as_array().unwrap();
+    let of_part = files.iter().filter(|file| file["name"].as_str().unwrap().contains(part));
+    of_part.filter_map(|file| file.pointer(pointer)?.as_f64()).sum()
+}
+
+fn assert_within(found: f64, truth: f64, share: f64, what: &str) {
+    let off = (found / truth - 1.0).abs();
+    assert!(off <= share, "{what}: {found}, and the program counts {truth}");
+}
+
+#[test]
+fn redis_syncs_its_append_only_file_at_each_command() {
+    if !has("redis-server") || !has("redis-benchmark") {
+        return;
+    }
+    let _alone = alone();
+    let Some(volume) = volume() else { return };
+    let traces = tempfile::tempdir().unwrap();
+    let trace = traces.path().join("t.hptrace");
+    let script = "redis-server --port 0 --unixsocket $PWD/s --appendonly yes --appendfsync always \
+         --save '' --dir $PWD --daemonize no >/dev/null & \
+        until redis-cli -s $PWD/s ping >/dev/null 2>&1; do sleep 0.1; done; \
+        redis-benchmark -s $PWD/s -t set -n 1000 -c 1 -d 100 -q >/dev/null; \
+        redis-cli -s $PWD/s info persistence > stats; \
+        redis-cli -s $PWD/s shutdown nosave; wait";
+    record(&volume.at, &trace, script);
+    let profile = profile(&trace);
+    let stats = fs::read_to_string(volume.at.join("stats")).unwrap();
+    let stat = |name: &str| -> f64 {
+        let line = stats.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().parse().unwrap()
+    };
+    let log = ".incr.aof";
+    assert_within(sum(&profile, log, "/syncs/calls"), 1000.0, 0.02, "syncs");
+    assert_within(sum(&profile, log, "/writes/bytes"), stat("aof_current_size"), 0.02, "bytes");
+    let files = profile["files"].as_array().unwrap();
+    let file = files.iter().find(|file| file["name"].as_str().unwrap().contains(log)).unwrap();
+    assert_eq!(file["role"], "log", "{file:#}");
+    let (writes, syncs) = (number(file, "/writes/requests"), number(file, "/syncs/calls"));
+    assert_within(writes, syncs, 0.02, "writes");
+}
+
+#[test]
+fn rocksdb_syncs_its_log_at_each_write() {
+    if !has("db_bench") {
+        return;
+    }
+    let _alone = alone();
+    let Some(volume) = volume() else { return };
+    let traces = tempfile::tempdir().unwrap();
+    let trace = traces.path().join("t.hptrace");
+    let script = "db_bench --benchmarks=fillrandom --num=2000 --value_size=400 --sync=1 --statistics \
+        --compression_type=none --db=$PWD/db > stats 2>&1";
+    record(&volume.at, &trace, script);
+    let profile = profile(&trace);
+    let stats = fs::read_to_string(volume.at.join("stats")).unwrap();
+    let stat = |name: &str| -> f64 {
+        let line =
+            stats.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{stats}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    let (syncs, bytes) = (stat("rocksdb.wal.synced"), stat("rocksdb.wal.bytes"));
+    assert!(syncs >= 2000.0);
+    assert_within(sum(&profile, "/db/0", "/syncs/calls"), syncs, 0.02, "syncs");
+    assert_within(sum(&profile, ".log", "/writes/bytes"), bytes, 0.05, "bytes");
+    let longest = &profile["files"][0];
+    assert!(longest["name"].as_str().unwrap().ends_with(".log"), "{longest:#}");
+    assert_eq!(longest["role"], "log", "{longest:#}");
+}
+
+/// The commands of PostgreSQL, newest version; `None`, with a message, if it is not installed.
+fn postgres() -> Option<PathBuf> {
+    let found = sh(Path::new("/"), "ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1 || true");
+    let found = found.trim();
+    if found.is_empty() {
+        skip("postgresql is not installed");
+        return None;
+    }
+    Some(PathBuf::from(found))
+}
+
+/// A database of pgbench on a volume. The server writes its log where its data are.
+fn pgbench_database(at: &Path, commands: &Path) {
+    let commands = commands.display();
+    let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
+    let script = format!(
+        "chown postgres . ; {as_user} initdb -D pg -A trust --no-sync >/dev/null; \
+         printf \"listen_addresses=''\\nunix_socket_directories='%s/pg'\\nautovacuum=off\\ncheckpoint_timeout=1h\\nmax_wal_size=4GB\\n\" $PWD >> pg/postgresql.conf; \
+         {as_user} pg_ctl -D pg -w -l pg/log start >/dev/null; \
+         {as_user} pgbench -h $PWD/pg -i -s 2 -q postgres >/dev/null 2>&1; \
+         {as_user} pg_ctl -D pg -w stop >/dev/null; sync"
+    );
+    sh(at, &script);
+}
+
+/// Starts the server, runs this many transactions of one client, and stops it at once.
+fn pgbench(commands: &Path, transactions: u32) -> String {
+    let commands = commands.display();
+    let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
+    format!(
+        "{as_user} pg_ctl -D pg -w -l pg/log start >/dev/null; \
+         {as_user} psql -h $PWD/pg -qAtc \"select pg_stat_reset_shared('wal')\" postgres >/dev/null; \
+         {as_user} pgbench -h $PWD/pg -n -N -c 1 -t {transactions} postgres >bench 2>&1; sleep 0.5; \
+         {as_user} psql -h $PWD/pg -qAtc 'select wal_sync, wal_write from pg_stat_wal' postgres > stats; \
+         {as_user} pg_ctl -D pg -w -m immediate stop >/dev/null"
+    )
+}
+
+#[test]
+fn postgresql_syncs_its_log_as_it_counts() {
+    if !has("runuser") {
+        return;
+    }
+    let (Some(commands), _alone) = (postgres(), alone()) else { return };
+    let Some(volume) = volume() else { return };
+    let traces = tempfile::tempdir().unwrap();
+    let trace = traces.path().join("t.hptrace");
+    pgbench_database(&volume.at, &commands);
+    record(&volume.at, &trace, &pgbench(&commands, 500));
+    let profile = profile(&trace);
+    let stats = fs::read_to_string(volume.at.join("stats")).unwrap();
+    let (syncs, writes) = stats.trim().split_once('|').unwrap_or_else(|| panic!("{stats}"));
+    let (syncs, writes): (f64, f64) = (syncs.parse().unwrap(), writes.parse().unwrap());
+    assert!(syncs >= 500.0, "{stats}");
+    assert_within(sum(&profile, "/pg_wal/", "/syncs/calls"), syncs, 0.02, "syncs");
+    assert_within(sum(&profile, "/pg_wal/", "/writes/requests"), writes, 0.02, "writes");
+    let longest = &profile["files"][0];
+    assert!(longest["name"].as_str().unwrap().contains("/pg_wal/"), "{longest:#}");
+    assert_eq!(longest["role"], "log", "{longest:#}");
+    assert_eq!(longest["writes"]["sizes"][0]["bytes"], 8192, "{longest:#}");
+}
+
+#[test]
+fn a_replay_takes_as_long_as_postgresql_here_and_on_a_slower_volume() {
+    if !has("runuser") {
+        return;
+    }
+    let (Some(commands), _alone) = (postgres(), alone()) else { return };
+    let Some(volume) = volume() else { return };
+    let traces = tempfile::tempdir().unwrap();
+    let (fast, slow) = (traces.path().join("fast"), traces.path().join("slow"));
+    pgbench_database(&volume.at, &commands);
+    let limits = [("write_iops", 400)];
+    let Ok(limit) = Throttle::set(volume.device(), &limits).map_err(|why| skip(&why)) else {
+        return;
+    };
+    let replayed = |trace: &Path| {
+        let words = ["replay", trace.to_str().unwrap(), volume.name(), "--repeats", "2", "--json"];
+        let more = ["--no-history"];
+        finish(command(HALFPOWER, words.into_iter().chain(more))).good_json()
+    };
+    record(&volume.at, &fast, &pgbench(&commands, 600));
+    let here = replayed(&fast);
+    let recorded = number(&here, "/recorded_s");
+    assert_within(number(&here, "/elapsed_s/mean"), recorded, 0.05, "seconds of the replay");
+    // The same on a volume with half of the requests.
+    limit.change(200);
+    let predicted = number(&replayed(&fast), "/elapsed_s/mean");
+    record(&volume.at, &slow, &pgbench(&commands, 600));
+    let measured = number(&replayed(&slow), "/recorded_s");
+    assert!(measured > 1.4 * recorded, "{measured} {recorded}");
+    assert_within(predicted, measured, 0.1, "predicted seconds");
+}
+
+#[test]
+fn the_bytes_are_those_of_the_process() {
+    let _alone = alone();
+    let Some(volume) = volume() else { return };
+    let traces = tempfile::tempdir().unwrap();
+    let trace = traces.path().join("t.hptrace");
+    let script = format!(
+        "dd if=/dev/zero of=out bs=48k count=200 2>/dev/null; \
+         dd if=out of=copy bs=12k 2>/dev/null; cat copy > third; cat /proc/$$/io > {}/io",
+        traces.path().display()
+    );
+    record(&volume.at, &trace, &script);
+    let io = fs::read_to_string(traces.path().join("io")).unwrap();
+    let stat = |name: &str| -> f64 {
+        let line = io.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().parse().unwrap()
+    };
+    let profile = profile(&trace);
+    // The file system's bytes: those of the children that ended, and no others.
+    let at = volume.name();
+    let written = sum(&profile, at, "/writes/bytes");
+    assert_eq!(written, f64::from(3 * 200 * 48 * 1024), "{profile:#}");
+    let read = sum(&profile, at, "/reads/bytes");
+    assert_eq!(read, f64::from(2 * 200 * 48 * 1024));
+    // The kernel also counts libraries, pipes and /dev/zero.
+    assert!(stat("wchar") >= written && stat("wchar") < written * 1.01, "{io}");
+    let zeros = f64::from(200 * 48 * 1024);
+    let rest = stat("rchar") - read - zeros;
+    assert!((0.0..4e6).contains(&rest), "{rest} {io}");
+}
