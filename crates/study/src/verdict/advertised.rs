@@ -60,6 +60,7 @@ fn named(kind: LayerKind) -> Bottleneck {
         LayerKind::Adapter => Bottleneck::Adapter,
         LayerKind::Bus => Bottleneck::Bus,
         LayerKind::Pci => Bottleneck::Pci,
+        LayerKind::MemoryBus => Bottleneck::Memory,
         LayerKind::Network => Bottleneck::Network,
         _ => Bottleneck::Device,
     }
