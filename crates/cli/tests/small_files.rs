@@ -28,7 +28,8 @@ fn difference<'a>(document: &'a Value, measure: &str) -> &'a Value {
 fn a_ram_cache_halves_the_published_time_of_postmark() {
     let here = tempfile::tempdir().unwrap();
     published(here.path());
-    let arms = "compare --postmark published.txt --a twin:laptop-xp --b twin:laptop-xp,ramcache=256m";
+    let arms =
+        "compare --postmark published.txt --a twin:laptop-xp --b twin:laptop-xp,ramcache=256m";
     let document = halfpower_in(here.path(), &format!("{arms} --json")).good_json();
     let time = difference(&document, "duration");
     // Published: 386 s without the cache, 196 s with it.
@@ -40,7 +41,8 @@ fn a_ram_cache_halves_the_published_time_of_postmark() {
     let kinds = operations.iter().filter(|one| one["measure"] == "operations").count();
     assert_eq!(kinds, 7, "each operation of the report");
     // Access times cost something, and no more than the published tuning gained in all.
-    let tuned = "compare --postmark published.txt --a twin:laptop-xp,lastaccess=on --b twin:laptop-xp";
+    let tuned =
+        "compare --postmark published.txt --a twin:laptop-xp,lastaccess=on --b twin:laptop-xp";
     let document = halfpower_in(here.path(), &format!("{tuned} --json")).good_json();
     let change = number(difference(&document, "duration"), "/change_percent");
     let all = (159.0 / 181.0 - 1.0) * 100.0;
@@ -51,7 +53,8 @@ fn a_ram_cache_halves_the_published_time_of_postmark() {
 fn tune_tries_the_knobs_of_a_simulated_windows_on_postmark() {
     let here = tempfile::tempdir().unwrap();
     small(here.path());
-    let plan = halfpower_in(here.path(), "tune twin:laptop-xp --postmark small.txt --json").good_json();
+    let plan =
+        halfpower_in(here.path(), "tune twin:laptop-xp --postmark small.txt --json").good_json();
     let knobs: Vec<&str> =
         plan["plan"].as_array().unwrap().iter().filter_map(|one| one["knob"].as_str()).collect();
     for knob in ["ramcache", "memory", "lastaccess", "wce"] {
@@ -59,7 +62,8 @@ fn tune_tries_the_knobs_of_a_simulated_windows_on_postmark() {
     }
     assert!(!knobs.contains(&"request"), "PostMark decides its own requests: {knobs:?}");
     assert!(plan["tried"].as_array().unwrap().is_empty());
-    let words = "tune twin:laptop-xp --postmark small.txt --yes --knob lastaccess --knob ramcache=64m";
+    let words =
+        "tune twin:laptop-xp --postmark small.txt --yes --knob lastaccess --knob ramcache=64m";
     let tuned = halfpower_in(here.path(), &format!("{words} --json")).good_json();
     let outcome = |knob: &str| {
         let tried = tuned["tried"].as_array().unwrap();
@@ -107,11 +111,26 @@ fn mistakes_are_named_before_anything_runs() {
         ("compare --postmark wrong.txt --a twin:nas --b twin:nvme", ["line 1", "many"]),
         ("compare --postmark loads.txt --a twin:nas --b twin:nvme", ["line 1", "load"]),
         ("compare --postmark none.txt --a twin:nas --b twin:nvme", ["none.txt", "No such"]),
-        ("compare --postmark small.txt --depth 8 --a twin:nas --b twin:nvme", ["--depth", "PostMark"]),
+        (
+            "compare --postmark small.txt --depth 8 --a twin:nas --b twin:nvme",
+            ["--depth", "PostMark"],
+        ),
         ("compare --metadata=--fils --a twin:nas --b twin:nvme", ["--metadata", "--fils"]),
         ("tune twin:laptop-xp --postmark small.txt --knob depth", ["depth", "knob of the machine"]),
         ("tune twin:laptop-xp --postmark small.txt --request 4k", ["--request", "PostMark"]),
     ] {
         halfpower_in(here.path(), words).refused(&expected);
     }
+}
+
+#[test]
+fn windows_engines_are_refused_where_they_are_not() {
+    let here = tempfile::tempdir().unwrap();
+    for target in [".", "twin:nvme"] {
+        let words = format!("run {target} --engine port --depth 2 --size 16m");
+        halfpower_in(here.path(), &words).refused(&["engine port", "twin:gateway-1997", "threads"]);
+    }
+    let words = "sweep twin:gateway-1997 --engine threads,routines,port --depth 3 --request 8k --bytes 1m --json";
+    let swept = halfpower_in(here.path(), words).good_json();
+    assert_eq!(common::points(&swept).len(), 3);
 }
