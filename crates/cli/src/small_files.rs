@@ -15,7 +15,7 @@ use twin::{Setup, TwinFiles};
 use workload::metadata::{MetadataError, MetadataPlan};
 use workload::smallfile::Location;
 
-/// What runs on each place.
+/// The benchmark that runs on each place.
 #[derive(Debug, Clone)]
 pub(crate) enum SmallFiles {
     Postmark(Box<Config>),

@@ -26,6 +26,8 @@ pub enum LayerKind {
     Bus,
     /// The I/O bus between adapters and memory.
     Pci,
+    /// The bus between memory and processors.
+    MemoryBus,
     /// The network to the data.
     Network,
     /// A configured limit (a control-group throttle).

@@ -7,7 +7,7 @@ use crate::repeat::{Measured, Repeats, repeat_workloads};
 use crate::sample::{Job, Options, sample};
 use machine::units::show_size;
 use machine::{
-    Allocation, Buffers, Error, MIN_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind,
+    Allocation, Buffers, Engine, Error, MIN_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind,
     TargetSpec,
 };
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,7 @@ impl RunRequest {
     /// # Errors
     /// The reason.
     pub fn check<M: Machine>(&self, machine: &M) -> Result<()> {
+        check_windows_engine(machine, self.parts.iter().map(|part| &part.workload))?;
         for RequestPart { target, workload } in &self.parts {
             if *target >= self.targets.len() {
                 let why = format!("the request has {} targets", self.targets.len());
@@ -107,6 +108,20 @@ impl RunRequest {
             (spec, facts, own.map(|part| &part.workload).collect())
         })
     }
+}
+
+/// Refuses a way of Windows to learn of completions on a machine that has none.
+fn check_windows_engine<'a, M: Machine>(
+    machine: &M,
+    mut workloads: impl Iterator<Item = &'a Workload>,
+) -> Result<()> {
+    let engines = machine.capabilities().engines;
+    let missing = |one: &&Workload| one.engine.is_windows() && !engines.contains(&one.engine);
+    let Some(workload) = workloads.find(missing) else { return Ok(()) };
+    let names: Vec<&str> = engines.into_iter().map(Engine::name).collect();
+    let what = format!("engine {}", workload.engine);
+    let why = "only simulated Windows machines such as twin:gateway-1997 have it";
+    Err(Error::refused(what, why, format!("take one of {}", names.join(", "))))
 }
 
 /// The targets of a command, opened after they were checked.

@@ -285,6 +285,7 @@ pub(crate) fn layer_kind(kind: machine::LayerKind) -> &'static str {
         machine::LayerKind::Adapter => "adapter",
         machine::LayerKind::Bus => "bus",
         machine::LayerKind::Pci => "PCI",
+        machine::LayerKind::MemoryBus => "memory bus",
         machine::LayerKind::Network => "network",
         machine::LayerKind::Throttle => "throttle",
     }

@@ -83,6 +83,7 @@ impl From<LayerKind> for StageKind {
             LayerKind::Adapter => StageKind::Adapter,
             LayerKind::Bus => StageKind::Bus,
             LayerKind::Pci => StageKind::Pci,
+            LayerKind::MemoryBus => StageKind::Memory,
             LayerKind::Network => StageKind::Network,
             LayerKind::Throttle => StageKind::Throttle,
         }

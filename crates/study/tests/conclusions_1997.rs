@@ -241,3 +241,71 @@ fn half_power_matches_the_abstract() {
     assert!(three > 8.0 && three <= 16.0 && eight > 4.0 && eight <= 8.0, "{three} {eight}");
     assert!(smallest(OpKind::Read, "depth 1") <= 4.0);
 }
+
+/// A value of a figure's series at this x.
+fn value(results: &Results, figure: &str, series: &str, x: f64) -> f64 {
+    let mut figures = results.experiments.iter().flat_map(|one| &one.figures);
+    let figure = figures.find(|one| one.id == figure).expect("the figure");
+    let of = figure.series.iter().find(|one| one.name == series);
+    let of = of.unwrap_or_else(|| panic!("{series} of {:?}", figure.id));
+    of.values.iter().find(|one| one.x == x).and_then(|one| one.y).expect("a value")
+}
+
+#[test]
+fn program_shapes_differ_in_processor_time_and_events_leave_disks_idle() {
+    let results = study(&format!("{ULTRA},disks=4"), Effort::Normal, &["depth"]);
+    let cost = |engine: &str| value(&results, "mechanism_cost", engine, 8.0);
+    let [threads, events, port, routines] = ["threads", "events", "port", "routines"].map(cost);
+    // One system call more than a waiting thread, or two: 4.75 us each.
+    for (one, calls) in [(events, 1.0), (port, 1.0), (routines, 2.0)] {
+        let more = one - threads;
+        assert!((more - calls * 4750.0).abs() < 500.0, "{more} ns for {calls} calls");
+    }
+    let rate = |engine: &str| value(&results, "mechanism", engine, 8.0);
+    assert!(rate("events") < 0.95 * rate("port"), "{} {}", rate("events"), rate("port"));
+    let said = sentence(&results, "depth");
+    for engine in ["threads", "events", "port", "routines"] {
+        assert!(said.contains(&format!("with {engine}")), "{said}");
+    }
+    assert!(!said.contains("io_uring"), "{said}");
+}
+
+#[test]
+fn the_hint_helps_buffered_writes_and_write_through_costs_most_of_the_rate() {
+    let of = |wce: &str| study(&format!("{ULTRA},wce={wce}"), Effort::Normal, &["buffered"]);
+    let (off, on) = (of("off"), of("on"));
+    let mib = |results: &Results, series: &str, kib: f64| {
+        value(results, "buffered", series, kib * 1024.0) / MIB
+    };
+    // The report: about 10 % for writes, nothing for reads.
+    let hint = mib(&off, "write, to stable storage, sequential hint", 64.0)
+        / mib(&off, "write, to stable storage", 64.0);
+    assert!((1.06..1.16).contains(&hint), "{hint}");
+    let said = sentence(&off, "buffered");
+    assert!(said.contains("For writes the hint gains 1"), "{said}");
+    assert!(said.contains("The sequential hint changes nothing"), "{said}");
+    // The report: write-through costs nearly ten times, and less than 1 MB/s below 64 KB.
+    let through = |kib: f64| mib(&on, "write-through, each on stable storage", kib);
+    assert!(through(4.0) < 1.0, "{}", through(4.0));
+    assert!(mib(&on, "write, to stable storage", 4.0) > 8.0 * through(4.0));
+    let said = sentence(&on, "buffered");
+    for words in ["Write-through reaches", "A temporary file", "of the processor"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let cpu = value(&on, "buffered_cost", "read, cold", 65_536.0) / 1e6;
+    // Figure 2: 17 to 18 ms a MB with 64 KB.
+    assert!((15.0..20.0).contains(&cpu), "{cpu} ms a MiB");
+}
+
+#[test]
+fn the_memory_bus_and_the_data_sheet_of_a_drive_are_rungs() {
+    let results = study(ULTRA, Effort::Quick, &["depth", "memory"]);
+    let ladder = results.ladder.as_ref().expect("a ladder");
+    let advertised = |name: &str| {
+        let stage = ladder.stages.iter().find(|one| one.name == name).expect("a stage");
+        let rate = stage.rates[0].advertised.as_ref().expect("advertised");
+        rate.throughput_bytes_per_s
+    };
+    assert_eq!((advertised("memory bus"), advertised("st34371w")), (422e6, 15e6));
+    assert_eq!(limit(&results, OpKind::Read), Bottleneck::Media);
+}

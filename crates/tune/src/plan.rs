@@ -91,7 +91,7 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
-    /// What runs instead of the only question, which then says what it asks of the machine.
+    /// The benchmark that runs instead of the only question; the question then resembles its requests.
     pub whole: Option<Whole>,
     /// In the order of the table.
     pub trials: Vec<Trial>,

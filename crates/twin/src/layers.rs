@@ -56,6 +56,9 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
         }
         layers.push(volume);
     }
+    if let Some(rate) = d.memory.bus_advertised_bytes_per_s {
+        layers.push(layer(LayerKind::MemoryBus, "memory bus", Some(rate)));
+    }
     if let Some(rate) = d.pci_advertised_bytes_per_s {
         layers.push(layer(LayerKind::Pci, "PCI", Some(rate)));
     }

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     pub bytes: u64,
+    /// The advertised rate of the bus between memory and processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus_advertised_bytes_per_s: Option<f64>,
     /// Measured on a machine like this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<MemoryRate>,
@@ -144,7 +147,12 @@ mod tests {
             load_ns: 10.0,
             store_ns: 40.0,
         };
-        let memory = Memory { bytes: 1 << 20, rates: Vec::new(), lines: Some(lines) };
+        let memory = Memory {
+            bytes: 1 << 20,
+            bus_advertised_bytes_per_s: None,
+            rates: Vec::new(),
+            lines: Some(lines),
+        };
         let rates = memory.rates();
         let ns = |kind: MemoryKind| {
             32e9 / rates.iter().find(|rate| rate.kind == kind).unwrap().bytes_per_s

@@ -154,7 +154,7 @@ impl Twin {
         if Shape::of_engine(engine).is_some() && !self.has_calls() {
             return Err(self.refused(
                 &format!("engine {engine}"),
-                "this machine is no Windows NT whose calls are known",
+                "this machine does not state the cost of a Windows system call",
                 "take threads, io_uring or libaio, or a machine such as gateway-1997",
             ));
         }

@@ -233,7 +233,7 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
 }
 
 /// Figures without a bar: those that were not given and are further off than a given one may be, and
-/// the phases of table 4 beyond [`OFF`].
+/// the phases of table 4 and PostMark's parts beyond [`OFF`].
 fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let curves = validation.groups.iter().flat_map(|group| &group.curves);
     let given = |name: &str| validation.figure(name).is_none_or(|figure| figure.given);
@@ -245,10 +245,14 @@ fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
         .filter(|curve| !given(&curve.figure) && curve.mean_error > MAX_NOT_GIVEN)
         .map(curve)
         .collect();
-    for figure in validation.figures.iter().filter(|figure| figure.name == "table4") {
+    let by_point = ["table4", "postmark_parts"];
+    for figure in validation.figures.iter().filter(|figure| by_point.contains(&&*figure.name)) {
         for point in figure.points.iter().filter(|point| point.relative_error().abs() > OFF) {
             let name = format!("{}, {}", title(figure), label(figure, point));
-            let size = show_size(u64::from(point.request_bytes));
+            let size = match point.request_bytes {
+                0 => String::new(),
+                bytes => show_size(u64::from(bytes)),
+            };
             rows.push(vec![name, size, percent(point.relative_error().abs())]);
         }
     }

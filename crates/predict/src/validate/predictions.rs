@@ -1,4 +1,4 @@
-//! Figures of the study whose values are not given here: what the simulation predicts for them.
+//! Predictions for the figures of the study whose values are not given here.
 
 use super::published::Measured;
 use super::{MIB, outcome};

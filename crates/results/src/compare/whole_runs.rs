@@ -56,8 +56,8 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 }
 
-/// What decides: operations per second over a whole run of PostMark, or the geometric mean of the
-/// operations' rates if they have no run in common.
+/// The deciding speed: operations per second over a whole run of PostMark, or the geometric mean of
+/// the rates of metadata operations.
 pub fn speed(rates: &[OperationRate]) -> f64 {
     let whole = rates.iter().find(|rate| rate.operation == "transaction");
     let time = rates.iter().find_map(|rate| whole_run(rate, false));

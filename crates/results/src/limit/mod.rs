@@ -81,6 +81,7 @@ impl Bottleneck {
             LayerKind::Adapter => Bottleneck::Adapter,
             LayerKind::Bus => Bottleneck::Bus,
             LayerKind::Pci => Bottleneck::Pci,
+            LayerKind::MemoryBus => Bottleneck::Memory,
             LayerKind::Network => Bottleneck::Network,
             _ => Bottleneck::Device,
         }

@@ -102,7 +102,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// What a growing file costs a program that writes through the page cache.
+/// The cost of a growing file to a program that writes through the page cache.
 fn buffered_sentence(found: &Found<'_>) -> Option<String> {
     let said: Vec<String> = [4096u32, 65_536]
         .into_iter()

@@ -39,6 +39,7 @@ pub(crate) const RETURNED: Curve = Curve::in_group(&BY_SIZE, "write", "to the la
 pub(crate) const SYNCED: Curve = Curve::in_group(&BY_SIZE, "write", "to stable storage");
 const HINTED_WRITE: Curve =
     Curve::in_group(&BY_SIZE, "write", "to stable storage, sequential hint");
+const REWRITTEN: Curve = Curve::in_group(&BY_SIZE, "write", "warm");
 const THROUGH: Curve = Curve::in_group(&BY_SIZE, "write-through", "each on stable storage");
 
 /// Size of the comparisons: the published one.
@@ -68,6 +69,9 @@ fn grid(setting: &StudyContext) -> Grid {
         if setting.facts.writable {
             let write = setting.flushed_write(size);
             grid.add(RETURNED, size, write.clone(), rank);
+            if let Some(warm) = setting.resident(OpKind::Write, size).filter(|_| size == USUAL) {
+                grid.add(REWRITTEN, size, warm, Rank::Usual);
+            }
             if size == USUAL && !setting.facts.in_memory {
                 let hinted = Workload { hint: Hint::Sequential, ..write.clone() };
                 grid.add(HINTED_WRITE, size, hinted, Rank::Usual).synced = true;
@@ -173,7 +177,7 @@ fn through(found: &Found<'_>) -> Option<String> {
 
 /// The rates of a file that is deleted before it is written back.
 fn temporary(found: &Found<'_>) -> Option<String> {
-    let (write, read) = (found.at(&RETURNED, USUAL)?, found.at(&WARM, USUAL)?);
+    let (write, read) = (found.at(&REWRITTEN, USUAL)?, found.at(&WARM, USUAL)?);
     Some(format!(
         "A temporary file that stays in the cache is written at {} and read at {} ({}).",
         show_rate(write.y),
@@ -189,20 +193,17 @@ fn processor(found: &Found<'_>) -> Option<String> {
         readings.into_iter().find(|reading| reading.x == f64::from(USUAL))
     };
     let of = |(op, through, past): (OpKind, &Curve, &Curve)| {
-        let (through, past) = (at(through)?, at(past)?);
-        Some(format!(
-            "a MiB of buffered {op}s takes {} of the processor, one of direct {op}s {}",
-            show_time(through.y),
-            show_time(past.y)
-        ))
+        let direct = at(past)
+            .map(|past| format!(", one of direct {op}s {}", show_time(past.y)))
+            .unwrap_or_default();
+        let through = show_time(at(through)?.y);
+        Some(format!("a MiB of buffered {op}s takes {through} of the processor{direct}"))
     };
-    let said: Vec<String> =
-        [(OpKind::Read, &COLD, &unbuffered::READ), (OpKind::Write, &SYNCED, &unbuffered::WRITE)]
-            .into_iter()
-            .filter_map(of)
-            .collect();
-    (!said.is_empty())
-        .then(|| format!("With {} requests {}.", size(f64::from(USUAL)), said.join("; ")))
+    let all =
+        [(OpKind::Read, &COLD, &unbuffered::READ), (OpKind::Write, &SYNCED, &unbuffered::WRITE)];
+    let said: Vec<String> = all.into_iter().filter_map(of).collect();
+    let size = size(f64::from(USUAL));
+    (!said.is_empty()).then(|| format!("With {size} requests {}.", said.join("; ")))
 }
 
 /// The sizes at which the page cache gains, and at which it costs, relative to one direct request

@@ -12,6 +12,9 @@ pub struct DiskDrive {
     pub about: String,
     /// The bus this drive needs.
     pub bus: String,
+    /// The data sheet's highest rate from the media, if it differs from what the zones give.
+    #[serde(default)]
+    pub advertised_bytes_per_s: Option<f64>,
     pub rpm: f64,
     /// Maximum deviation of a spindle from the nominal speed.
     pub rpm_tolerance_percent: f64,
@@ -169,9 +172,10 @@ impl Model for DiskDrive {
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
         let buses = drives.buses.min(drives.count);
         let rate = drives.bus_kinds[&self.bus].advertised_bytes_per_s * f64::from(buses);
-        // The data sheet gives the media rate of the outermost track.
-        let outer = self.all_zones().first().map(|&(_, sectors)| {
-            sectors as f64 * SECTOR as f64 / (self.revolution() as f64 * 1e-9)
+        // Without a data sheet: the media rate of the outermost track.
+        let outer = self.advertised_bytes_per_s.or_else(|| {
+            let &(_, sectors) = self.all_zones().first()?;
+            Some(sectors as f64 * SECTOR as f64 / (self.revolution() as f64 * 1e-9))
         });
         let mut disks = drives.disks(outer);
         disks.settings.insert("write_cache".into(), if drives.wce { "on" } else { "off" }.into());
