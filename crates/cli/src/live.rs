@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::suspended;
 use machine::units::{rate_number, show_time};
-use measure::live::{seconds_after, watch};
+use measure::live::SecondLog;
 use results::SecondRecord;
 use std::io::Write;
 use std::sync::Arc;
@@ -21,23 +21,30 @@ const HEADING_EVERY: usize = 20;
 
 /// Prints seconds as long as it lives.
 pub(crate) struct Live {
+    log: Arc<SecondLog>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Live {
     pub(crate) fn start() -> Live {
-        watch();
+        let log = Arc::<SecondLog>::default();
         let ended = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&ended);
-        let thread = std::thread::Builder::new().name("live".into()).spawn(move || follow(&until));
-        Live { ended, thread: thread.ok() }
+        let (from, until) = (log.clone(), ended.clone());
+        let thread = std::thread::Builder::new().name("live".into());
+        let thread = thread.spawn(move || follow(&from, &until)).ok();
+        Live { log, ended, thread }
+    }
+
+    /// The seconds to show.
+    pub(crate) fn log(&self) -> Arc<SecondLog> {
+        self.log.clone()
     }
 
     /// Prints the last lines; returns all seconds.
     pub(crate) fn end(mut self) -> Vec<SecondRecord> {
         self.stop();
-        seconds_after(0).iter().map(SecondRecord::from).collect()
+        self.log.after(0).iter().map(SecondRecord::from).collect()
     }
 
     fn stop(&mut self) {
@@ -54,11 +61,11 @@ impl Drop for Live {
     }
 }
 
-fn follow(ended: &AtomicBool) {
+fn follow(log: &SecondLog, ended: &AtomicBool) {
     let mut printed = 0;
     loop {
         let last = ended.load(Ordering::Relaxed);
-        for one in seconds_after(printed) {
+        for one in log.after(printed) {
             if !last && one.finished.elapsed() < SETTLED {
                 break;
             }

@@ -206,6 +206,7 @@ fn points_on<M: Machine>(
     })?;
     let facts = runner.facts()[0].clone();
     let live = arguments.live.then(Live::start);
+    live.iter().for_each(|live| runner.watch(live.log()));
     let mut latency_goals = Vec::new();
     let mut interrupted = false;
     let mut points = match workloads.as_slice() {

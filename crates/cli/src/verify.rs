@@ -56,13 +56,12 @@ pub(crate) fn measured<M: Machine>(
     on_progress: impl FnMut(usize, usize),
 ) -> Result<Point, Failure> {
     let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-    let (machine, facts) = (runner.machine(), runner.facts()[0].clone());
+    let facts = runner.facts()[0].clone();
     // Each member of a stripe has its own seed.
     let fill_seed =
         (facts.kind != TargetKind::Simulated && facts.members == 1).then_some(workload.seed);
     let how = (run, fill_seed);
-    let (measured, found) =
-        measure_verified(machine, runner.target_mut(0), workload, repeats, how, log, on_progress)?;
+    let (measured, found) = measure_verified(runner, workload, repeats, how, log, on_progress)?;
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 

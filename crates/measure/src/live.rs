@@ -3,8 +3,8 @@
 use crate::histogram::Histogram;
 use machine::Nanos;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 pub(crate) const SECOND_NS: Nanos = 1_000_000_000;
@@ -40,27 +40,40 @@ impl Second {
     }
 }
 
-static WATCHED: AtomicBool = AtomicBool::new(false);
-static SECONDS: Mutex<BTreeMap<(u64, u64), Second>> = Mutex::new(BTreeMap::new());
-
-fn all() -> MutexGuard<'static, BTreeMap<(u64, u64), Second>> {
-    SECONDS.lock().unwrap_or_else(PoisonError::into_inner)
+/// The seconds of the runs that are watched, from all their streams.
+#[derive(Debug, Default)]
+pub struct SecondLog {
+    runs: AtomicU64,
+    seconds: Mutex<BTreeMap<(u64, u64), Second>>,
 }
 
-/// From now on every stream counts its seconds, which takes some of its time once a second.
-pub fn watch() {
-    WATCHED.store(true, Ordering::Relaxed);
+impl SecondLog {
+    /// The seconds after the first `skipped`.
+    pub fn after(&self, skipped: usize) -> Vec<Second> {
+        self.seconds().values().skip(skipped).cloned().collect()
+    }
+
+    /// The next run.
+    pub(crate) fn begin_run(self: &Arc<Self>) -> WatchedRun {
+        WatchedRun { log: self.clone(), run: self.runs.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    fn seconds(&self) -> MutexGuard<'_, BTreeMap<(u64, u64), Second>> {
+        self.seconds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// The seconds after the first `skipped`.
-pub fn seconds_after(skipped: usize) -> Vec<Second> {
-    all().values().skip(skipped).cloned().collect()
+/// A run whose streams count their seconds, which takes some of their time once a second.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchedRun {
+    log: Arc<SecondLog>,
+    run: u64,
 }
 
 /// The counts of a stream at the start of its present second.
 #[derive(Debug)]
 pub(crate) struct SecondMark {
-    run: u64,
+    run: WatchedRun,
     measured_from: Nanos,
     began: Nanos,
     bytes: u64,
@@ -68,12 +81,14 @@ pub(crate) struct SecondMark {
 }
 
 impl SecondMark {
-    /// `None` unless the seconds are watched.
-    pub(crate) fn begin(now: Nanos, bytes: u64) -> Option<Box<SecondMark>> {
-        let run = machine::live::last_run().map_or(0, |last| last.runs);
-        let latency = Histogram::new();
-        let mark = SecondMark { run, measured_from: now, began: now, bytes, latency };
-        WATCHED.load(Ordering::Relaxed).then(|| Box::new(mark))
+    pub(crate) fn new(run: WatchedRun) -> SecondMark {
+        SecondMark { run, measured_from: 0, began: 0, bytes: 0, latency: Histogram::new() }
+    }
+
+    /// Begins the first second; the stream's latencies are cleared.
+    pub(crate) fn begin(&mut self, now: Nanos, bytes: u64) {
+        (self.measured_from, self.began, self.bytes) = (now, now, bytes);
+        self.latency.clear();
     }
 
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
@@ -90,9 +105,10 @@ impl SecondMark {
         let mut both = latency[0].clone();
         both.merge(&latency[1]);
         let new = both.since(&self.latency);
-        let mut all = all();
-        let one = all.entry((self.run, second)).or_insert_with(|| Second {
-            run: self.run,
+        let WatchedRun { log, run } = &self.run;
+        let mut all = log.seconds();
+        let one = all.entry((*run, second)).or_insert_with(|| Second {
+            run: *run,
             second,
             length_ns: 0,
             bytes: 0,

@@ -3,14 +3,16 @@
 
 use crate::ceiling::Ceilings;
 use crate::concurrent::measure_concurrent;
+use crate::live::SecondLog;
 use crate::repeat::{Measured, Repeats, repeat_workloads};
-use crate::sample::{Job, Options, sample};
+use crate::sample::{Job, Options, sample_watched};
 use machine::units::show_size;
 use machine::{
     Allocation, Buffers, Engine, Error, MIN_FILLED_BYTES, Machine, Result, TargetFacts, TargetKind,
     TargetSpec,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use workload::Workload;
 
 /// A size for checks of workloads whose target is not open yet.
@@ -130,6 +132,7 @@ pub struct Runner<'m, M: Machine> {
     targets: Vec<M::Target>,
     facts: Vec<TargetFacts>,
     interrupted: Option<Vec<Measured>>,
+    seconds: Option<Arc<SecondLog>>,
 }
 
 impl<'m, M: Machine> Runner<'m, M> {
@@ -186,7 +189,16 @@ impl<'m, M: Machine> Runner<'m, M> {
     /// Targets that are already open.
     pub fn of(machine: &'m M, targets: Vec<M::Target>) -> Runner<'m, M> {
         let facts = targets.iter().map(|target| machine.target_facts(target)).collect();
-        Runner { machine, targets, facts, interrupted: None }
+        Runner { machine, targets, facts, interrupted: None, seconds: None }
+    }
+
+    /// Counts the seconds of all later runs.
+    pub fn watch(&mut self, seconds: Arc<SecondLog>) {
+        self.seconds = Some(seconds);
+    }
+
+    pub(crate) fn seconds(&self) -> Option<Arc<SecondLog>> {
+        self.seconds.clone()
     }
 
     pub fn machine(&self) -> &'m M {
@@ -268,13 +280,13 @@ impl<'m, M: Machine> Runner<'m, M> {
         repeats: Repeats,
         on_progress: impl FnMut(usize, usize),
     ) -> Result<Vec<Measured>> {
-        let (machine, targets) = (self.machine, &mut self.targets);
+        let (machine, targets, seconds) = (self.machine, &mut self.targets, &self.seconds);
         let work: Vec<(&Workload, TargetFacts)> =
             parts.iter().map(|part| (&part.workload, self.facts[part.target].clone())).collect();
         let once = |part: usize, options| {
             let RequestPart { target, workload } = &parts[part];
             let options = Options { keep_interrupted: true, ..options };
-            sample(machine, &mut targets[*target], workload, options)
+            sample_watched(machine, &mut targets[*target], workload, options, seconds.as_ref())
         };
         let mut all = Vec::new();
         if let Err(error) = repeat_workloads(machine, &work, repeats, once, on_progress, &mut all) {

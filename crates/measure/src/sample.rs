@@ -1,4 +1,5 @@
 use crate::histogram::Histogram;
+use crate::live::{SecondLog, WatchedRun};
 use crate::observed::Observed;
 use crate::over_time::{IntervalSample, Intervals, interval_samples};
 use crate::resume;
@@ -136,8 +137,20 @@ pub fn sample<M: Machine>(
     workload: &Workload,
     options: Options,
 ) -> Result<Sample> {
+    sample_watched(machine, target, workload, options, None)
+}
+
+/// [`sample`], whose seconds go into a log.
+pub(crate) fn sample_watched<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+    options: Options,
+    seconds: Option<&Arc<SecondLog>>,
+) -> Result<Sample> {
+    let watched = seconds.map(SecondLog::begin_run);
     let Some(log) = machine.run_log() else {
-        return sample_now(machine, target, workload, options);
+        return sample_now(machine, target, workload, options, watched);
     };
     let run = resume::description(&machine.target_facts(target), workload, options);
     let known = log.recall(&run).and_then(|kept| serde_json::from_str(&kept).ok());
@@ -145,7 +158,7 @@ pub fn sample<M: Machine>(
         show(&sample, workload);
         return Ok(sample);
     }
-    let sample = sample_now(machine, target, workload, options)?;
+    let sample = sample_now(machine, target, workload, options, watched)?;
     if sample.usage.interrupted {
         return Ok(sample);
     }
@@ -160,14 +173,19 @@ fn sample_now<M: Machine>(
     target: &mut M::Target,
     workload: &Workload,
     options: Options,
+    watched: Option<WatchedRun>,
 ) -> Result<Sample> {
+    let watch = |mut stream: Stream| {
+        watched.iter().for_each(|run| stream.watch(run.clone()));
+        stream
+    };
     let intervals = workload.intervals();
     if intervals.is_empty() {
-        return sample_as(machine, target, workload, options, |stream| stream).map(|all| all.0);
+        return sample_as(machine, target, workload, options, watch).map(|all| all.0);
     }
     let options = if workload.load.is_empty() { options } else { at_once(options) };
     let (mut sample, streams) = sample_as(machine, target, workload, options, |stream| Observed {
-        stream,
+        stream: watch(stream),
         observer: Intervals::new(&intervals),
     })?;
     sample.intervals = interval_samples(&streams, &intervals);

@@ -2,7 +2,7 @@
 //! share it, and all of it is the hot path: no allocation, no lock, no formatting.
 
 use crate::histogram::Histogram;
-use crate::live::SecondMark;
+use crate::live::{SecondMark, WatchedRun};
 use crate::pace::Pace;
 use crate::slices::Slices;
 use machine::live::Reading;
@@ -188,7 +188,9 @@ impl Stream {
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.shown = Reading { bytes: self.bytes, ..Reading::default() };
-        self.second = SecondMark::begin(from, self.bytes);
+        if let Some(second) = &mut self.second {
+            second.begin(from, self.bytes);
+        }
         self.measuring = true;
         self.measured_from = from;
         self.before += self.completed();
@@ -524,7 +526,12 @@ impl Stream {
         latencies.saturating_sub(self.not_served) as f64 / self.completed().max(1) as f64
     }
 
-    /// Adds the part of a second at the end to [`crate::live`].
+    /// Counts the seconds of this run.
+    pub(crate) fn watch(&mut self, run: WatchedRun) {
+        self.second = Some(Box::new(SecondMark::new(run)));
+    }
+
+    /// Adds the part of a second at the end to those of the run.
     pub(crate) fn end_second(&self) {
         if let Some(second) = &self.second {
             second.add(self.last_event, self.bytes, &self.latency);

@@ -1,8 +1,10 @@
 //! Runs with verification: writes carry self-describing data, reads are checked, and everything
 //! written is read back.
 
+use crate::live::SecondLog;
 use crate::observed::{Observed, Observer};
 use crate::repeat::{Measured, Repeats, repeat_workloads};
+use crate::runner::Runner;
 use crate::sample::sample_as;
 use crate::stream::Stream;
 use machine::units::show_size;
@@ -275,21 +277,23 @@ pub fn read_back<M: Machine>(
 /// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target
 /// that cannot be read back.
 pub fn measure_verified<M: Machine>(
-    machine: &M,
-    target: &mut M::Target,
+    runner: &mut Runner<'_, M>,
     workload: &Workload,
     repeats: Repeats,
     (run, fill_seed): (u64, Option<u64>),
     log: Option<File>,
     on_progress: impl FnMut(usize, usize),
 ) -> Result<(Measured, Verification)> {
-    let facts = machine.target_facts(target);
+    let (machine, facts, seconds) = (runner.machine(), runner.facts()[0].clone(), runner.seconds());
+    let target = runner.target_mut(0);
     let verifier =
         Verifier::new(workload, workload.region(facts.size_bytes), run)?.filled_with(fill_seed);
     let log_failed = || Error::io("cannot write", "the log of the writes");
     let stats = Arc::new(VerifyStats::new(verifier, log).map_err(log_failed())?);
     let once = |_, options| {
-        sample_as(machine, target, workload, options, |stream| {
+        let watched = seconds.as_ref().map(SecondLog::begin_run);
+        sample_as(machine, target, workload, options, |mut stream| {
+            watched.iter().for_each(|run| stream.watch(run.clone()));
             Verifying::observe(stream, stats.clone())
         })
         .map(|(sample, _)| sample)
