@@ -103,7 +103,7 @@ impl SmallFiles {
                 config.plan.locations = vec![Location { path: place.clone(), weight: 1 }];
                 let ran = postmark::run(files, &config, interrupt, &mut io::sink());
                 let result = ran.map_err(|error| match error {
-                    RunError::Interrupted => Error::Interrupted,
+                    RunError::Interrupted(_) => Error::Interrupted,
                     RunError::File(error) => of_file(&place, error),
                     RunError::Plan(error) => {
                         Error::refused("PostMark", error.to_string(), "change the commands")
