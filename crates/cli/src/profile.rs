@@ -1,4 +1,4 @@
-//! `halfpower profile`: what a recorded program asks of storage, by file and role, and what it gets
+//! `halfpower profile`: what a recorded program asks of storage, by file and role, and its share
 //! of the volume.
 
 mod study;

@@ -15,6 +15,8 @@ use results::{Axis, Kind, Program};
 
 /// Files with a map of their own.
 const MAPS: usize = 6;
+/// Fewer requests need no map.
+const FEW: u64 = 16;
 /// Files in the table.
 const ROWS: usize = 40;
 
@@ -58,7 +60,7 @@ fn form(flow: &FlowVerdict) -> String {
     format!("{order} {}s of {size}{kind}, {queue}", flow.op)
 }
 
-/// What the program should do.
+/// A change in words.
 fn change(advice: &Advice) -> String {
     match advice.change {
         Change::GroupCommit { times } => format!(
@@ -94,13 +96,14 @@ fn advice(one: &Advice) -> String {
     )
 }
 
-/// What a flow gets of the volume.
+/// The shares of a flow.
 fn shares(flow: &FlowVerdict) -> Option<String> {
     let rate = |one: &Reference| format!("{}/s", grouped(one.iops.round()));
     let same = flow.same.as_ref().zip(flow.share.as_ref()).map(|(same, share)| {
-        let what = match flow.shape.durable {
-            true => "durable writes",
-            false => "requests",
+        let what = match (flow.shape.durable, flow.shape.extends) {
+            (true, true) => "durable writes into existing space",
+            (true, false) => "durable writes",
+            (false, _) => "requests",
         };
         format!("{} of the {} {what} that the volume does like this", percent(share), rate(same))
     });
@@ -112,7 +115,7 @@ fn shares(flow: &FlowVerdict) -> Option<String> {
         .then(|| format!("{}/s while it waits: {}", grouped(flow.iops.round()), said.join(", ")))
 }
 
-/// The sentences on a flow: its form, its limit, what it gets, and the advice.
+/// The sentences on a flow: its form, limit, shares and advice.
 fn sentences(flow: &FlowVerdict) -> Vec<String> {
     let head = format!(
         "{}: {}; {:.0} % of the time waited",
@@ -126,9 +129,10 @@ fn sentences(flow: &FlowVerdict) -> Vec<String> {
     said
 }
 
-fn compared(verdict: &Verdict) -> String {
+/// `the study of /data, 2026-11-27 00:20 UTC`.
+fn studied(verdict: &Verdict) -> String {
     let what = if verdict.study == Kind::Study { "the study of" } else { "measurements of" };
-    format!("compared with {what} {}, {}", verdict.target, date(verdict.studied_unix_s))
+    format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))
 }
 
 /// The verdict on an application.
@@ -142,7 +146,7 @@ pub fn terminal(verdict: &Verdict, width: usize, colour: bool) -> String {
             out.push('\n');
         }
     };
-    say(Tone::Strong, "", &format!("Verdict, {}", compared(verdict)));
+    say(Tone::Strong, "", &format!("Verdict, compared with {}", studied(verdict)));
     verdict.doubts.iter().for_each(|doubt| say(Tone::Doubt, "", &format!("! {doubt}")));
     for flow in &verdict.flows {
         for (index, sentence) in sentences(flow).iter().enumerate() {
@@ -266,36 +270,54 @@ pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, 
         .collect();
     let maps = profile.files.iter().filter_map(|file| Some((file, file.heat.as_ref()?)));
     let maps: Vec<String> = maps
+        .filter(|(_, map)| map.columns.iter().flatten().sum::<u64>() >= FEW)
         .take(MAPS)
-        .map(|(file, map)| density::svg(&crate::plot::text::ending(&file.name, 700.0), map))
+        .map(|(file, map)| {
+            let name = crate::plot::text::ending(&file.name, 700.0);
+            density::svg(&name, map, profile.elapsed_ns)
+        })
         .collect();
     let mut parts = Vec::new();
     if let Some(verdict) = &profile.verdict {
         let row = |flow: &FlowVerdict| {
-            let advice: Vec<String> = flow.advice.iter().map(advice).collect();
             vec![
                 format!("{} {}s", flow.role.name(), flow.op),
+                form(flow),
                 format!("{:.0} %", flow.waited_share * 100.0),
                 flow.share.as_ref().map_or("not measured".into(), percent),
                 flow.share_of_best.as_ref().map_or(String::new(), percent),
-                flow.limit.sentence.clone(),
-                advice.join("; "),
+                flow.limit.what.words().to_owned(),
             ]
         };
-        let names =
-            ["requests", "waited", "of the same", "of the best", "limit", "what would help"];
+        let names = ["requests", "form", "waited", "of the same", "of the best", "limit"];
+        let help = |flow: &FlowVerdict| -> Vec<Vec<String>> {
+            let row = |one: &Advice| {
+                let of = format!("{} {}s", flow.role.name(), flow.op);
+                vec![change(one), of, times(&one.gain), times(&one.program_gain)]
+            };
+            flow.advice.iter().map(row).collect()
+        };
+        let mut tables = vec![Table {
+            caption: String::new(),
+            head: names.map(str::to_owned).to_vec(),
+            rows: verdict.flows.iter().map(row).collect(),
+        }];
+        let rows: Vec<Vec<String>> = verdict.flows.iter().flat_map(help).collect();
+        if !rows.is_empty() {
+            tables.push(Table {
+                caption: "What would help".into(),
+                head: ["change", "of", "rate", "whole program"].map(str::to_owned).to_vec(),
+                rows,
+            });
+        }
         parts.push(PagePart {
             title: "Verdict".into(),
             text: format!(
-                "{}. The same: the volume's rate of requests of this size, order, number outstanding and durability. The best: with any number outstanding.",
-                compared(verdict)
+                "Compared with {}. The same: the volume's rate of requests of this size, order, number outstanding and durability. The best: with any number outstanding.",
+                studied(verdict)
             ),
             charts: Vec::new(),
-            tables: vec![Table {
-                caption: String::new(),
-                head: names.map(str::to_owned).to_vec(),
-                rows: verdict.flows.iter().map(row).collect(),
-            }],
+            tables,
         });
     }
     parts.push(PagePart {

@@ -64,7 +64,7 @@ pub struct Profile {
     pub devices: Vec<DeviceProfile>,
     /// Latencies over time.
     pub course: Course,
-    /// What limits the program, compared with a study of its volume.
+    /// The limit of the program, compared with a study of its volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }

@@ -1,5 +1,5 @@
-//! What a recorded application gets of its volume: each role of its files against a study of the
-//! volume, the limit, and the changes that would help.
+//! Compares a recorded application with a study of its volume: the share of each role of its files,
+//! its limit, and the changes that would help.
 
 mod advice;
 mod cause;

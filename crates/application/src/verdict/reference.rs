@@ -77,7 +77,7 @@ impl<'a> References<'a> {
         References { study, demand }
     }
 
-    /// The points of the same operation, order and durability that tell the device's rate, with
+    /// The points of the same operation, order and durability that show the device's rate, with
     /// their index.
     fn alike(&self) -> impl Iterator<Item = (usize, &'a Point)> {
         let shape = self.demand.shape;

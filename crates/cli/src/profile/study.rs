@@ -116,7 +116,7 @@ fn on<M: Machine>(
         )));
     }
     let repeats =
-        Repeats { min: RUNS, max: RUNS, budget_ns: arguments.budget, ..Repeats::default() };
+        Repeats { min: RUNS, max: RUNS, budget_ns: 2 * arguments.budget, ..Repeats::default() };
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
     let facts = runner.facts()[0].clone();
     let bar = crate::progress::bar(u64::from(RUNS) * workloads.len() as u64);

@@ -2,6 +2,7 @@
 
 use super::ticks::from_zero;
 use application::profile::HeatMap;
+use machine::Nanos;
 use machine::text::printable;
 use results::Axis;
 use std::fmt::Write;
@@ -28,14 +29,14 @@ fn shade(count: u64, most: u64) -> usize {
     ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES)
 }
 
-/// The map as SVG. Writing to a String cannot fail.
-pub(crate) fn svg(title: &str, map: &HeatMap) -> String {
+/// The map as SVG, over the whole recording. Writing to a String cannot fail.
+pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     let rows = map.columns.iter().map(Vec::len).max().unwrap_or(0).max(1);
     let most = map.columns.iter().flatten().copied().max().unwrap_or(0);
-    let end_ns = map.slot_ns as f64 * map.columns.len().max(1) as f64;
+    let end_ns = (map.slot_ns as f64 * map.columns.len().max(1) as f64).max(elapsed_ns as f64);
     let end_bytes = map.row_bytes as f64 * rows as f64;
-    let (wide, high) =
-        ((RIGHT - LEFT) / map.columns.len().max(1) as f64, (BOTTOM - TOP) / rows as f64);
+    let wide = (RIGHT - LEFT) * map.slot_ns as f64 / end_ns;
+    let high = (BOTTOM - TOP) / rows as f64;
     let name = escape(title);
     let label = name.replace('"', "&quot;");
     let mut out = format!(
@@ -139,9 +140,11 @@ mod tests {
             row_bytes: 4096,
             columns: vec![vec![1], vec![], vec![0, 1000]],
         };
-        let svg = svg("<a>", &map);
+        let svg = svg("<a>", &map, 6_000_000);
         assert!(svg.contains("&lt;a&gt;") && !svg.contains("<a>"));
         assert_eq!(svg.matches("class=\"cells\"").count(), 2, "{svg}");
+        // A column of 1 ms is a sixth of the recording.
+        assert!(svg.contains("h128.3v"), "{svg}");
         let bars = shares("x", &[("a/long/".repeat(30), 0.5), ("b".into(), 0.25)]);
         assert!(bars.contains(">50 %<") && bars.contains("…"), "{bars}");
     }
