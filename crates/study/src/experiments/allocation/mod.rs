@@ -104,16 +104,23 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 
 /// The cost of a growing file to a program that writes through the page cache.
 fn buffered_sentence(found: &Found<'_>) -> Option<String> {
-    let said: Vec<String> = [4096u32, 65_536]
-        .into_iter()
-        .filter_map(|size| {
-            let [written, extend] = BUFFERED_STATES.map(|state| found.at(&buffered(state), size));
-            let words = effect(written?.change_to(&extend?));
-            Some(format!("{words} with {} requests", show_size(u64::from(size))))
-        })
-        .collect();
-    (!said.is_empty())
-        .then(|| format!("Through the page cache a growing file {}.", said.join(" and ")))
+    let at = |size: u32| {
+        let [written, extend] = BUFFERED_STATES.map(|state| found.at(&buffered(state), size));
+        Some((effect(written?.change_to(&extend?)), show_size(u64::from(size))))
+    };
+    let start = "Through the page cache extending the file";
+    Some(match (at(4096), at(65_536)) {
+        (Some((small, size)), Some((large, other))) if small == large => {
+            format!("{start} {small} ({size} and {other} requests).")
+        }
+        (Some((small, size)), Some((large, other))) => {
+            format!("{start} {small} with {size} requests, and {large} with {other} ones.")
+        }
+        (Some((one, size)), None) | (None, Some((one, size))) => {
+            format!("{start} {one} ({size} requests).")
+        }
+        (None, None) => return None,
+    })
 }
 
 fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {

@@ -182,14 +182,15 @@ fn cost_by_mechanism(
     costs.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
     let (cheap, costly) = (costs.first()?, costs.last()?);
     // A simulated machine repeats exactly, so its smaller differences are differences too.
-    let differs = if cheap.1.exact { costly.1.y > cheap.1.y } else { false };
+    let differs = cheap.1.exact && costly.1.y > cheap.1.y;
     if !differs {
         cheap.1.change_to(&costly.1).gain()?;
     }
     let each: Vec<String> =
         costs.iter().map(|(engine, cost)| format!("{} with {engine}", show_time(cost.y))).collect();
     let (last, others) = each.split_last()?;
-    Some(format!("There a request costs {} and {last} of processor time.", others.join(", ")))
+    let others = others.join(", ");
+    Some(format!("Processor time of a request there: {others} and {last}."))
 }
 
 fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
