@@ -96,6 +96,10 @@ pub struct ClientNumbers {
     pub cpu_ns_per_request: f64,
     /// Busy time of the host's processors, in percent of all of them.
     pub processor_percent: f64,
+    /// Use of the host's busiest network link, in percent of its speed; absent if no link of it has
+    /// a known speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_percent: Option<f64>,
     /// Largest delay of its begin behind the first client's.
     pub began_late_ns: u64,
     /// Its rate over the median of all clients' rates.

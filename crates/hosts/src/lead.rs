@@ -5,7 +5,7 @@ use crate::follow::{Wait, run_once};
 use crate::group::{Group, GroupError, receive, send};
 use crate::marker::Made;
 use crate::merge::ClientRun;
-use crate::message::{Answer, Client, Failure, Hello, Order};
+use crate::message::{Answer, Client, Failure, Hello, Order, Ran};
 use machine::{Error as MachineError, Machine, Nanos, Start, TargetFacts, TargetKind};
 use measure::{Options, RunRequest, Runner};
 use std::path::Path;
@@ -359,9 +359,9 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         let mut failures = Vec::new();
         for (rank, ran) in ended {
             match ran {
-                Ok(sample) => {
+                Ok(Ran { sample, network_percent }) => {
                     let began_ns = self.offsets[rank].between(start, sample.usage.began);
-                    runs.push(ClientRun { rank, sample: *sample, began_ns });
+                    runs.push(ClientRun { rank, sample: *sample, began_ns, network_percent });
                 }
                 Err(failure) if failure.interrupted => return Err(self.interrupted()),
                 Err(failure) => failures.push((self.clients[rank].name(), failure)),

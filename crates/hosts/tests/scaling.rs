@@ -102,9 +102,16 @@ fn a_server_that_is_full_gains_nothing_from_more_clients() {
     assert_eq!(found.limit, ScalingLimit::Server);
     assert_eq!((found.half_power_clients, found.knee_clients), (4, 4));
     assert!(found.sentence.contains("4 clients reach half of the peak"), "{}", found.sentence);
-    assert!(found.sentence.contains("more than 4 gain nothing; the server is the limit"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("more than 4 gain nothing; the server is the limit"),
+        "{}",
+        found.sentence
+    );
     let efficiency: Vec<f64> = found.steps.iter().map(|step| step.efficiency.unwrap()).collect();
-    assert!((efficiency[1] - 1.0).abs() < 1e-9 && (efficiency[4] - 0.250_625).abs() < 1e-6, "{efficiency:?}");
+    assert!(
+        (efficiency[1] - 1.0).abs() < 1e-9 && (efficiency[4] - 0.250_625).abs() < 1e-6,
+        "{efficiency:?}"
+    );
 }
 
 #[test]
@@ -137,7 +144,11 @@ fn a_slow_client_is_the_limit_by_name() {
     let points = [point(&[1000.0], |_| {}), point(&[1000.0, 1000.0, 500.0, 990.0], |_| {})];
     let found = scalings(&points).remove(0);
     assert_eq!(found.limit, ScalingLimit::Imbalance);
-    assert!(found.sentence.contains("rank 2 (node2)") && found.sentence.contains("50 %"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("rank 2 (node2)") && found.sentence.contains("50 %"),
+        "{}",
+        found.sentence
+    );
 }
 
 #[test]

@@ -40,8 +40,8 @@ pub use run::{
 };
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, ParityUse, Pause,
-    PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind,
+    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, NetworkLink, ParityUse,
+    Pause, PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind,
     ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 
@@ -248,6 +248,11 @@ pub trait Machine {
 
     /// Times of each processor so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
+        Vec::new()
+    }
+
+    /// The network links of known speed, with what they carried so far.
+    fn network(&self) -> Vec<NetworkLink> {
         Vec::new()
     }
 
