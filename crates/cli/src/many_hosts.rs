@@ -7,7 +7,7 @@ use crate::commands::{Cli, Command};
 use crate::failure::Failure;
 use hosts::Launch;
 
-/// How this process was started together with others; `None` for a single one.
+/// The launch of this process together with others; `None` for a single one.
 pub(crate) fn launch() -> Option<Launch> {
     Launch::of(|name| std::env::var(name).ok())
 }

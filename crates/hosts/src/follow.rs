@@ -144,6 +144,7 @@ fn checked(
             }
             Order::Clock => send(group, 0, &Answer::Clock(0))?,
             Order::Go => return Ok(true),
+            Order::Finish => return Err(GroupError::Gone(0)),
             _ => return Ok(false),
         }
     }

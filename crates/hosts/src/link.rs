@@ -1,4 +1,4 @@
-//! How busy the network of a client is during a run.
+//! Use of a client's network during a run.
 
 use machine::{Machine, Nanos, NetworkLink};
 

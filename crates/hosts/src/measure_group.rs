@@ -222,10 +222,10 @@ fn warnings(point: &HostsPoint, workload: &Workload, clients: &[Client]) -> Vec<
     kept.iter().map(ToString::to_string).collect()
 }
 
-/// What was measured before the end.
+/// The points measured before the end.
 pub struct GroupMeasurement {
     pub points: Vec<HostsPoint>,
-    /// Why it ended early.
+    /// The reason for an early end.
     pub ended: Option<Error>,
 }
 

@@ -29,7 +29,7 @@ pub struct Merged {
     pub iops: Vec<f64>,
 }
 
-/// Why runs cannot be merged.
+/// Runs that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{first} had ended before {last} began: at no time did all clients work; make the runs longer (--runtime)"

@@ -1,4 +1,4 @@
-//! What rank 0 and the others say to each other.
+//! The messages between rank 0 and the others.
 
 use machine::{Error, Nanos, TargetFacts};
 use measure::{Options, RunRequest, Sample};

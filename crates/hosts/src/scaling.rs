@@ -1,4 +1,4 @@
-//! What more clients gain: the half-power number, the knee, and what limits them.
+//! The gain of more clients: the half-power number, the knee, and the bottleneck.
 
 use crate::document::{ClientNumbers, HostsPoint, Scaling, ScalingLimit, ScalingStep};
 use crate::measure_group::SLOW_SHARE;

@@ -1,4 +1,4 @@
-//! What limits many clients, on rates that are made up.
+//! The bottleneck of many clients, on made-up rates.
 
 use hosts::{ClientNumbers, HostsPoint, ScalingLimit, jain, scalings};
 use machine::{TargetFacts, TargetKind, Usage};

@@ -297,7 +297,7 @@ fn document(
     let mut warnings = Vec::new();
     if !open.elsewhere.is_empty() {
         warnings.push(format!(
-            "{} do not see the file that rank 0 made in the target: these are several file systems, and the sum of their rates says nothing about a common server",
+            "{} do not see the file that rank 0 made in the target: these are several file systems, and the sum of their rates is not the rate of one server",
             open.elsewhere.join(", ")
         ));
     }
