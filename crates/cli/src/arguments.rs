@@ -274,8 +274,7 @@ pub(crate) struct PointArguments {
     /// [default: all]; docs/hosts.md
     #[arg(long, alias = "hosts", value_name = "LIST|powers", value_parser = Clients::from_str, help_heading = "At once", hide_short_help = true)]
     pub(crate) clients: Option<Clients>,
-    /// Under mpirun: the target is one file for all clients, each with its own part; reads use the
-    /// part that the next client writes
+    /// Under mpirun: all clients read one existing file, each its own part of it
     #[arg(long, help_heading = "At once", hide_short_help = true)]
     pub(crate) shared_file: bool,
     /// run: print rate, latency percentiles and depth of every second on standard error, and draw

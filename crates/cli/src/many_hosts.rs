@@ -7,7 +7,7 @@ use crate::commands::{Cli, Command};
 use crate::failure::Failure;
 use hosts::Launch;
 
-/// How this process was started together with others; `None` for a single one.
+/// The launch of this process together with others; `None` for a single one.
 pub(crate) fn launch() -> Option<Launch> {
     Launch::of(|name| std::env::var(name).ok())
 }
@@ -20,6 +20,17 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
         Failure::Run(_) => Failure::Printed(1),
         Failure::Interrupted => Failure::Printed(130),
         printed => printed,
+    }
+}
+
+/// A launcher forwards output piece by piece, and drops what is left once it ends the job.
+const FORWARDING: std::time::Duration = std::time::Duration::from_millis(300);
+
+/// Gives the launcher time to forward what was printed, if it may end the job at any moment: after
+/// an interrupt, or when a rank is lost.
+pub(crate) fn await_forwarding(launch: &Launch) {
+    if launch.leads() {
+        std::thread::sleep(FORWARDING);
     }
 }
 

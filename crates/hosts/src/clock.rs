@@ -13,7 +13,7 @@ pub struct RoundTrip {
     pub returned: Nanos,
 }
 
-/// How far another clock is ahead of ours.
+/// The lead of another clock over ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offset {
     /// Other clock minus ours, ns.

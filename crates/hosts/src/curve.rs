@@ -1,4 +1,4 @@
-//! How many requests a rank had completed by each time of a run.
+//! The number of requests that a rank had completed at each time of a run.
 
 use measure::Sample;
 

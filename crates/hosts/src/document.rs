@@ -33,7 +33,7 @@ pub struct HostsResult {
     pub seed: u64,
     /// Every workload with every number of clients.
     pub points: Vec<HostsPoint>,
-    /// What more clients gain, for each workload measured with several numbers of them.
+    /// The gain of more clients, for each workload measured with several numbers of them.
     pub scaling: Vec<Scaling>,
     /// It ended early: the points are those measured until then.
     pub incomplete: bool,
@@ -48,7 +48,7 @@ pub struct HostsPoint {
     pub clients: u32,
     /// All clients together. Rates are those of the window in which all worked.
     pub point: Point,
-    /// How the clients were timed in each run.
+    /// The timing of the clients in each run.
     pub runs: Vec<HostsRun>,
     /// The share of each client.
     pub by_client: Vec<ClientNumbers>,
@@ -96,13 +96,17 @@ pub struct ClientNumbers {
     pub cpu_ns_per_request: f64,
     /// Busy time of the host's processors, in percent of all of them.
     pub processor_percent: f64,
+    /// Use of the host's busiest network link, in percent of its speed; absent if no link of it has
+    /// a known speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_percent: Option<f64>,
     /// Largest delay of its begin behind the first client's.
     pub began_late_ns: u64,
     /// Its rate over the median of all clients' rates.
     pub of_median: f64,
 }
 
-/// What more clients gain.
+/// The rates with different numbers of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scaling {
     /// The workload in words.
@@ -115,7 +119,7 @@ pub struct Scaling {
     pub half_power_clients: u32,
     /// The fewest measured clients from which more gain less than 5 %.
     pub knee_clients: u32,
-    /// What keeps the rate from being higher.
+    /// The bottleneck with the most clients.
     pub limit: ScalingLimit,
     /// The conclusion in a sentence.
     pub sentence: String,
@@ -135,13 +139,13 @@ pub struct ScalingStep {
     pub fairness: Option<f64>,
 }
 
-/// What limits many clients.
+/// The bottleneck of many clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScalingLimit {
     /// Each client: the rate grows with their number.
     Client,
-    /// What they share: more clients gain nothing.
+    /// The part that all share: more clients gain nothing.
     Server,
     /// The network between them.
     Network,

@@ -1,10 +1,11 @@
 //! The ranks that do as rank 0 says.
 
 use crate::group::{Group, GroupError, receive, send};
+use crate::link::LinkWatch;
 use crate::marker;
-use crate::message::{Answer, Failure, Hello, Order};
+use crate::message::{Answer, Failure, Hello, Order, Ran};
 use machine::{Error, Machine};
-use measure::{Options, RunRequest, Runner, Sample, sample};
+use measure::{Options, RunRequest, Runner, sample};
 use std::time::{Duration, Instant};
 
 /// After the user's interrupt, a rank still answers rank 0 for this long. A launcher kills the
@@ -38,14 +39,17 @@ pub(crate) fn run_once<M: Machine>(
     request: &RunRequest,
     part: usize,
     options: Options,
-) -> Result<Box<Sample>, Failure> {
+) -> Result<Ran, Failure> {
     let machine = runner.machine();
     let Some(part) = request.parts.get(part) else {
         let why = format!("the request has {} parts", request.parts.len());
         return Err(Error::refused(format!("part {part}"), why, "count from 0").into());
     };
     let target = runner.target_mut(part.target);
-    Ok(Box::new(sample(machine, target, &part.workload, options)?))
+    let watch = LinkWatch::begin(machine);
+    let sample = Box::new(sample(machine, target, &part.workload, options)?);
+    let network_percent = watch.end(machine, sample.usage.elapsed_ns);
+    Ok(Ran { sample, network_percent })
 }
 
 /// Does as rank 0 says, until it says that all is done.
@@ -140,6 +144,7 @@ fn checked(
             }
             Order::Clock => send(group, 0, &Answer::Clock(0))?,
             Order::Go => return Ok(true),
+            Order::Finish => return Err(GroupError::Gone(0)),
             _ => return Ok(false),
         }
     }

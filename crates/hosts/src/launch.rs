@@ -9,7 +9,7 @@ const VARIABLES: [(&str, &str, &str); 3] = [
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"),
 ];
 
-/// How a process was started together with others.
+/// The launch of several processes together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     /// `mpirun` or `srun`.

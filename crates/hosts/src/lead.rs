@@ -5,7 +5,7 @@ use crate::follow::{Wait, run_once};
 use crate::group::{Group, GroupError, receive, send};
 use crate::marker::Made;
 use crate::merge::ClientRun;
-use crate::message::{Answer, Client, Failure, Hello, Order};
+use crate::message::{Answer, Client, Failure, Hello, Order, Ran};
 use machine::{Error as MachineError, Machine, Nanos, Start, TargetFacts, TargetKind};
 use measure::{Options, RunRequest, Runner};
 use std::path::Path;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Round trips per clock and run.
 const ROUND_TRIPS: usize = 6;
 
-/// How far ahead the first start is agreed. It grows if a rank was not ready in time.
+/// Time from the agreement to the first start. It grows if a rank was not ready in time.
 const AHEAD_NS: Nanos = 30_000_000;
 
 /// The start is not moved further ahead than this.
@@ -30,7 +30,7 @@ pub(crate) const LATE_SHARE: f64 = 0.01;
 /// Attempts to begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: usize = 3;
 
-/// Why the ranks could not do it together.
+/// The reason that ended the work of all ranks.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Ranks refused; nothing was written. Each with its reason.
@@ -257,7 +257,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         place.is_dir().then_some(place.as_path())
     }
 
-    /// Hears whether all ranks accept their targets, and tells them. Returns those that do not see
+    /// Asks whether all ranks accept their targets, and announces it. Returns those that do not see
     /// rank 0's directory.
     fn agree(
         &mut self,
@@ -359,9 +359,9 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         let mut failures = Vec::new();
         for (rank, ran) in ended {
             match ran {
-                Ok(sample) => {
+                Ok(Ran { sample, network_percent }) => {
                     let began_ns = self.offsets[rank].between(start, sample.usage.began);
-                    runs.push(ClientRun { rank, sample: *sample, began_ns });
+                    runs.push(ClientRun { rank, sample: *sample, began_ns, network_percent });
                 }
                 Err(failure) if failure.interrupted => return Err(self.interrupted()),
                 Err(failure) => failures.push((self.clients[rank].name(), failure)),
@@ -386,14 +386,14 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(())
     }
 
-    /// Tells all ranks that it is over. Lost ones do not matter any more.
+    /// Ends the other ranks, apart from lost ones.
     pub fn finish(&mut self) {
         for rank in (1..self.group.size()).filter(|rank| !self.lost.contains(rank)) {
             let _ = send(self.group, rank, &Order::Finish);
         }
     }
 
-    /// Whether a rank is lost: then nobody may wait for it.
+    /// Whether a rank is lost: then no other may wait for it.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }

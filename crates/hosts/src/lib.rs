@@ -11,6 +11,7 @@ mod follow;
 mod group;
 mod launch;
 mod lead;
+mod link;
 mod marker;
 mod measure_group;
 mod merge;

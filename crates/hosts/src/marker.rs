@@ -15,8 +15,8 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Makes a marker in a directory, under a name that did not exist; `unique` tells two runs
-    /// apart.
+    /// Makes a marker in a directory, under a name that did not exist; `unique` differs
+    /// between two runs.
     pub(crate) fn in_directory(directory: &Path, unique: u64) -> std::io::Result<Made> {
         let name = format!("halfpower-{}-{unique:016x}.marker", std::process::id());
         let path = directory.join(&name);

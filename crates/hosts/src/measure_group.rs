@@ -34,6 +34,7 @@ struct Case<'w> {
     each: Vec<Vec<Sample>>,
     iops: Vec<Vec<f64>>,
     late_ns: Vec<u64>,
+    network_percent: Vec<Vec<f64>>,
 }
 
 struct Cases<'c, 'a, G: Group, M: Machine, P> {
@@ -96,6 +97,7 @@ impl Case<'_> {
             let late = (run.began_ns - first) as u64;
             self.late_ns[place] = self.late_ns[place].max(late);
             self.iops[place].push(merged.iops[place]);
+            self.network_percent[place].extend(run.network_percent);
             self.each[place].push(run.sample);
         }
         self.runs.push(merged.run);
@@ -138,22 +140,27 @@ impl Case<'_> {
         let sum = |of: &dyn Fn(&Sample) -> u64| samples.iter().map(of).sum::<u64>() as f64;
         let requests = sum(&|sample| sample.requests_with_ramp).max(1.0);
         let bytes = sum(&|sample| sample.bytes_with_ramp);
-        let mean = iops.iter().sum::<f64>() / iops.len() as f64;
+        let iops = mean(iops).unwrap_or(0.0);
         let cpu = sum(&|sample| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns);
         let busy = sum(&|sample| sample.usage.cpu.machine_ns);
         let elapsed = sum(&|sample| sample.usage.elapsed_ns).max(1.0);
         ClientNumbers {
             rank: client.rank,
             host: client.host.clone(),
-            throughput_bytes_per_s: mean * bytes / requests,
-            iops: mean,
+            throughput_bytes_per_s: iops * bytes / requests,
+            iops,
             latency_ns: LatencySummary::from(&both as &Histogram),
             cpu_ns_per_request: cpu / requests,
             processor_percent: busy / elapsed / f64::from(client.processors.max(1)) * 100.0,
+            network_percent: mean(&self.network_percent[place]),
             began_late_ns: self.late_ns[place],
             of_median: 1.0,
         }
     }
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Jain's fairness index; `None` without rates.
@@ -206,10 +213,10 @@ fn warnings(point: &HostsPoint, workload: &Workload, clients: &[Client]) -> Vec<
     Warning::merged(&all).into_iter().map(|(warning, _)| warning.to_string()).collect()
 }
 
-/// What was measured before the end.
+/// The points measured before the end.
 pub struct GroupMeasurement {
     pub points: Vec<HostsPoint>,
-    /// Why it ended early.
+    /// The reason for an early end.
     pub ended: Option<Error>,
 }
 
@@ -237,6 +244,7 @@ pub fn measure_group<'a, G: Group, M: Machine>(
                 each: ranks.iter().map(|_| Vec::new()).collect(),
                 iops: ranks.iter().map(|_| Vec::new()).collect(),
                 late_ns: vec![0; ranks.len()],
+                network_percent: vec![Vec::new(); ranks.len()],
                 ranks,
             });
         }

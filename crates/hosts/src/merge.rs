@@ -15,6 +15,8 @@ pub struct ClientRun {
     pub sample: Sample,
     /// Its start after the agreed one, on rank 0's clock, ns; negative if it was early.
     pub began_ns: i64,
+    /// Use of its busiest network link in percent, if known.
+    pub network_percent: Option<f64>,
 }
 
 /// The runs of all ranks as one.
@@ -27,7 +29,7 @@ pub struct Merged {
     pub iops: Vec<f64>,
 }
 
-/// Why runs cannot be merged.
+/// Runs that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{first} had ended before {last} began: at no time did all clients work; make the runs longer (--runtime)"

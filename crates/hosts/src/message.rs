@@ -1,4 +1,4 @@
-//! What rank 0 and the others say to each other.
+//! The messages between rank 0 and the others.
 
 use machine::{Error, Nanos, TargetFacts};
 use measure::{Options, RunRequest, Sample};
@@ -65,7 +65,15 @@ pub(crate) enum Answer {
     Checked(Result<(), Failure>),
     Seen(bool),
     Opened(Result<Vec<TargetFacts>, Failure>),
-    Ran(Result<Box<Sample>, Failure>),
+    Ran(Result<Ran, Failure>),
+}
+
+/// One run of a rank.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Ran {
+    pub(crate) sample: Box<Sample>,
+    /// Use of its busiest network link in percent, if known.
+    pub(crate) network_percent: Option<f64>,
 }
 
 /// A small file that shows whether two ranks see the same directory.

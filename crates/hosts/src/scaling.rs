@@ -1,6 +1,6 @@
-//! What more clients gain: the half-power number, the knee, and what limits them.
+//! The gain of more clients: the half-power number, the knee, and the bottleneck.
 
-use crate::document::{HostsPoint, Scaling, ScalingLimit, ScalingStep};
+use crate::document::{ClientNumbers, HostsPoint, Scaling, ScalingLimit, ScalingStep};
 use crate::measure_group::SLOW_SHARE;
 use machine::units::show_rate;
 use results::WorkloadRecord;
@@ -13,6 +13,10 @@ const EFFICIENT: f64 = 0.85;
 
 /// The processors of a host are its limit from this share on.
 const BUSY_PERCENT: f64 = 90.0;
+
+/// A network link is the limit of a client from this share of its speed on: the rest are headers
+/// and pauses of the protocol.
+const LINK_PERCENT: f64 = 85.0;
 
 /// The scaling of each workload that was measured with several numbers of clients.
 pub fn scalings(points: &[HostsPoint]) -> Vec<Scaling> {
@@ -75,20 +79,30 @@ fn limit(steps: &[ScalingStep], knee: u32, most: &HostsPoint) -> ScalingLimit {
     if slow(most).next().is_some() {
         return ScalingLimit::Imbalance;
     }
+    if all(most, |one| one.network_percent.is_some_and(|percent| percent >= LINK_PERCENT)) {
+        return ScalingLimit::Network;
+    }
     if last.efficiency.is_some_and(|efficiency| efficiency >= EFFICIENT) {
         return ScalingLimit::Client;
     }
-    let busy = |one: &crate::document::ClientNumbers| one.processor_percent >= BUSY_PERCENT;
-    if knee < last.clients {
-        // Clients on hosts without a free processor compete for it, not for the storage.
-        let all_busy = most.by_client.iter().all(busy);
-        return if all_busy { ScalingLimit::Client } else { ScalingLimit::Server };
+    // Clients on hosts without a free processor compete for it, not for the storage.
+    if are_busy(most) {
+        return ScalingLimit::Client;
     }
-    ScalingLimit::Undecided
+    if knee < last.clients { ScalingLimit::Server } else { ScalingLimit::Undecided }
+}
+
+fn all(point: &HostsPoint, is: impl Fn(&ClientNumbers) -> bool) -> bool {
+    !point.by_client.is_empty() && point.by_client.iter().all(is)
+}
+
+/// No client has a free processor.
+fn are_busy(point: &HostsPoint) -> bool {
+    all(point, |one| one.processor_percent >= BUSY_PERCENT)
 }
 
 /// Clients far below the others' rate; with two, neither is the usual one.
-fn slow(point: &HostsPoint) -> impl Iterator<Item = &crate::document::ClientNumbers> {
+fn slow(point: &HostsPoint) -> impl Iterator<Item = &ClientNumbers> {
     let several = point.by_client.len() > 2;
     point.by_client.iter().filter(move |one| several && one.of_median < SLOW_SHARE)
 }
@@ -112,11 +126,16 @@ fn sentence(scaling: &Scaling, points: &[HostsPoint]) -> String {
         format!("{} get {:.0} % of {most} times the rate of one", clients(most), share * 100.0)
     });
     let why = match scaling.limit {
+        ScalingLimit::Client if are_busy(&points[last.point as usize]) => {
+            "the clients are the limit: their processors are busy".into()
+        }
         ScalingLimit::Client => {
             "each client is its own limit, and more clients would gain more".into()
         }
         ScalingLimit::Server => "the server is the limit".into(),
-        ScalingLimit::Network => "the network is the limit".into(),
+        ScalingLimit::Network => {
+            "the clients' network links are the limit: they carry what they can".into()
+        }
         ScalingLimit::Imbalance => {
             let names: Vec<String> = slow(&points[last.point as usize])
                 .map(|one| {

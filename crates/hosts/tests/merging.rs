@@ -47,6 +47,10 @@ fn run(rate: f64, length_ns: u64, latencies: &[u64]) -> Sample {
     }
 }
 
+fn client_run(rank: usize, sample: Sample, began_ns: i64) -> ClientRun {
+    ClientRun { rank, sample, began_ns, network_percent: None }
+}
+
 fn timed(ns: u64) -> Workload {
     Workload { stop: Stop::AfterNs(ns), request_bytes: 4096, ..Workload::default() }
 }
@@ -57,7 +61,7 @@ proptest! {
         each in prop::collection::vec((10_000.0f64..1e6, 0i64..300_000_000, 800_000_000u64..1_200_000_000), 1..12),
     ) {
         let runs: Vec<ClientRun> = each.iter().enumerate().map(|(rank, &(rate, began_ns, length))| {
-            ClientRun { rank, sample: run(rate, length, &[1000]), began_ns }
+            client_run(rank, run(rate, length, &[1000]), began_ns)
         }).collect();
         let by_bytes = Workload { stop: Stop::AfterBytes(1 << 20), ..timed(1) };
         let merged = merge(&runs, &clients(runs.len()), &by_bytes, Options::default()).unwrap();
@@ -95,7 +99,7 @@ proptest! {
         prop_assert_eq!(&reads, &union);
         prop_assert!(writes.is_empty());
         let runs: Vec<ClientRun> = samples.into_iter().enumerate()
-            .map(|(rank, sample)| ClientRun { rank, sample, began_ns: 0 }).collect();
+            .map(|(rank, sample)| client_run(rank, sample, 0)).collect();
         let merged = merge(&runs, &clients(runs.len()), &timed(1_000_000_000), Options::default()).unwrap();
         prop_assert_eq!(&merged.sample.latency[0], &union);
     }
@@ -108,10 +112,7 @@ fn a_slow_second_half_counts_only_while_all_work() {
     for (slice, rate) in second.slice_rates.iter_mut().enumerate() {
         *rate = if slice < 500 { 50_000.0 } else { 150_000.0 };
     }
-    let runs = [
-        ClientRun { rank: 0, sample: run(50_000.0, 500_000_000, &[1000]), began_ns: 0 },
-        ClientRun { rank: 1, sample: second, began_ns: 0 },
-    ];
+    let runs = [client_run(0, run(50_000.0, 500_000_000, &[1000]), 0), client_run(1, second, 0)];
     let by_bytes = Workload { stop: Stop::AfterBytes(1), ..timed(1) };
     let merged = merge(&runs, &clients(2), &by_bytes, Options::default()).unwrap();
     assert!((merged.sample.rate / 100_000.0 - 1.0).abs() < 0.01, "{}", merged.sample.rate);
@@ -121,8 +122,8 @@ fn a_slow_second_half_counts_only_while_all_work() {
 
 #[test]
 fn runs_that_never_overlap_have_no_rate() {
-    let late = ClientRun { rank: 1, sample: run(1e5, 10_000_000, &[5]), began_ns: 20_000_000 };
-    let early = ClientRun { rank: 0, sample: run(1e5, 10_000_000, &[5]), began_ns: 0 };
+    let late = client_run(1, run(1e5, 10_000_000, &[5]), 20_000_000);
+    let early = client_run(0, run(1e5, 10_000_000, &[5]), 0);
     let error = merge(&[early, late], &clients(2), &timed(10_000_000), Options::default());
     let words = error.unwrap_err().to_string();
     assert!(words.contains("rank 0 (node0) had ended before rank 1 (node1) began"), "{words}");
@@ -132,19 +133,15 @@ fn runs_that_never_overlap_have_no_rate() {
 fn requests_after_the_deadline_are_outside_the_window() {
     // The last request of one client takes 200 ms more than the run.
     let slow = run(1000.0, 1_200_000_000, &[5]);
-    let runs = [
-        ClientRun { rank: 0, sample: run(1000.0, 1_000_000_000, &[5]), began_ns: 0 },
-        ClientRun { rank: 1, sample: slow, began_ns: 0 },
-    ];
+    let runs = [client_run(0, run(1000.0, 1_000_000_000, &[5]), 0), client_run(1, slow, 0)];
     let merged = merge(&runs, &clients(2), &timed(1_000_000_000), Options::default()).unwrap();
     assert_eq!((merged.run.window_ns, merged.run.end_spread_ns), (1_000_000_000, 0));
 }
 
 #[test]
 fn what_the_kernel_counts_for_a_computer_counts_once_per_host() {
-    let mut runs: Vec<ClientRun> = (0..4)
-        .map(|rank| ClientRun { rank, sample: run(1e5, 1_000_000_000, &[5]), began_ns: 0 })
-        .collect();
+    let mut runs: Vec<ClientRun> =
+        (0..4).map(|rank| client_run(rank, run(1e5, 1_000_000_000, &[5]), 0)).collect();
     for run in &mut runs {
         run.sample.usage.cpu.machine_ns = 100;
         run.sample.usage.cpu.user_ns = 10;

@@ -41,9 +41,9 @@ pub use run::{
 };
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryKind, MemoryUse, ParityUse,
-    Pause, PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes, ResourceKind,
-    ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
+    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryKind, MemoryUse, NetworkLink,
+    ParityUse, Pause, PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes,
+    ResourceKind, ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 pub use warning::{Figure, Warning};
 
@@ -250,6 +250,11 @@ pub trait Machine {
 
     /// Times of each processor so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
+        Vec::new()
+    }
+
+    /// The network links of known speed, with what they carried so far.
+    fn network(&self) -> Vec<NetworkLink> {
         Vec::new()
     }
 

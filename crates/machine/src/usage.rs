@@ -31,6 +31,16 @@ pub struct ProcessorTimes {
     pub idle_ns: Nanos,
 }
 
+/// Counters of one network link since the system started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkLink {
+    pub name: String,
+    pub received_bytes: u64,
+    pub sent_bytes: u64,
+    /// What it carries in each direction.
+    pub speed_bytes_per_s: u64,
+}
+
 /// Counters of the devices under the target.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceUse {

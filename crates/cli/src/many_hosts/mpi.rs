@@ -188,7 +188,7 @@ fn requests(
             let mut own = workload.clone();
             own.seed = own.seed.wrapping_add(rank as u64);
             if let Some(segments) = &segments {
-                (own.region_start_bytes, own.region_bytes) = segments.of(workload, rank);
+                (own.region_start_bytes, own.region_bytes) = segments.of(rank);
             }
             own
         };
@@ -202,16 +202,12 @@ fn requests(
 struct Segments {
     start: u64,
     each: u64,
-    ranks: u64,
 }
 
 impl Segments {
-    /// The part of a rank. Pure reads use the part that the next rank writes, so that the rank's own
-    /// cache cannot serve them.
-    fn of(&self, workload: &Workload, rank: usize) -> (u64, Option<u64>) {
-        let next = u64::from(!workload.writes());
-        let place = (rank as u64 + next) % self.ranks;
-        (self.start + place * self.each, Some(self.each))
+    /// First byte and length of a rank's part.
+    fn of(&self, rank: usize) -> (u64, Option<u64>) {
+        (self.start + rank as u64 * self.each, Some(self.each))
     }
 }
 
@@ -228,6 +224,11 @@ fn segments(
         ));
     };
     let shown = place.display();
+    if workloads.iter().any(Workload::writes) {
+        return Err(Failure::Usage(format!(
+            "--shared-file: halfpower writes a file only while no other process does, so clients cannot write {shown} together; give --op read, or a directory, in which each writes its own file"
+        )));
+    }
     if place.is_dir() {
         return Err(Failure::Usage(format!(
             "--shared-file: {shown} is a directory, in which each client makes its own file; name an existing file in it"
@@ -244,7 +245,7 @@ fn segments(
             machine::units::show_size(whole)
         )));
     }
-    Ok(Segments { start: arguments.region_start, each, ranks: ranks as u64 })
+    Ok(Segments { start: arguments.region_start, each })
 }
 
 /// The size of each client's file if halfpower chooses it: together they take what one would.
@@ -296,7 +297,7 @@ fn document(
     let mut warnings = Vec::new();
     if !open.elsewhere.is_empty() {
         warnings.push(format!(
-            "{} do not see the file that rank 0 made in the target: these are several file systems, and the sum of their rates says nothing about a common server",
+            "{} do not see the file that rank 0 made in the target: these are several file systems, and the sum of their rates is not the rate of one server",
             open.elsewhere.join(", ")
         ));
     }

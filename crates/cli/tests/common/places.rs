@@ -114,7 +114,7 @@ impl Loop {
     }
 
     /// The device number, such as `7:0`.
-    fn number(&self) -> Result<String, String> {
+    pub fn number(&self) -> Result<String, String> {
         let name = self.device.trim_start_matches("/dev/");
         let file = format!("/sys/class/block/{name}/dev");
         fs::read_to_string(&file)

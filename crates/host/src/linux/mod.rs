@@ -12,6 +12,7 @@ mod mapping;
 mod mark;
 mod member;
 mod memory;
+mod network;
 mod owned_file;
 mod part_files;
 mod probe;
@@ -196,6 +197,10 @@ impl machine::Machine for Host {
 
     fn processors(&self) -> Vec<ProcessorTimes> {
         processors::processors(&facts::Roots::default())
+    }
+
+    fn network(&self) -> Vec<machine::NetworkLink> {
+        network::links(&facts::Roots::default())
     }
 
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {

@@ -1,0 +1,164 @@
+//! The bottleneck of many clients, on made-up rates.
+
+use hosts::{ClientNumbers, HostsPoint, ScalingLimit, jain, scalings};
+use machine::{TargetFacts, TargetKind, Usage};
+use measure::Sample;
+use measure::histogram::Histogram;
+use measure::stats::Verdict;
+use results::{LatencySummary, Point};
+use workload::Workload;
+
+fn facts() -> TargetFacts {
+    TargetFacts {
+        name: "/shared".into(),
+        kind: TargetKind::TestFile,
+        size_bytes: 1 << 30,
+        writable: true,
+        direct: true,
+        direct_refused: None,
+        direct_align_bytes: 512,
+        physical_block_bytes: 512,
+        block_bytes: 512,
+        members: 1,
+        chunk_bytes: None,
+        raid5: None,
+        in_memory: false,
+        devices: Vec::new(),
+        layers: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// A point at these rates of its clients, in requests of 64 KiB per second.
+fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> HostsPoint {
+    let rate: f64 = rates.iter().sum();
+    let mut reads = Histogram::new();
+    reads.record(1_000_000);
+    let workload = Workload { request_bytes: 65536, ..Workload::default() };
+    let sample = Sample {
+        measured_ns: 1_000_000_000,
+        requests: rate as u64,
+        bytes: rate as u64 * 65536,
+        rate,
+        latency: [reads.clone(), Histogram::new()],
+        slice_ns: 10_000_000,
+        empty_share: 0.0,
+        slice_rates: vec![rate; 100],
+        warm_up_rates: Vec::new(),
+        warm_up_ns: 0,
+        verdict: Verdict::Steady,
+        mean_depth: rates.len() as f64,
+        mean_service_ns: 1e9 / rate,
+        usage: Usage { elapsed_ns: 1_000_000_000, ..Usage::default() },
+        requests_with_ramp: rate as u64,
+        bytes_with_ramp: rate as u64 * 65536,
+        intervals: Vec::new(),
+    };
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted[sorted.len() / 2];
+    let client = |(rank, &iops): (usize, &f64)| {
+        let mut client = ClientNumbers {
+            rank: rank as u32,
+            host: format!("node{rank}"),
+            throughput_bytes_per_s: iops * 65536.0,
+            iops,
+            latency_ns: LatencySummary::from(&reads),
+            cpu_ns_per_request: 1000.0,
+            processor_percent: 10.0,
+            network_percent: None,
+            began_late_ns: 0,
+            of_median: iops / median,
+        };
+        of_each(&mut client);
+        client
+    };
+    HostsPoint {
+        clients: rates.len() as u32,
+        point: Point::from_samples(&workload, &facts(), &[sample]),
+        runs: Vec::new(),
+        by_client: rates.iter().enumerate().map(client).collect(),
+        fairness: jain(rates),
+        warnings: Vec::new(),
+    }
+}
+
+/// The scaling of equal clients at these total rates, with 1, 2, 4, ... of them.
+fn scaling(totals: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> hosts::Scaling {
+    let points: Vec<HostsPoint> = totals
+        .iter()
+        .enumerate()
+        .map(|(step, total)| {
+            let clients = 1usize << step;
+            point(&vec![total / clients as f64; clients], &of_each)
+        })
+        .collect();
+    scalings(&points).remove(0)
+}
+
+#[test]
+fn a_server_that_is_full_gains_nothing_from_more_clients() {
+    let found = scaling(&[1000.0, 2000.0, 3900.0, 4000.0, 4010.0], |_| {});
+    assert_eq!(found.limit, ScalingLimit::Server);
+    assert_eq!((found.half_power_clients, found.knee_clients), (4, 4));
+    assert!(found.sentence.contains("4 clients reach half of the peak"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("more than 4 gain nothing; the server is the limit"),
+        "{}",
+        found.sentence
+    );
+    let efficiency: Vec<f64> = found.steps.iter().map(|step| step.efficiency.unwrap()).collect();
+    assert!(
+        (efficiency[1] - 1.0).abs() < 1e-9 && (efficiency[4] - 0.250_625).abs() < 1e-6,
+        "{efficiency:?}"
+    );
+}
+
+#[test]
+fn clients_that_scale_are_their_own_limit() {
+    let found = scaling(&[1000.0, 2000.0, 3950.0, 7900.0], |_| {});
+    assert_eq!((found.limit, found.half_power_clients), (ScalingLimit::Client, 4));
+    assert!(found.sentence.contains("the rate still grows at 8 clients"), "{}", found.sentence);
+}
+
+#[test]
+fn clients_without_a_free_processor_are_the_limit() {
+    let found = scaling(&[1000.0, 1500.0, 1510.0], |client| client.processor_percent = 97.0);
+    assert_eq!(found.limit, ScalingLimit::Client);
+    assert!(found.sentence.contains("processors"), "{}", found.sentence);
+}
+
+#[test]
+fn busy_links_are_the_limit_whether_or_not_more_clients_help() {
+    for totals in [[1000.0, 2000.0, 4000.0], [1000.0, 1500.0, 1510.0]] {
+        let found = scaling(&totals, |client| client.network_percent = Some(94.0));
+        assert_eq!(found.limit, ScalingLimit::Network, "{}", found.sentence);
+        assert!(found.sentence.contains("network"), "{}", found.sentence);
+    }
+    let idle = scaling(&[1000.0, 1500.0, 1510.0], |client| client.network_percent = Some(30.0));
+    assert_eq!(idle.limit, ScalingLimit::Server);
+}
+
+#[test]
+fn a_slow_client_is_the_limit_by_name() {
+    let points = [point(&[1000.0], |_| {}), point(&[1000.0, 1000.0, 500.0, 990.0], |_| {})];
+    let found = scalings(&points).remove(0);
+    assert_eq!(found.limit, ScalingLimit::Imbalance);
+    assert!(
+        found.sentence.contains("rank 2 (node2)") && found.sentence.contains("50 %"),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_rate_that_grows_less_than_the_clients_is_undecided() {
+    let found = scaling(&[1000.0, 1500.0, 2200.0], |_| {});
+    assert_eq!(found.limit, ScalingLimit::Undecided);
+    assert!(found.sentence.contains("measure with more clients"), "{}", found.sentence);
+}
+
+#[test]
+fn one_number_of_clients_has_no_scaling() {
+    assert!(scalings(&[point(&[1000.0, 1000.0], |_| {})]).is_empty());
+}
