@@ -62,8 +62,11 @@ fn tune_tries_the_knobs_of_a_simulated_windows_on_postmark() {
     }
     assert!(!knobs.contains(&"request"), "PostMark decides its own requests: {knobs:?}");
     assert!(plan["tried"].as_array().unwrap().is_empty());
+    // More than the cache lets wait for the disk.
+    let commands = "set number 1000\nset transactions 2000\nset size 500 100000\nrun\n";
+    fs::write(here.path().join("large.txt"), commands).unwrap();
     let words =
-        "tune twin:laptop-xp --postmark small.txt --yes --knob lastaccess --knob ramcache=64m";
+        "tune twin:laptop-xp --postmark large.txt --yes --knob lastaccess --knob ramcache=64m";
     let tuned = halfpower_in(here.path(), &format!("{words} --json")).good_json();
     let outcome = |knob: &str| {
         let tried = tuned["tried"].as_array().unwrap();
@@ -72,7 +75,7 @@ fn tune_tries_the_knobs_of_a_simulated_windows_on_postmark() {
     assert_eq!(outcome("ramcache"), "helps", "{tuned}");
     assert_ne!(outcome("lastaccess"), "helps");
     let prove = tuned["prove"][0].as_str().unwrap().strip_prefix("halfpower ").unwrap().to_owned();
-    assert!(prove.contains("--postmark small.txt") && prove.contains("ramcache=64m"), "{prove}");
+    assert!(prove.contains("--postmark large.txt") && prove.contains("ramcache=64m"), "{prove}");
     let again = halfpower_in(here.path(), &prove.replace('\'', ""));
     assert_eq!(again.code, Some(0), "{}", again.stderr);
 }

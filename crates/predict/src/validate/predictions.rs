@@ -32,7 +32,7 @@ pub struct Predicted {
 /// The drive of these figures.
 const ULTRA: &str = "st34371w";
 
-const SIZES_KB: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 192];
+const SIZES_KB: [u32; 4] = [2, 8, 64, 192];
 
 /// The study's three kinds of request: name, operation, write cache.
 const KINDS: [(&str, Op, bool); 3] = [
