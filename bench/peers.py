@@ -8,6 +8,7 @@
     bench/peers.py page                make the tables of docs/accuracy.md again from bench/results
 
 bench/peers/jobs.json and lines.json hold only the options, with their repository and path (or the number of a stored file).
+unlisted.json has 150 jobs that are in neither: bench/peers.py calls --jobs bench/peers/unlisted.json
 """
 
 import pathlib

@@ -37,7 +37,7 @@ FAULTS_OF_FIO = {"t/jobs/t0029.fio": "loops of a job that reads to verify: fio 3
 
 
 def size(text):
-    match = re.fullmatch(r"(\d+)([kmgtp]?)(i?b)?", text.strip().lower())
+    match = re.fullmatch(r"(\d+)([kmgtp]?)(i?b?)", text.strip().lower())
     return int(match[1]) << (10 * " kmgtp".index(match[2] or " ")) if match else None
 
 

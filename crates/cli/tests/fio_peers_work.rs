@@ -244,6 +244,21 @@ fn a_run_by_the_clock_has_its_length() {
 }
 
 #[test]
+fn a_write_that_is_verified_after_each_pass_has_its_own_time() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    let options = "--rw=write --verify=crc32c --time_based --runtime=2";
+    for ours in [true, false] {
+        let [(_, read), (_, write)] = rates(ours, options);
+        // The directions share the time of the run.
+        assert!((1900..2400).contains(&(read + write)), "ours {ours}: {read} and {write} ms");
+        assert!(read > 50 && write > 50, "ours {ours}: {read} and {write} ms");
+    }
+}
+
+#[test]
 fn each_direction_of_a_mix_has_its_own_rate() {
     if !fio_is_here() {
         return;

@@ -100,8 +100,6 @@ fn dialects_show_the_rate_and_the_time_left_on_a_terminal() {
     if !script.is_ok_and(|output| output.status.success()) {
         return common::skip("script (util-linux) is not installed");
     }
-    let place = tempfile::tempdir().unwrap();
-    std::fs::write(place.path().join("run"), "set transactions 1000000000\nrun\n").unwrap();
     for (words, rate) in [
         ("diskspd -c8M -d20 -W0 -b64K x.dat", "IOPS, mean"),
         ("sqlio -kW -s20 -b8 -fsequential --size 8m x.dat", "IOPS, mean"),
@@ -110,7 +108,9 @@ fn dialects_show_the_rate_and_the_time_left_on_a_terminal() {
         ("fio --name=a --size=8m --rw=read --time_based --runtime=20", "IOPS, mean"),
         ("postmark run", " left  "),
     ] {
-        let run = format!("stty cols 80; timeout -s INT 3 {HALFPOWER} {words}");
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("run"), "set transactions 1000000000\nrun\n").unwrap();
+        let run = format!("stty cols 80; timeout --foreground -s INT 3 {HALFPOWER} {words}");
         let mut command = command("script", ["-qec", &run, "/dev/null"]);
         command.env("TERM", "xterm").current_dir(place.path());
         let shown = finish(command).stdout;

@@ -278,7 +278,7 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nzonemode=strided\nzonesize=6k", "zonesize=6144", "a multiple"),
         ("[a]\nzonemode=zbd", "zonemode=zbd", "strided"),
         ("[a]\nrandom_distribution=zipf:1.2:0.3", "zipf", "second number"),
-        ("[a]\nbssplit=4k/50:8k/40", "90 % in all", "100 %"),
+        ("[a]\nbssplit=4k/50:8k/60", "110 % in all", "100 %"),
         ("[a]\nbsrange=8k-4k", "bsrange", "smaller one first"),
         ("[a]\nsteadystate=iops:1%", "steadystate", "steadystate_duration=10"),
         ("[a]\nsteadystate_duration=1", "steadystate_duration", "2 or more"),

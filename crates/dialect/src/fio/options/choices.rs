@@ -46,7 +46,8 @@ pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     })
 }
 
-/// Sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest.
+/// Sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if all have
+/// one, the largest share gets it.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MAX_SIZES {
@@ -60,12 +61,18 @@ pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     }
     let given: u64 = sizes.iter().filter_map(|(_, percent)| *percent).sum();
     let open = sizes.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
-    if given > 100 || (open == 0 && given != 100) {
+    if given > 100 {
         return Err(format!(
             "its shares are {given} % in all; make that 100 %, or leave one out for the rest"
         ));
     }
     let rest = 100 - given;
+    if open == 0
+        && let Some((_, Some(largest))) = sizes.iter_mut().max_by_key(|(_, percent)| *percent)
+    {
+        // As in fio, what is missing belongs to the most frequent size.
+        *largest += rest;
+    }
     let mut left = open;
     let shares = sizes.into_iter().map(|(bytes, percent)| {
         let percent = percent.unwrap_or_else(|| {
@@ -329,8 +336,9 @@ mod tests {
         assert_eq!(shares("4k/50:64k/:8k"), [(4, 50), (64, 25), (8, 25)]);
         assert_eq!(shares("4k:8k:16k"), [(4, 34), (8, 33), (16, 33)]);
         assert_eq!(shares("16k"), [(16, 100)]);
+        assert_eq!(shares("4k/70:8k/20"), [(4, 80), (8, 20)]);
+        assert_eq!(shares("4k/40:8k/10:16k/30"), [(4, 60), (8, 10), (16, 30)]);
         for (text, why) in [
-            ("4k/70:8k/20", "90 % in all"),
             ("4k/70:8k/40", "110 % in all"),
             ("4k/x", "number"),
             ("0/100", "0 B"),

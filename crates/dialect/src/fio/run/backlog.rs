@@ -33,6 +33,11 @@ pub(crate) struct Backlog {
     latency: Histogram,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
+    /// When the present reading began, and the time of all before it.
+    reading_since: Nanos,
+    reading_ns: Nanos,
+    /// The time of the readings before the last request of the stream's own.
+    between_ns: Nanos,
 }
 
 impl Backlog {
@@ -56,10 +61,14 @@ impl Backlog {
             latency: Histogram::new(),
             bytes: 0,
             span: None,
+            reading_since: 0,
+            reading_ns: 0,
+            between_ns: 0,
         }
     }
 
     pub(crate) fn issued(&mut self, request: Request) {
+        self.between_ns = self.reading_ns;
         self.counted += match self.every {
             BacklogInterval::Writes(_) => u64::from(request.op == Op::Write),
             BacklogInterval::Bytes(_) => u64::from(request.len),
@@ -82,11 +91,19 @@ impl Backlog {
     }
 
     /// Returns a step that comes before the stream's own; `None`: ask the stream. `over`: the
-    /// stream has ended.
-    pub(crate) fn before(&mut self, now: Nanos, in_flight: u32, over: bool) -> Option<Next> {
+    /// stream has ended; `late`: because its time is over.
+    pub(crate) fn before(
+        &mut self,
+        now: Nanos,
+        in_flight: u32,
+        over: bool,
+        late: bool,
+    ) -> Option<Next> {
+        // As in fio, reading back after a pass ends with the time of the job.
+        let stops = late && matches!(self.every, BacklogInterval::Bytes(_));
         if self.next.is_none() {
             let (BacklogInterval::Writes(every) | BacklogInterval::Bytes(every)) = self.every;
-            if self.counted < every && !over {
+            if stops || (self.counted < every && !over) {
                 return None;
             }
             if self.written.is_empty() {
@@ -97,9 +114,10 @@ impl Backlog {
                 return Some(Next::WaitForCompletion);
             }
             (self.reading, self.next) = (self.written.drain(), Some(0));
+            self.reading_since = now;
         }
         let at = self.next.unwrap_or(0);
-        if let Some(piece) = self.reading.get(at) {
+        if let Some(piece) = self.reading.get(at).filter(|_| !stops) {
             let Some(slot) = self.free.pop() else { return Some(Next::WaitForCompletion) };
             self.next = Some(at + 1);
             self.issued[slot as usize] = Read::of(*piece, now, self.contest.as_ref());
@@ -110,6 +128,7 @@ impl Backlog {
             return Some(Next::WaitForCompletion);
         }
         (self.next, self.span) = (None, self.span.map(|(began, _)| (began, now)));
+        self.reading_ns += now - self.reading_since;
         self.reading.clear();
         self.counted = 0;
         None
@@ -125,8 +144,21 @@ impl Backlog {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
+    /// The time of the stream's span that does not count for its own requests: as in fio, the
+    /// readings after each pass, but not those after some writes.
+    pub(crate) fn apart_ns(&self) -> Nanos {
+        match self.every {
+            BacklogInterval::Bytes(_) => self.between_ns,
+            BacklogInterval::Writes(_) => 0,
+        }
+    }
+
     pub(crate) fn recorded(self) -> CloneStats {
-        let runtime_ns = self.span.map_or(0, |(began, ended)| ended.saturating_sub(began));
+        let span_ns = self.span.map_or(0, |(began, ended)| ended.saturating_sub(began));
+        let runtime_ns = match self.every {
+            BacklogInterval::Bytes(_) => self.reading_ns.min(span_ns),
+            BacklogInterval::Writes(_) => span_ns,
+        };
         CloneStats::of_reads(self.latency, self.bytes, runtime_ns)
     }
 }

@@ -18,6 +18,7 @@ use super::verifying::Verification;
 use super::whole_files::WholeFiles;
 use crate::fio::options::error::FioError;
 use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
+use crate::fio::options::value::Amount;
 use crate::fio::plan::arrange::{Arrangement, ClonePlan};
 use crate::fio::plan::jobs::Job;
 use crate::fio::plan::translate;
@@ -594,12 +595,20 @@ fn changes(job: &Job) -> bool {
 /// How much a stream writes before it reads back; `None`: not before the end.
 fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
+    let once = !repeats(job) || translate::engine(job).is_async();
     match (options.verify_backlog, clone.limit_bytes) {
         _ if !options.do_verify => None,
+        // As in fio, a job that runs for a time reads back after each pass, too.
+        (0, None) if once && options.verify.is_some() && options.writes && !job.is_guided() => {
+            let pass = translate::turns(job, clone, 0).pass_bytes();
+            let pass = match options.io_size {
+                Some(Amount::Bytes(bytes)) => bytes,
+                _ => pass,
+            };
+            Some(BacklogInterval::Bytes((pass / u64::from(streams_of(job))).max(1)))
+        }
         // As in fio, if requests may repeat a block, blocking engines treat all passes as one.
-        (0, Some(bytes))
-            if clone.passes > 1 && (!repeats(job) || translate::engine(job).is_async()) =>
-        {
+        (0, Some(bytes)) if clone.passes > 1 && once => {
             Some(BacklogInterval::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
         }
         (0, _) => None,

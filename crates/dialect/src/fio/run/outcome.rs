@@ -293,7 +293,7 @@ pub(crate) fn recorded(stream: &Stream, record: &StreamStats) -> CloneStats {
         completion,
         requests: record.requests,
         bytes: record.bytes,
-        runtime_ns: record.span.1.saturating_sub(record.span.0),
+        runtime_ns: record.span.1.saturating_sub(record.span.0).saturating_sub(record.apart_ns),
         spread_ns: SPREAD_NS,
         spread: record.spread.whole(),
         syncs: record.syncs.clone(),

@@ -226,6 +226,8 @@ pub struct StreamStats {
     pub span: (Nanos, Nanos),
     /// Reads made meanwhile to verify the data.
     pub read_back: Option<CloneStats>,
+    /// The part of the span that belongs to reading back only.
+    pub apart_ns: Nanos,
     pub(crate) trace: Option<Vec<Entry>>,
     pub(crate) progress: Option<u64>,
     pub(crate) failures: Failures,
@@ -258,6 +260,7 @@ impl StreamStats {
             completed: [0; 7],
             span: (0, 0),
             read_back: None,
+            apart_ns: 0,
             trace: None,
             progress: None,
             failures: Failures::default(),

@@ -68,7 +68,8 @@ impl Verifying {
 impl Filter for Verifying {
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         let backlog = self.backlog.as_mut()?;
-        let next = backlog.before(now, core.in_flight, core.is_over(now));
+        let late = now >= core.stream.deadline();
+        let next = backlog.before(now, core.in_flight, core.is_over(now), late);
         core.reads_back = backlog.is_reading();
         next
     }
@@ -125,6 +126,7 @@ impl Filter for Verifying {
     }
 
     fn finish(self: Box<Self>, finished: &mut Finished) {
+        finished.record.apart_ns = self.backlog.as_ref().map_or(0, Backlog::apart_ns);
         finished.record.read_back = self.backlog.map(Backlog::recorded);
         finished.kept = self.kept.map_or_else(Vec::new, |mut kept| kept.drain());
         finished.contest = self.contest.map(|own| own.contest);
