@@ -13,6 +13,3 @@ pub use event::{Access, Event, Index, Interface, Kind, OpenFile, Request, Thread
 pub use header::{Header, Summary};
 pub use reader::TraceReader;
 pub use writer::TraceWriter;
-
-/// The usual end of the name of a trace file.
-pub const EXTENSION: &str = "hptrace";

@@ -226,7 +226,6 @@ fn processor_time_of_the_process_is_in_the_machines() {
         used.machine_ns >= own && used.machine_ns <= capacity + 40_000_000,
         "{used:?} of {capacity}"
     );
-    assert!(meter.resolution_ns() >= 1 && meter.resolution_ns() <= 10_000_000);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::fmt;
 
 /// A number of a warning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "WarningFigure")]
 pub struct Figure {
     value: f64,
     /// The value as it is shown, with its unit if that depends on the value.

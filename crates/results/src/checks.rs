@@ -131,7 +131,7 @@ fn percent(value: f64) -> Figure {
 
 /// Reasons to doubt the rate of a run through the page cache, which served this share of the bytes
 /// read and still had this share of the bytes written at the end, in percent.
-pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
+fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
         return doubts;

@@ -39,7 +39,7 @@ pub use answer::{
     MAX_FIT_ERROR, Peak, PeakSource, PlainRate, Predicted, RandomBurst, Rule, RuleState,
     ServiceMode, ServiceModel, Varied,
 };
-pub use checks::{CACHED_PERCENT, NO_IO, cache_doubts};
+pub use checks::{CACHED_PERCENT, NO_IO};
 pub use csv::{csv, history_csv};
 pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};

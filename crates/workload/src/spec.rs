@@ -300,13 +300,6 @@ impl Workload {
         }
     }
 
-    /// As requested, in bytes.
-    pub fn mean_request_bytes(&self) -> f64 {
-        let Some(sizes) = &self.sizes else { return f64::from(self.request_bytes) };
-        let reads = f64::from(self.read_percent) / 100.0;
-        sizes.read.mean() * reads + sizes.write.mean() * (1.0 - reads)
-    }
-
     /// Any request may write.
     pub fn writes(&self) -> bool {
         self.read_percent < 100

@@ -20,6 +20,7 @@ mod postmark_terse;
 mod sqlio;
 mod sysbench;
 mod sysbench_old;
+mod sysbench_settings;
 
 use results::compare::{Measurement, Side};
 

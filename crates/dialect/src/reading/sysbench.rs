@@ -1,7 +1,8 @@
 //! Parses sysbench's reports of file I/O (1.0).
 
-use super::case::{case, in_ms};
-use super::lines::{between, number};
+use super::case::in_ms;
+use super::lines::number;
+use super::sysbench_settings::Settings;
 use results::compare::{Measure, Measurement, Reading};
 
 pub(super) fn is_report(text: &str) -> bool {
@@ -11,11 +12,7 @@ pub(super) fn is_report(text: &str) -> bool {
 /// The run that is being read.
 #[derive(Default)]
 struct Run {
-    threads: String,
-    block: String,
-    mode: String,
-    order: String,
-    files: String,
+    settings: Settings,
     /// Rate, and bytes per second, of reads and writes.
     rates: [[f64; 2]; 2],
     fsyncs: f64,
@@ -24,28 +21,18 @@ struct Run {
 
 impl Run {
     fn cases(self) -> Vec<Measurement> {
-        let settings = |does: &str| {
-            [
-                ("does", does.to_string()),
-                ("test", self.order.clone()),
-                ("block", self.block.clone()),
-                ("threads", self.threads.clone()),
-                ("mode", self.mode.clone()),
-                ("files", self.files.clone()),
-            ]
-        };
         let mut cases = Vec::new();
         for (does, [rate, bytes]) in ["read", "write"].into_iter().zip(self.rates) {
             let readings = vec![
                 Reading::value(Measure::Iops, rate),
                 Reading::value(Measure::Throughput, bytes),
             ];
-            cases.push(case(&format!("{} {does}s", self.order), &settings(does), readings));
+            cases.push(self.settings.direction(does, readings));
         }
         let fsyncs = vec![Reading::value(Measure::Operations, self.fsyncs)];
-        cases.push(case("fsyncs", &settings("fsync"), fsyncs));
+        cases.push(self.settings.case("fsyncs", "fsync", fsyncs));
         // Its latencies are of all operations together.
-        cases.push(case("operations", &settings("all operations"), self.latency));
+        cases.push(self.settings.case("operations", "all operations", self.latency));
         cases.retain(|one| !one.readings.is_empty());
         cases
     }
@@ -56,23 +43,14 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut run = Run::default();
     let mut in_latency = false;
     for (place, line) in text.lines().map(str::trim).enumerate() {
+        if run.settings.keep(line) {
+            continue;
+        }
         let value = |prefix: &str| line.strip_prefix(prefix).map(|text| number(text, place));
         if let Some(version) = line.strip_prefix("sysbench ") {
             if version.starts_with(|first: char| first.is_ascii_digit()) {
                 all.extend(std::mem::take(&mut run).cases());
             }
-        } else if let Some(count) = line.strip_prefix("Number of threads: ") {
-            run.threads = count.into();
-        } else if let Some(size) = line.strip_prefix("Block size ") {
-            run.block = size.into();
-        } else if let Some(mode) =
-            between(line, "Using ", " I/O mode").filter(|_| line.ends_with(" I/O mode"))
-        {
-            run.mode = mode.into();
-        } else if let Some(test) = line.strip_prefix("Doing ") {
-            run.order = test.trim_end_matches(" test").into();
-        } else if line.contains(" files, ") && line.ends_with("each") {
-            run.files = line.trim_end_matches(" each").into();
         } else if let Some(rate) = value("reads/s:") {
             run.rates[0][0] = rate?;
         } else if let Some(rate) = value("writes/s:") {

@@ -1,8 +1,9 @@
 //! Parses reports of file I/O of sysbench before 1.0, which count requests and bytes of the whole
 //! run.
 
-use super::case::{case, in_ms};
+use super::case::in_ms;
 use super::lines::{at, between, number};
+use super::sysbench_settings::Settings;
 use results::compare::{Measure, Measurement, Reading};
 
 pub(super) fn is_report(text: &str) -> bool {
@@ -12,11 +13,7 @@ pub(super) fn is_report(text: &str) -> bool {
 
 #[derive(Default)]
 struct Run {
-    threads: String,
-    block: String,
-    mode: String,
-    order: String,
-    files: String,
+    settings: Settings,
     /// Requests, then bytes, of reads and writes.
     counts: [f64; 2],
     bytes: [f64; 2],
@@ -27,25 +24,15 @@ struct Run {
 impl Run {
     /// A run without a time has no rates, and is left out.
     fn cases(self) -> Vec<Measurement> {
-        let settings = |does: &str| {
-            [
-                ("does", does.to_string()),
-                ("test", self.order.clone()),
-                ("block", self.block.clone()),
-                ("threads", self.threads.clone()),
-                ("mode", self.mode.clone()),
-                ("files", self.files.clone()),
-            ]
-        };
         let mut cases = Vec::new();
         for (side, does) in ["read", "write"].into_iter().enumerate() {
             let readings = vec![
                 Reading::value(Measure::Iops, self.counts[side] / self.seconds),
                 Reading::value(Measure::Throughput, self.bytes[side] / self.seconds),
             ];
-            cases.push(case(&format!("{} {does}s", self.order), &settings(does), readings));
+            cases.push(self.settings.direction(does, readings));
         }
-        cases.push(case("operations", &settings("all operations"), self.latency));
+        cases.push(self.settings.case("operations", "all operations", self.latency));
         cases.retain(|one| !one.readings.is_empty());
         cases
     }
@@ -70,18 +57,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut run = Run::default();
     for (place, line) in text.lines().map(str::trim).enumerate() {
+        if run.settings.keep(line) {
+            continue;
+        }
         if line.starts_with("sysbench 0") {
             all.extend(std::mem::take(&mut run).cases());
-        } else if let Some(count) = line.strip_prefix("Number of threads: ") {
-            run.threads = count.into();
-        } else if let Some(size) = line.strip_prefix("Block size ") {
-            run.block = size.into();
-        } else if let Some(mode) = between(line, "Using ", " I/O mode") {
-            run.mode = mode.into();
-        } else if let Some(test) = line.strip_prefix("Doing ") {
-            run.order = test.trim_end_matches(" test").into();
-        } else if line.contains(" files, ") && line.ends_with("each") {
-            run.files = line.trim_end_matches(" each").into();
         } else if let Some(counts) = line.strip_prefix("Operations performed:") {
             run.counts = [before(counts, "reads", place)?, before(counts, "writes", place)?];
         } else if line.starts_with("Read ") && line.contains("Total transferred") {

@@ -55,8 +55,7 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// The CPU time of this process and of the whole machine.
 ///
 /// Process time is exact to a microsecond. Machine time derives from idle time in clock ticks
-/// (usually 10 ms), refined by the nanosecond count of a version-1 `cpuacct` group
-/// ([`CpuMeter::resolution_ns`]).
+/// (usually 10 ms), refined by the nanosecond count of a version-1 `cpuacct` group.
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -119,11 +118,6 @@ impl CpuMeter {
         };
         meter.read()?;
         Ok(meter)
-    }
-
-    /// Resolution of machine time.
-    pub fn resolution_ns(&self) -> Nanos {
-        if self.tasks.is_some() { 1 } else { self.tick_ns }
     }
 
     /// Fails if `/proc/stat` can no longer be read, or has no `cpu` line.
