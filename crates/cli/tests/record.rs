@@ -197,9 +197,10 @@ fn deletions_are_recorded_on_ext4() {
         Ok(volume) => volume,
         Err(why) => return skip(&why),
     };
-    let write = |name| format!("dd if=/dev/zero of={name} bs=4k count=50 2>/dev/null");
-    let profile =
-        profile(&volume.at, &format!("{}; {}; rm temporary", write("temporary"), write("kept")));
+    // The files stay open until their names were surely seen.
+    let script = "exec 3>temporary 4>kept; dd if=/dev/zero bs=4k count=50 >&3 2>/dev/null; \
+        dd if=/dev/zero bs=4k count=50 >&4 2>/dev/null; sleep 0.5; rm temporary";
+    let profile = profile(&volume.at, script);
     assert_eq!(file(&profile, "/temporary")["deleted"], true, "{profile:#}");
     assert_eq!(file(&profile, "/kept")["deleted"], false);
 }
