@@ -197,7 +197,7 @@ fn postgresql_syncs_its_log_as_it_counts() {
     assert_eq!(longest["role"], "log", "{longest:#}");
     // PostgreSQL writes its log in blocks of 8 KiB.
     let sizes = longest["writes"]["sizes"].as_array().unwrap();
-    let whole = |size: &Value| size["bytes"].as_u64().unwrap() % 8192 == 0;
+    let whole = |size: &Value| size["bytes"].as_u64().unwrap().is_multiple_of(8192);
     assert!(sizes.iter().all(whole), "{longest:#}");
 }
 
