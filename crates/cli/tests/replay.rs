@@ -161,7 +161,8 @@ fn a_check_repeats_the_first_replay() {
     // Pauses were halved in the first replay, so they are now: 0.36 s.
     assert!((0.3e9..0.4e9).contains(&number(time, "/b")), "{time:#}");
     // Another trace has no replay; an entry of another kind is no baseline.
-    fs::write(here.join("other"), strace().replace("4096, 8192)", "8192, 8192)")).unwrap();
+    fs::write(here.join("other"), strace().replace("4096, 8192) = 4096", "4096, 8192) = 512"))
+        .unwrap();
     let other = "check twin:cloud --replay other --history h.sqlite";
     halfpower_in(here, other).refused(&["no replay of other"]);
     let shown = halfpower_in(here, "history --history h.sqlite");

@@ -103,7 +103,7 @@ fn align(demand: &Demand, references: &References<'_>) -> Option<Advice> {
     if demand.unaligned < 0.5 {
         return None;
     }
-    let off = |workload: &Workload| workload.offset_bytes % u64::from(BLOCK) != 0;
+    let off = |workload: &Workload| !workload.offset_bytes.is_multiple_of(u64::from(BLOCK));
     let on = |workload: &Workload| workload.offset_bytes == 0;
     let same = |a: &Workload, b: &Workload| Workload { offset_bytes: 0, ..a.clone() } == *b;
     let (before, after) = references.pair(off, on, same)?;

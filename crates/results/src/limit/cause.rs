@@ -392,7 +392,7 @@ causes! { (limit, rate, word, place)
         again_percent: f64,
     } => {
         let set = show_size_rounded(*working_set_bytes as f64);
-        format!("the size of the page cache: {again_percent:.0} % of the bytes from the device were read before, and {set} are used, at {rate}")
+        format!("the size of the cache: {again_percent:.0} % of the bytes from the device were read before, and {set} are used, at {rate}")
     },
     /// The writer is held at the kernel's limit of dirty pages.
     DirtyPages {

@@ -47,7 +47,7 @@ words! {
         ReadAhead = "read_ahead",
         /// The network to the data.
         Network = "network",
-        /// The page cache is smaller than what is read again and again.
+        /// The cache is smaller than the data that are read again and again.
         CacheSize = "cache_size",
         /// The recorded program's own work between its requests.
         Program = "program",
@@ -95,7 +95,7 @@ impl Bottleneck {
             Bottleneck::ReadAhead => "read-ahead of the page cache",
             Bottleneck::Pci => "I/O bus",
             Bottleneck::Latency => "time of each request",
-            Bottleneck::CacheSize => "size of the page cache",
+            Bottleneck::CacheSize => "size of the cache",
             other => other.name(),
         }
     }
