@@ -100,7 +100,7 @@ pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     let matches = command.try_get_matches_from(words).map_err(|error| wrong(error.to_string()))?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| wrong(error.to_string()))?;
-    if arguments.directory != PathBuf::from(".") || arguments.json {
+    if arguments.directory.as_os_str() != "." || arguments.json {
         return Err(wrong("--a and --b name the directories; leave out DIR and --json".into()));
     }
     plan(&arguments)
