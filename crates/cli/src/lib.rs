@@ -129,7 +129,6 @@ fn run() -> ExitCode {
     for (path, why) in &cleanup.left {
         console::tell(&format!("cannot remove {}: {why}", path.display()));
     }
-    let ends_job = matches!(result, Err(Failure::Run(_) | Failure::Interrupted));
     let (message, code) = match result {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Printed(code)) => return ExitCode::from(code),
@@ -141,8 +140,5 @@ fn run() -> ExitCode {
         Err(Failure::Interrupted) => ("interrupted".into(), 130),
     };
     console::tell(&message);
-    if let (Some(launch), true) = (&launch, ends_job) {
-        many_hosts::await_forwarding(launch);
-    }
     ExitCode::from(code)
 }

@@ -23,17 +23,6 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
     }
 }
 
-/// A launcher forwards output piece by piece, and drops what is left once it ends the job.
-const FORWARDING: std::time::Duration = std::time::Duration::from_millis(300);
-
-/// Gives the launcher time to forward what was printed, if it may end the job at any moment: after
-/// an interrupt, or when a rank is lost.
-pub(crate) fn await_forwarding(launch: &Launch) {
-    if launch.leads() {
-        std::thread::sleep(FORWARDING);
-    }
-}
-
 /// Runs a command that was started several times.
 pub(crate) fn run(cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let measures = matches!(cli.command, Command::Run(_) | Command::Sweep(_));

@@ -194,8 +194,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         requests: &[RunRequest],
         unique: u64,
     ) -> Result<OpenGroup<'a, M>, Error> {
-        for rank in 1..self.group.size() {
-            self.order(rank, &Order::Open(requests[rank].clone()))?;
+        for (rank, request) in requests.iter().enumerate().skip(1) {
+            self.order(rank, &Order::Open(request.clone()))?;
         }
         let mut agreed: Option<Result<Vec<String>, Error>> = None;
         let own = Runner::open_then(self.machine, &requests[0], || {

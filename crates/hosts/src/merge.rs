@@ -233,7 +233,7 @@ fn usage(runs: &[ClientRun], clients: &[Client]) -> Usage {
         dirty: all()
             .filter_map(|usage| usage.dirty)
             .max_by(|a, b| a.max_percent.total_cmp(&b.max_percent)),
-        device: device.reduce(|sum, one| add(sum, one)).flatten(),
+        device: device.reduce(add).flatten(),
         waits: all().filter_map(|usage| usage.waits).reduce(|sum, one| Waits {
             waits: sum.waits + one.waits,
             completions: sum.completions.max(one.completions),

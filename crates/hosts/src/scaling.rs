@@ -11,6 +11,10 @@ const GAIN: f64 = 1.05;
 /// With this share of n times the rate of one client, n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
+/// Clients that are together faster than this many times their own rate were disturbed in the
+/// run of one client: such rates do not show a limit.
+const IMPOSSIBLE: f64 = 1.15;
+
 /// The processors of a host are its limit from this share on.
 const BUSY_PERCENT: f64 = 90.0;
 
@@ -82,6 +86,9 @@ fn limit(steps: &[ScalingStep], knee: u32, most: &HostsPoint) -> ScalingLimit {
     if all(most, |one| one.network_percent.is_some_and(|percent| percent >= LINK_PERCENT)) {
         return ScalingLimit::Network;
     }
+    if steps.iter().any(|step| step.efficiency.is_some_and(|share| share > IMPOSSIBLE)) {
+        return ScalingLimit::Undecided;
+    }
     if last.efficiency.is_some_and(|efficiency| efficiency >= EFFICIENT) {
         return ScalingLimit::Client;
     }
@@ -146,7 +153,7 @@ fn sentence(scaling: &Scaling, points: &[HostsPoint]) -> String {
             format!("the clients are not equal: {} of the median rate {is} slow", names.join(", "))
         }
         ScalingLimit::Undecided => {
-            "what limits them is not decided: measure with more clients".into()
+            "what limits them is not decided: measure with more clients, or longer".into()
         }
     };
     let end = efficiency.map_or(String::new(), |text| format!(" ({text})"));

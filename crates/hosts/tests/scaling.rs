@@ -159,6 +159,12 @@ fn a_rate_that_grows_less_than_the_clients_is_undecided() {
 }
 
 #[test]
+fn clients_that_are_faster_together_than_possible_are_undecided() {
+    let found = scaling(&[1000.0, 3900.0, 6600.0], |_| {});
+    assert_eq!(found.limit, ScalingLimit::Undecided, "{}", found.sentence);
+}
+
+#[test]
 fn one_number_of_clients_has_no_scaling() {
     assert!(scalings(&[point(&[1000.0, 1000.0], |_| {})]).is_empty());
 }

@@ -1,6 +1,6 @@
 use crate::arguments::PointArguments;
 use crate::commands::{Cli, Command};
-use crate::console::print;
+use crate::console::{print, tell};
 use crate::failure::Failure;
 use crate::output;
 use crate::points::{check_grid, grid, lists_in, repeats, target_of};
@@ -158,16 +158,29 @@ fn lead(
     let (result, ended) = document(leader, &open, measured, arguments, began);
     drop(open);
     let failed = result.points.iter().all(|one| one.point.numbers.is_none());
-    if !(result.points.is_empty() && ended.is_some()) {
-        match arguments.json {
-            true => print(&output::json(result.to_json())?)?,
-            false => print(&report::hosts::terminal(&result, output::width(), output::colour()))?,
-        }
+    let Some(error) = ended else {
+        show(&result, arguments)?;
+        return match failed {
+            true => Err(Failure::Run("no point could be measured".into())),
+            false => Ok(()),
+        };
+    };
+    // A launcher that ends its job does not read any more: the reason first, it is short.
+    let code = match error {
+        Error::Interrupted => 130,
+        _ => 1,
+    };
+    tell(&error.to_string());
+    if !result.points.is_empty() {
+        show(&result, arguments)?;
     }
-    match ended {
-        Some(error) => Err(failure(error)),
-        None if failed => Err(Failure::Run("no point could be measured".into())),
-        None => Ok(()),
+    Err(Failure::Printed(code))
+}
+
+fn show(result: &HostsResult, arguments: &PointArguments) -> Result<(), Failure> {
+    match arguments.json {
+        true => print(&output::json(result.to_json())?),
+        false => print(&report::hosts::terminal(result, output::width(), output::colour())),
     }
 }
 
