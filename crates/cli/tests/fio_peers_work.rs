@@ -251,10 +251,13 @@ fn a_write_that_is_verified_after_each_pass_has_its_own_time() {
     let _one = alone();
     let options = "--rw=write --verify=crc32c --time_based --runtime=2";
     for ours in [true, false] {
-        let [(_, read), (_, write)] = rates(ours, options);
+        let [(_, read), (_, write)] = rates(ours, &format!("{options} --ioengine=libaio"));
         // The directions share the time of the run.
         assert!((1900..2400).contains(&(read + write)), "ours {ours}: {read} and {write} ms");
         assert!(read > 50 && write > 50, "ours {ours}: {read} and {write} ms");
+        // A blocking engine writes until the time is over.
+        let [(_, read), (_, write)] = rates(ours, options);
+        assert!(read == 0 && write > 1900, "ours {ours}: {read} and {write} ms");
     }
 }
 

@@ -41,6 +41,7 @@ fn result(line: &str, writes: bool) -> (Profile, DiskspdResult) {
         points: Vec::new(),
     };
     let result = DiskspdResult {
+        interrupted: false,
         command: options.to_string(),
         system: System {
             computer: "north".into(),

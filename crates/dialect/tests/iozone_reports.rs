@@ -40,6 +40,7 @@ fn result(options: &Options) -> IozoneResult {
         .collect();
     let surfaces = surfaces(&cells);
     IozoneResult {
+        interrupted: false,
         command: options.to_string(),
         cells,
         throughput: Vec::new(),
@@ -89,6 +90,7 @@ fn the_throughput_mode_in_the_originals_words() {
     let mut text = throughput_intro(&options, options.cells()[0], 2);
     throughput.iter().for_each(|one| text += &throughput_block(&options, one));
     let result = IozoneResult {
+        interrupted: false,
         command: String::new(),
         cells: Vec::new(),
         throughput,

@@ -158,6 +158,7 @@ fn the_published_study_in_words_and_columns() {
     insta::assert_snapshot!(sentences(&all)[0], @"A start at 64 KiB against 31.5 KiB changes the rate by +13.2 % on average, from +0.2 to +47.1 %: random +19.6 %, sequential +6.9 %. In 36 of 36 points the 95 % interval of the runs leaves no doubt that there is a difference.");
     let differences = differences(&entries, 8192);
     let result = MatrixResult {
+        interrupted: false,
         command: "--matrix".into(),
         request_bytes: 8192,
         sentences: Vec::new(),

@@ -155,7 +155,7 @@ impl Work {
         *work = Some(Step { goal, shares, work_began, began, before });
     }
 
-    /// The share that is done, and the time that is left, if it can be told. `None` if no work of a
+    /// The share that is done, and the time that is left, if it is known. `None` if no work of a
     /// known length is done.
     pub fn read(&self) -> Option<(f64, Option<Duration>)> {
         let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;

@@ -76,7 +76,13 @@ fn an_error_or_an_interrupt_leaves_nothing() {
     let stop = AtomicBool::new(false);
     let files = MemoryFiles::new(1000);
     let stopping = &mut |_, operation| stop.store(operation == Operation::Open, Ordering::Relaxed);
-    let error = run(&files, &MetadataPlan::default(), &stop, stopping).unwrap_err();
+    let result = run(&files, &MetadataPlan::default(), &stop, stopping).unwrap();
+    let done: Vec<Operation> = result.operations.iter().map(|one| one.operation).collect();
+    assert!(result.interrupted);
+    assert_eq!(done, [Operation::Create, Operation::Stat], "what was done until then");
+    assert_eq!(files.left(), 0);
+    let stop = AtomicBool::new(true);
+    let error = run(&files, &MetadataPlan::default(), &stop, &mut |_, _| {}).unwrap_err();
     assert!(matches!(error, MetadataError::Interrupted));
     assert_eq!(files.left(), 0);
 }

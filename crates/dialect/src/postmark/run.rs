@@ -315,7 +315,7 @@ fn phases<F: FileSystem, W: FileWork + Send>(
     let mut last = shared.system.now();
     let (end, transactions_ns) = phase(Phase::Transact, workers, shared, &mut |index| {
         measured.transactions = index + 1;
-        if measured.transactions % slice == 0 {
+        if measured.transactions.is_multiple_of(slice) {
             let now = shared.system.now();
             measured.slices.push(now.saturating_sub(last) as f64 / f64::from(slice));
             last = now;

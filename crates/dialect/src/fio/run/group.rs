@@ -598,8 +598,14 @@ fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let once = !repeats(job) || translate::engine(job).is_async();
     match (options.verify_backlog, clone.limit_bytes) {
         _ if !options.do_verify => None,
-        // As in fio, a job that runs for a time reads back after each pass, too.
-        (0, None) if once && options.verify.is_some() && options.writes && !job.is_guided() => {
+        // As in fio, a job that runs for a time reads back after each pass, if its engine queues
+        // requests; a blocking one goes on writing until the time is over.
+        (0, None)
+            if translate::engine(job).is_async()
+                && options.verify.is_some()
+                && options.writes
+                && !job.is_guided() =>
+        {
             let pass = translate::turns(job, clone, 0).pass_bytes();
             let pass = match options.io_size {
                 Some(Amount::Bytes(bytes)) => bytes,
