@@ -164,7 +164,7 @@ impl File {
             if let Some(duration) = request.duration_ns {
                 self.occupancy.add(request.at_ns, duration);
             }
-            self.queued |= !matches!(request.interface, Interface::SystemCall);
+            self.queued |= matches!(request.interface, Interface::IoUring | Interface::Libaio);
             self.heat.get_or_insert_default().add(request);
         }
         self.waited_ns += request.duration_ns.unwrap_or(0);

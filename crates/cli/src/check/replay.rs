@@ -129,7 +129,7 @@ fn baseline(
         let same = document.filter(|one| {
             one.requests == script.requests
                 && one.threads == script.thread_count() as u64
-                && (one.direct || one.bytes == script.bytes)
+                && one.bytes == script.bytes
         });
         if let Some(document) = same {
             return Ok((id, document));
