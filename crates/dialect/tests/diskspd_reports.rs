@@ -50,7 +50,6 @@ fn result(line: &str, writes: bool) -> (Profile, DiskspdResult) {
             began_unix_s: 1_725_847_362,
         },
         spans: vec![span],
-        interrupted: false,
         warnings: vec!["so it is".into()],
         target: None,
     };

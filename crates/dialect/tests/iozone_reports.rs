@@ -46,7 +46,6 @@ fn result(options: &Options) -> IozoneResult {
         throughput: Vec::new(),
         surfaces,
         cliffs: Vec::new(),
-        interrupted: false,
         warnings: vec!["so it is".into()],
         target: None,
     }
@@ -96,7 +95,6 @@ fn the_throughput_mode_in_the_originals_words() {
         throughput,
         surfaces: Vec::new(),
         cliffs: Vec::new(),
-        interrupted: false,
         warnings: Vec::new(),
         target: None,
     };

@@ -167,7 +167,6 @@ fn the_published_study_in_words_and_columns() {
         points: Vec::new(),
         warnings: vec!["so it is".into()],
         target: None,
-        interrupted: false,
     };
     insta::assert_snapshot!(table(&result), @r"
     orig: start at 31.5 KiB, new: start at 64 KiB

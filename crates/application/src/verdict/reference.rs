@@ -120,42 +120,55 @@ impl<'a> References<'a> {
     /// The rate of these points at a size: the time of a request is a straight line between two
     /// sizes, and its rate in bytes stays the same beyond the largest.
     fn at_size(points: &[(usize, &Point)], bytes: f64) -> Option<Reference> {
-        let mut known: Vec<(f64, usize, f64, Option<[f64; 2]>, u32)> = points
+        let mut known: Vec<Reference> = points
             .iter()
             .filter_map(|(index, point)| {
-                let (iops, interval) = iops_of(point)?;
-                let size = f64::from(point.workload.request_bytes);
-                Some((size, *index, iops, interval, point.workload.outstanding()))
+                let (iops, iops_interval_95) = iops_of(point)?;
+                Some(Reference {
+                    points: vec![*index],
+                    request_bytes: f64::from(point.workload.request_bytes),
+                    outstanding: point.workload.outstanding(),
+                    iops,
+                    iops_interval_95,
+                })
             })
             .collect();
         // The best of several points of one size.
-        known.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.total_cmp(&a.2)));
-        known.dedup_by(|next, first| next.0 == first.0);
-        let above = known.iter().find(|one| one.0 >= bytes);
-        let below = known.iter().rev().find(|one| one.0 <= bytes);
+        known.sort_by(|a, b| {
+            a.request_bytes.total_cmp(&b.request_bytes).then(b.iops.total_cmp(&a.iops))
+        });
+        known.dedup_by(|next, first| next.request_bytes == first.request_bytes);
+        let above = known.iter().find(|one| one.request_bytes >= bytes);
+        let below = known.iter().rev().find(|one| one.request_bytes <= bytes);
         let near = |size: f64| bytes <= size * NEAR_SIZE && bytes * NEAR_SIZE >= size;
-        let reference = |points: Vec<usize>, iops: f64, interval, outstanding| Reference {
-            points,
-            request_bytes: bytes,
-            outstanding,
-            iops,
-            iops_interval_95: interval,
-        };
         match (below, above) {
-            (Some(a), Some(b)) if a.1 != b.1 => {
-                let along = (bytes - a.0) / (b.0 - a.0);
-                let time = |a: f64, b: f64| 1.0 / (1.0 / a + (1.0 / b - 1.0 / a) * along);
-                let interval = a.3.zip(b.3).filter(|(a, b)| a[0] > 0.0 && b[0] > 0.0);
-                let interval = interval.map(|(a, b)| [time(a[0], b[0]), time(a[1], b[1])]);
-                Some(reference(vec![a.1, b.1], time(a.2, b.2), interval, a.4))
+            (Some(a), Some(b)) if a.points != b.points => {
+                let along = (bytes - a.request_bytes) / (b.request_bytes - a.request_bytes);
+                let at = |a: f64, b: f64| 1.0 / (1.0 / a + (1.0 / b - 1.0 / a) * along);
+                let both = a.iops_interval_95.zip(b.iops_interval_95);
+                let both = both.filter(|(a, b)| a[0] > 0.0 && b[0] > 0.0);
+                Some(Reference {
+                    points: [a.points.clone(), b.points.clone()].concat(),
+                    request_bytes: bytes,
+                    outstanding: a.outstanding,
+                    iops: at(a.iops, b.iops),
+                    iops_interval_95: both.map(|(a, b)| [at(a[0], b[0]), at(a[1], b[1])]),
+                })
             }
+            (Some(one), Some(_)) => Some(one.clone()),
             // Smaller requests take as long as the smallest.
-            (None, Some(one)) if near(one.0) => Some(reference(vec![one.1], one.2, one.3, one.4)),
-            (Some(one), Some(_)) => Some(reference(vec![one.1], one.2, one.3, one.4)),
-            (Some(one), None) if near(one.0) => {
-                let scale = one.0 / bytes;
-                let interval = one.3.map(|ends| ends.map(|iops| iops * scale));
-                Some(reference(vec![one.1], one.2 * scale, interval, one.4))
+            (None, Some(one)) if near(one.request_bytes) => {
+                Some(Reference { request_bytes: bytes, ..one.clone() })
+            }
+            (Some(one), None) if near(one.request_bytes) => {
+                let scale = one.request_bytes / bytes;
+                let scaled = |ends: [f64; 2]| ends.map(|iops| iops * scale);
+                Some(Reference {
+                    request_bytes: bytes,
+                    iops: one.iops * scale,
+                    iops_interval_95: one.iops_interval_95.map(scaled),
+                    ..one.clone()
+                })
             }
             _ => None,
         }
