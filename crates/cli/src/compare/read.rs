@@ -152,7 +152,7 @@ fn of_document(name: &str, text: &str) -> Result<Option<Side>, Failure> {
         None => Ok(None),
         Some(document) => document.side(name).map(Some).ok_or_else(|| {
             Failure::Usage(format!(
-                "{name}: it has no figures of its own to compare; name the results that it was made from"
+                "{name}: it holds no points to compare; name the results that it was made from"
             ))
         }),
     }
