@@ -144,7 +144,7 @@ fn a_disk_that_fills_up_in_mid_run() {
 }
 
 #[test]
-fn an_interrupt_leaves_nothing() {
+fn an_interrupt_ends_with_the_figures_until_then_and_leaves_no_file() {
     static STOP: AtomicBool = AtomicBool::new(false);
     let here = tempfile::tempdir().unwrap();
     let options = parse(&[
@@ -167,7 +167,11 @@ fn an_interrupt_leaves_nothing() {
         });
         run(&Host::new(&STOP), &options, 0, &mut std::io::sink())
     });
-    assert!(matches!(result, Err(Error::Interrupted)), "{result:?}");
+    let result = result.unwrap();
+    assert!(result.interrupted, "{result:?}");
+    // A write each 100 ms, and two processes.
+    let children = &result.throughput[0].children;
+    assert!(children.iter().all(|child| (1..=8).contains(&child.operations)), "{children:?}");
     assert_eq!(entries(here.path()), 0);
 }
 

@@ -67,6 +67,6 @@ mod tests {
     fn a_text_that_fits_is_unchanged() {
         assert_eq!(fit("depth 8", 100.0), "depth 8");
         assert_eq!(fit("write, to stable storage", 75.0), "write, to…");
-        assert_eq!(ending("/data/base/16384/2619", 75.0), "…84/2619");
+        assert_eq!(ending("/data/base/16384/2619", 75.0), "…384/2619");
     }
 }
