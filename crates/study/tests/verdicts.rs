@@ -400,7 +400,7 @@ fn a_bus_rate_is_its_rate_while_busy() {
     let reported = |kind| read(kind).advertised.as_ref().expect("a rate").formula.as_str();
     assert_eq!(reported(StageKind::Pci), "the machine's description");
     assert!(
-        reported(StageKind::Device).starts_with("4 x 7.15 MiB/s, "),
+        reported(StageKind::Device).starts_with("4 x 8.39 MiB/s, "),
         "{}",
         reported(StageKind::Device)
     );
