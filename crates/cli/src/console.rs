@@ -45,7 +45,7 @@ impl Write for Report {
     }
 }
 
-/// Another process tells what there is to tell.
+/// Another process reports everything.
 static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// Makes [`tell`] silent: rank 0 speaks for all.

@@ -103,7 +103,6 @@ fn sustained_writes_and_pts_are_shown_compared_and_drawn() {
     let refused = history.run(&format!("report {at}/damaged.json"));
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("damaged.json: this document cannot be read"), "{refused:?}");
-    // Several entries that are no results are refused, not shown as one.
     let trend = history.good("history trend twin:nvme-qlc --measure throughput");
     assert!(trend.contains("at the end"), "{trend}");
 }

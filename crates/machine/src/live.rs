@@ -100,7 +100,7 @@ impl Filling {
     }
 }
 
-/// What a step of the present work takes.
+/// The end of a step of the present work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     Time(Duration),

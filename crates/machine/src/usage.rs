@@ -37,7 +37,7 @@ pub struct NetworkLink {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// What it carries in each direction.
+    /// Its capacity in each direction.
     pub speed_bytes_per_s: u64,
 }
 
@@ -415,7 +415,7 @@ memory_kinds! {
 /// One kind of memory access, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryUse {
-    /// What was done.
+    /// The access.
     pub kind: MemoryKind,
     /// Number of threads.
     pub threads: u32,

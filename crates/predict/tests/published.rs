@@ -68,7 +68,7 @@ fn predictions_have_the_conclusions_of_the_study(validation: &Validation) {
         let loss = 1.0 - at("fig13_misaligned", series, 4, 64).mb_per_s / aligned;
         assert!((0.05..most).contains(&loss), "{series}: {loss}");
     }
-    // Who makes the stripe pays the processor for its pieces.
+    // The layer that makes the stripe needs processor time for its pieces.
     let cost = |maker: &str| {
         at("fig15_fig16", &format!("read, striped by the {maker}"), 4, 192).cpu_ms_per_mb
     };

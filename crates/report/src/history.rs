@@ -180,7 +180,7 @@ struct View {
     rows: Vec<[String; 3]>,
 }
 
-/// Where the line of the level ends and another begins.
+/// The places at which the line of the level ends and another begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
     /// At the changes of the trend.

@@ -58,10 +58,10 @@ pub enum Axis {
 /// A curve's name in parts, for figures with several kinds of curves.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CurveName {
-    /// What it has in common with other curves: they share a colour.
+    /// The part that it shares with other curves: they have one colour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Cow<'static, str>>,
-    /// What distinguishes it in its group.
+    /// The part that distinguishes it in its group.
     pub variant: Cow<'static, str>,
     /// Its place among curves that differ in a number, such as their depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ pub struct Profile {
     pub about: &'static str,
     /// Source of its sizes and mix.
     pub source: &'static str,
-    /// What halfpower chose because no source gives it; empty if all of it is sourced.
+    /// The settings that halfpower chose because no source gives them; empty if all are sourced.
     pub own: &'static str,
     /// The published bar for the 99th percentile of its latency; only for a single workload.
     pub p99_ns: Option<Nanos>,

@@ -1,4 +1,4 @@
-//! How many requests are under way.
+//! The number of requests under way.
 
 use machine::Nanos;
 use schemars::JsonSchema;
