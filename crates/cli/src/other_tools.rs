@@ -80,6 +80,30 @@ const NAMES: [(&[&str], &[Instead]); 21] = [
 
 const ONLY: &str = "--only EXPERIMENT";
 
+/// Values that other tools take: an option of halfpower, a value, and what to write instead.
+const VALUES: [(&str, &[&str], &str); 12] = [
+    ("--op", &["randread", "rand-read"], "--op read --pattern random"),
+    ("--op", &["randwrite", "rand-write"], "--op write --pattern random"),
+    ("--op", &["randrw", "rwrand"], "--op mix --pattern random"),
+    ("--op", &["rw", "readwrite", "mixed", "read-write"], "--op mix, with --read-percent PERCENT"),
+    ("--op", &["r", "reads", "seqread", "seq-read"], "--op read"),
+    ("--op", &["w", "writes", "seqwrite", "seq-write"], "--op write"),
+    (
+        "--pattern",
+        &["rand", "r", "randread", "randwrite"],
+        "--pattern random, with --op read or write",
+    ),
+    (
+        "--pattern",
+        &["sequential", "s", "linear", "read", "write"],
+        "--pattern seq, with --op read or write",
+    ),
+    ("--pattern", &["reverse", "backwards"], "--pattern backward"),
+    ("--engine", &["iouring", "uring", "io-uring"], "--engine io_uring"),
+    ("--engine", &["aio", "linuxaio"], "--engine libaio"),
+    ("--engine", &["psync", "posix", "pread", "rw"], "--engine sync"),
+];
+
 /// A message that names the option to write, if another tool or another command has the one that
 /// this command lacks.
 pub(crate) fn hint(
@@ -103,6 +127,14 @@ pub(crate) fn hint(
                 _ => format!("leave {value} out"),
             };
             return Some(format!("error: {option} takes no value; {instead}\n"));
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            let value = context(ContextKind::InvalidValue)?;
+            let option = context(ContextKind::InvalidArg)?.split(' ').next()?;
+            let (.., ours) = VALUES
+                .iter()
+                .find(|(name, values, _)| *name == option && values.contains(&value))?;
+            return Some(format!("error: {option} {value}: write {ours}\n"));
         }
         ErrorKind::InvalidSubcommand
             if path == "history"
@@ -233,6 +265,11 @@ mod tests {
             ("halfpower run . --json=out.json", "write --json > out.json"),
             ("halfpower check . --each=2", "--each takes no value; leave 2 out"),
             ("halfpower history list", "halfpower history lists"),
+            ("halfpower run . --op randread", "write --op read --pattern random"),
+            ("halfpower sweep . --op read,rw", "write --op mix"),
+            ("halfpower run . --pattern rand", "write --pattern random"),
+            ("halfpower run . --pattern sequential", "write --pattern seq"),
+            ("halfpower run . --engine uring", "write --engine io_uring"),
         ] {
             let said = said(line).unwrap_or_else(|| panic!("{line}: no hint"));
             assert!(said.contains(words), "{line}: {said}");
@@ -252,6 +289,14 @@ mod tests {
             let plain = plain(&error.render().to_string());
             assert!(plain.contains("number") || plain.contains("is too large"), "{line}: {plain}");
             assert!(!plain.contains("digit") && !plain.contains("literal"), "{line}: {plain}");
+        }
+    }
+
+    #[test]
+    fn every_value_to_write_is_accepted() {
+        for (_, _, ours) in VALUES {
+            let line = format!("halfpower run . {}", ours.split(',').next().unwrap());
+            assert!(Cli::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::documents::Document;
 use crate::failure::Failure;
 use crate::output::{self, Directory, Form, Metrics};
-use crate::target::{Where, resolve, results_in};
+use crate::target::{Where, resolve, results_at};
 use crate::unfinished::{Unfinished, refuse_twin};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
@@ -134,7 +134,7 @@ pub(crate) fn study_on<M: Machine>(
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(), Failure> {
     arguments.units.choose();
-    let path = results_in(&arguments.results);
+    let path = results_at(&arguments.results)?;
     if let Some(imported) = Imported::read(&path).ok().filter(Imported::is_report) {
         return foreign_report(context, arguments, &path, &imported.side()?);
     }

@@ -156,6 +156,21 @@ pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
 }
 
 /// The results to read: those in a directory, if it is one.
+///
+/// # Errors
+/// A directory without results.
+pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
+    let file = results_in(path);
+    if file.is_dir() {
+        return Err(Failure::Usage(format!(
+            "{}: this directory holds no results.json and no sustained.json; name the one that a study wrote, or a file",
+            file.display()
+        )));
+    }
+    Ok(file)
+}
+
+/// The results in a directory; `path` itself if there are none.
 pub(crate) fn results_in(path: &Path) -> PathBuf {
     let inside = ["", "halfpower-out"].into_iter().flat_map(|within| {
         ["results.json", "sustained.json"].map(|name| path.join(within).join(name))

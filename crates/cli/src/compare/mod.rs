@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
 use crate::small_files::SmallFiles;
-use crate::target::{is_twin, results_in};
+use crate::target::{is_twin, results_at};
 use crate::unfinished::{Unfinished, refuse_twin};
 use clap::Args;
 use machine::units::parse_time;
@@ -201,7 +201,8 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
                     "{option}: results that are there cannot be asked anything; name two arms with --a and --b to measure now"
                 )));
             }
-            let results: Vec<PathBuf> = results.iter().map(|path| results_in(path)).collect();
+            let results: Vec<PathBuf> =
+                results.iter().map(|path| results_at(path)).collect::<Result<_, Failure>>()?;
             judge(arguments, &outputs, &read(context, &results, arguments)?)
         }
     }
