@@ -157,3 +157,93 @@ fn without_offsets_nothing_is_said_about_order() {
     assert_eq!((reads.sequential, reads.aligned, reads.requests), (None, None, 10));
     assert!(profile.files[0].sentence(1).contains("their order was not recorded"));
 }
+
+/// A generator of numbers from 0 to 1 (Numerical Recipes' linear congruential one).
+struct Random(u32);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f64::from(self.0 >> 8) / f64::from(1 << 24)
+    }
+
+    fn below(&mut self, most: u64) -> u64 {
+        (self.next() * most as f64) as u64
+    }
+}
+
+/// The log of a busy database: commits of several clients in one write, the last block written again,
+/// slow syncs while more is written, and a recorder that drops some requests and swaps others. In
+/// every second one a replica reads the log.
+fn busy_log(random: &mut Random, is_read: bool) -> Vec<Event> {
+    const BLOCK: u64 = 8192;
+    let mut requests = Vec::new();
+    let (mut at, mut end, mut read) = (0, 0, 0);
+    let full = random.next() < 0.5;
+    for _ in 0..120 {
+        let writes = if random.next() < 0.1 { 1 + random.below(40) } else { 1 };
+        for _ in 0..writes {
+            let start = end / BLOCK * BLOCK;
+            end = if full { start + BLOCK } else { end + 200 + random.below(20_000) };
+            let bytes = end.next_multiple_of(BLOCK) - start;
+            requests.push(request(at, 0, Access::Write, start, bytes));
+            at += 1;
+        }
+        requests.push(request(at, 0, Access::SyncData, 0, 0));
+        at += 1 + random.below(200);
+        while is_read && read + BLOCK <= end {
+            requests.push(request(at, 0, Access::Read, read, BLOCK));
+            read += BLOCK;
+        }
+        // The data files, synced now and then.
+        for _ in 0..random.below(6) {
+            requests.push(request(at, 1, Access::Write, random.below(5000) * BLOCK, BLOCK));
+            if random.next() < 0.2 {
+                requests.push(request(at, 1, Access::SyncData, 0, 0));
+            }
+        }
+    }
+    requests.retain(|_| random.next() > 0.05);
+    for place in 1..requests.len() {
+        if random.next() < 0.05 {
+            requests.swap(place - 1, place);
+        }
+    }
+    requests
+}
+
+#[test]
+fn a_busy_log_is_a_log() {
+    for seed in 0..200 {
+        let mut random = Random(seed);
+        let profile = of(busy_log(&mut random, seed % 2 == 0), 60_000);
+        let role = |name: &str| profile.files.iter().find(|file| file.name == name).unwrap().role;
+        assert_eq!(role("wal"), Role::Log, "seed {seed}");
+        assert!(matches!(role("table"), Role::Data | Role::Checkpoint), "seed {seed}");
+    }
+}
+
+#[test]
+fn small_files_that_are_synced_are_not_logs() {
+    for seed in 0..200 {
+        let mut random = Random(seed);
+        let blocks = 2 + random.below(100);
+        // Random places, and SQLite's way with its database: the first page and another one.
+        let random_places = (0..200).flat_map(|index| {
+            let write = request(index * 10, 0, Access::Write, random.below(blocks) * 4096, 4096);
+            [write, request(index * 10 + 3, 0, Access::SyncData, 0, 0)]
+        });
+        let random_places: Vec<Event> = random_places.collect();
+        let pages = (0..200).flat_map(|index| {
+            let page = 1 + index / 20;
+            [
+                request(index * 10, 1, Access::Write, 0, 4096),
+                request(index * 10 + 1, 1, Access::Write, page * 4096, 4096),
+                request(index * 10 + 2, 1, Access::SyncData, 0, 0),
+            ]
+        });
+        let profile = of(random_places.into_iter().chain(pages), 2000);
+        let roles: Vec<Role> = profile.files.iter().map(|file| file.role).collect();
+        assert!(!roles.contains(&Role::Log), "seed {seed}, {blocks} blocks: {roles:?}");
+    }
+}

@@ -35,7 +35,7 @@ pub(crate) const APPEND: u8 = 0x10;
 pub(crate) const DONE: u8 = 0x08;
 
 /// Numbers of the format; their order never changes.
-pub(crate) const ACCESSES: [Access; 13] = [
+pub(crate) const ACCESSES: [Access; 15] = [
     Access::Read,
     Access::Write,
     Access::SyncFile,
@@ -49,6 +49,8 @@ pub(crate) const ACCESSES: [Access; 13] = [
     Access::Unlink,
     Access::Discard,
     Access::Flush,
+    Access::Prefetch,
+    Access::WriteOut,
 ];
 pub(crate) const INTERFACES: [Interface; 5] = [
     Interface::SystemCall,

@@ -60,7 +60,7 @@ pub enum Access {
     SyncFile,
     /// `fdatasync`, `msync`: the data and what reading it back needs.
     SyncData,
-    /// `sync_file_range`: the pages of a range are written, nothing is promised.
+    /// `sync_file_range` that waits until the pages of a range are written; nothing is promised.
     SyncRange,
     /// `sync`, `syncfs`.
     SyncSystem,
@@ -75,6 +75,11 @@ pub enum Access {
     Discard,
     /// A block device is asked to flush its cache.
     Flush,
+    /// `readahead`, `posix_fadvise` with POSIX_FADV_WILLNEED: read into the page cache, without
+    /// waiting.
+    Prefetch,
+    /// `sync_file_range` that only starts to write a range.
+    WriteOut,
 }
 
 /// The interface through which a request reached the kernel, or the layer that showed it.

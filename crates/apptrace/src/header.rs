@@ -1,5 +1,6 @@
 use machine::Nanos;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The subject, place and time of a recording. It begins a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -38,4 +39,6 @@ pub struct Summary {
     pub exit_status: Option<i32>,
     /// Sentences about requests that the recording misses.
     pub missing: Vec<String>,
+    /// Calls whose requests show only at the devices, by name, and how many there were.
+    pub only_at_devices: BTreeMap<String, u64>,
 }

@@ -51,6 +51,8 @@ fn requests() -> impl Strategy<Value = Event> {
             Access::Unlink,
             Access::Discard,
             Access::Flush,
+            Access::Prefetch,
+            Access::WriteOut,
         ]),
         select(vec![
             Interface::SystemCall,

@@ -7,12 +7,11 @@ use crate::context::{Context, NoHistory};
 use crate::documents::Document;
 use crate::failure::Failure;
 use crate::output::{self, print, tell};
-use application::replay::ReplayDocument;
 use clap::{Args, Subcommand};
 use machine::units::{parse_time, show_size};
 use machine::{MachineFacts, TargetFacts};
 use report::history::HistoryRow;
-use results::compare::{Arm, Comparison, Measure, Measurement, Side};
+use results::compare::{Arm, Comparison, Measure, Measurement};
 use results::history::{
     Entry, Filter, Fingerprint, History, HistoryError, Other, Trend, difference, trends,
 };
@@ -99,26 +98,6 @@ pub(crate) fn keep_tuning(
     });
 }
 
-/// Keeps a replay with its time and latencies, so that a trend shows them.
-pub(crate) fn keep_replay(
-    context: &Context,
-    replay: &ReplayDocument,
-    asked: Vec<Measurement>,
-    began_unix_s: u64,
-) {
-    let program = &crate::context::program();
-    let Some((machine, target)) = &replay.facts else { return };
-    let document = serde_json::to_string(replay);
-    keep_with(context, document, asked, |document| Other {
-        began_unix_s,
-        kind: REPLAY,
-        target: absolute(&replay.target),
-        fingerprint: Fingerprint::of_facts(machine, target, &program.version),
-        program,
-        document,
-    });
-}
-
 /// The kind of a replay's entry.
 pub(crate) const REPLAY: &str = "replay";
 
@@ -128,21 +107,28 @@ pub(crate) struct Measured<'a> {
     pub(crate) kind: &'static str,
     pub(crate) machine: &'a MachineFacts,
     pub(crate) target: &'a TargetFacts,
+    /// The target as named.
+    pub(crate) name: &'a str,
     pub(crate) program: &'a Program,
     pub(crate) began_unix_s: u64,
 }
 
 /// Keeps a document with its figures, so that trends and comparisons find them.
-pub(crate) fn keep_measured(context: &Context, document: &str, of: &Measured<'_>, side: Side) {
+pub(crate) fn keep_measured(
+    context: &Context,
+    document: &str,
+    of: &Measured<'_>,
+    asked: Vec<Measurement>,
+) {
     let other = Other {
         began_unix_s: of.began_unix_s,
         kind: of.kind,
-        target: absolute(&of.target.name),
+        target: absolute(of.name),
         fingerprint: Fingerprint::of_facts(of.machine, of.target, &of.program.version),
         program: of.program,
         document: document.to_owned(),
     };
-    kept(context, |history| history.keep_other(other, side.asked));
+    kept(context, |history| history.keep_other(other, asked));
 }
 
 fn keep_other<'a>(
@@ -150,19 +136,10 @@ fn keep_other<'a>(
     document: serde_json::Result<String>,
     other: impl FnOnce(String) -> Other<'a>,
 ) {
-    keep_with(context, document, Vec::new(), other);
-}
-
-fn keep_with<'a>(
-    context: &Context,
-    document: serde_json::Result<String>,
-    asked: Vec<Measurement>,
-    other: impl FnOnce(String) -> Other<'a>,
-) {
     kept(context, |history| {
         let document =
             document.map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
-        history.keep_other(other(document), asked)
+        history.keep_other(other(document), Vec::new())
     });
 }
 

@@ -207,10 +207,11 @@ fn pts_on<M: Machine>(
         kind: "pts",
         machine: &conditions.machine,
         target: &conditions.target,
+        name: &conditions.target.name,
         program: &result.program,
         began_unix_s,
     };
-    crate::history::keep_measured(context, &json(&result)?, &of, result.side(""));
+    crate::history::keep_measured(context, &json(&result)?, &of, result.side("").asked);
     Ok(())
 }
 

@@ -1,14 +1,16 @@
 //! `halfpower replay`: a recorded application's requests, asked again.
 
+mod job;
+
+pub(crate) use job::ReplayJob;
+
 use crate::arguments::choices;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::history::{Measured, REPLAY};
 use crate::output;
-use crate::target::{is_twin, machine_of, on_machine};
-use application::replay::{
-    ClassResult, Layout, Pace, Quantity, ReplayDocument, ReplayError, Script, Settings,
-    replay as run,
-};
+use crate::target::is_twin;
+use application::replay::{ClassResult, Layout, Pace, Quantity, ReplayDocument, Script, Settings};
 use clap::Args;
 use machine::text::printable;
 use machine::units::{show_rate, show_size_rounded, show_time, significant};
@@ -66,15 +68,6 @@ fn factor(text: &str) -> Result<f64, String> {
     })
 }
 
-impl From<ReplayError> for Failure {
-    fn from(error: ReplayError) -> Self {
-        match error {
-            ReplayError::Machine(error) => error.into(),
-            error => Failure::Usage(error.to_string()),
-        }
-    }
-}
-
 /// Reads a trace of any format; the name of the format with it.
 pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
     let named = |why: String| Failure::Usage(printable(&format!("{}: {why}", trace.display())));
@@ -85,21 +78,12 @@ pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
 }
 
 impl Arguments {
-    /// The targets; the current directory if none is named.
-    pub(crate) fn targets(&self) -> Vec<&Path> {
-        let named: Vec<&Path> = self.targets.iter().map(PathBuf::as_path).collect();
-        if named.is_empty() { vec![Path::new(".")] } else { named }
+    /// The current directory if none is named.
+    fn targets(&self) -> Vec<PathBuf> {
+        if self.targets.is_empty() { vec![PathBuf::from(".")] } else { self.targets.clone() }
     }
 
-    pub(crate) fn direct(&self) -> bool {
-        self.direct
-    }
-
-    pub(crate) fn layout(&self) -> Layout {
-        layout(&self.targets(), &self.destroy_data, self.destroy_signature)
-    }
-
-    pub(crate) fn settings(&self) -> Settings {
+    fn settings(&self) -> Settings {
         Settings {
             pace: if self.as_fast_as_possible {
                 Pace::AsFastAsPossible
@@ -114,23 +98,11 @@ impl Arguments {
 }
 
 pub(crate) fn replay(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    let (mut script, format) = load(&arguments.trace)?;
-    if arguments.direct {
-        script.make_direct();
-    }
+    let job = ReplayJob::new(arguments)?;
     if arguments.dry_run {
-        return output::print(&plan(&script, format));
+        return output::print(&plan(&job.script, job.format));
     }
-    let trace = printable(&arguments.trace.to_string_lossy());
-    let began_unix_s = crate::history::now_unix_s();
-    let document = replayed(
-        &script,
-        (&trace, format),
-        &arguments.targets(),
-        &arguments.layout(),
-        &arguments.settings(),
-    )?;
-    crate::history::keep_replay(context, &document, measurements(&document), began_unix_s);
+    let document = replayed(context, &job)?;
     if arguments.json {
         return output::print(&output::json(
             serde_json::to_string_pretty(&document).map(|text| text + "\n"),
@@ -139,23 +111,30 @@ pub(crate) fn replay(context: &Context, arguments: &Arguments) -> Result<(), Fai
     output::print(&text(&document))
 }
 
-/// Replays a script with a bar.
-pub(crate) fn replayed(
-    script: &Script,
-    trace: (&str, &str),
-    targets: &[&Path],
-    layout: &Layout,
-    settings: &Settings,
-) -> Result<ReplayDocument, Failure> {
-    let bar = crate::progress::bar(u64::from(settings.runs));
-    let document = on_machine!(machine_of(targets)?, |machine| {
-        run(&machine, script, trace, layout, settings, &mut |number| {
-            bar.set_message(format!("run {number} of {}", settings.runs));
-            bar.set_position(u64::from(number - 1));
-        })
+/// Replays with a bar, and keeps the result in the history.
+pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocument, Failure> {
+    let began_unix_s = crate::history::now_unix_s();
+    let runs = job.settings.runs;
+    let bar = crate::progress::bar(u64::from(runs));
+    let document = job.run(&mut |number| {
+        bar.set_message(format!("run {number} of {runs}"));
+        bar.set_position(u64::from(number - 1));
     });
     bar.finish_and_clear();
-    Ok(document?)
+    let document = document?;
+    if let Some((machine, target)) = &document.facts {
+        let of = Measured {
+            kind: REPLAY,
+            machine,
+            target,
+            name: &document.target,
+            program: &crate::context::program(),
+            began_unix_s,
+        };
+        let json = output::json(serde_json::to_string(&document))?;
+        crate::history::keep_measured(context, &json, &of, measurements(&document));
+    }
+    Ok(document)
 }
 
 /// A replay as questions with readings: its time, and the latency of each kind of request.

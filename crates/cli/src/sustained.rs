@@ -91,10 +91,11 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
             kind: "sustained",
             machine: &facts,
             target: &result.target,
+            name: &result.target.name,
             program: &result.program,
             began_unix_s,
         };
-        crate::history::keep_measured(context, &text, &of, result.side(""));
+        crate::history::keep_measured(context, &text, &of, result.side("").asked);
     }
     let saved = directory.save(names[0], &text);
     let page = page(&result).and_then(|page| directory.save(names[1], &page));

@@ -1,6 +1,6 @@
 //! `halfpower tune`: which setting is worth changing here?
 
-mod small_files;
+mod whole;
 
 use crate::arguments::{PointArguments, TargetArguments};
 use crate::compare::percent;
@@ -27,6 +27,7 @@ use std::sync::atomic::Ordering;
 use tune::knobs::Scene;
 use tune::{LeftOut, Limits, Plan, Scope, Subject, Target, Tuning, Wanted};
 use twin::Twin;
+use whole::Work;
 use workload::{Stop, Workload};
 
 /// Default length of a run: short, to get many blocks.
@@ -58,6 +59,18 @@ pub(crate) struct Arguments {
     /// '--files 2000 --sync file'
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, help_heading = "Tuning")]
     metadata: Option<String>,
+    /// Replay this recorded application instead: a trace of `halfpower record` or of another tool
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["metadata", "postmark"], help_heading = "Tuning")]
+    replay: Option<PathBuf>,
+    /// Options of `replay` for it, in one word: '--as-fast-as-possible'
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        requires = "replay",
+        allow_hyphen_values = true,
+        help_heading = "Tuning"
+    )]
+    replay_options: Option<String>,
     #[command(flatten)]
     workload: PointArguments,
 }
@@ -73,8 +86,8 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     let (place, spec) = target_of(&arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
-    if let Some(asked) = small_files::asked(arguments)? {
-        let tuning = small_files::tuning(context, (place, &spec), arguments, asked)?;
+    if let Some(asked) = Work::asked(arguments, &spec)? {
+        let tuning = whole::tuning(context, (place, &spec), arguments, asked)?;
         return show(arguments, file.as_ref(), &tuning);
     }
     let unfinished = match &place {
@@ -237,6 +250,12 @@ impl From<JournalError> for Failure {
     }
 }
 
+fn exist(spec: &TargetSpec) -> Result<(), Failure> {
+    let Some(missing) = spec.places.iter().find(|place| !place.exists()) else { return Ok(()) };
+    let hint = "name a directory, a file, a block device or twin:NAME";
+    Err(Failure::Usage(format!("{}: no such file or directory; {hint}", missing.display())))
+}
+
 fn on_host(
     context: &Context,
     machine: Host,
@@ -244,13 +263,7 @@ fn on_host(
     arguments: &Arguments,
     unfinished: &Unfinished,
 ) -> Result<Tuning, Failure> {
-    if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
-        let hint = "name a directory, a file, a block device or twin:NAME";
-        return Err(Failure::Usage(format!(
-            "{}: no such file or directory; {hint}",
-            missing.display()
-        )));
-    }
+    exist(spec)?;
     let roots = Roots::default();
     let paths: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let found = host::knobs::find(&roots, &paths)?;

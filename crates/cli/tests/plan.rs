@@ -86,6 +86,10 @@ fn a_quota_is_the_limit_and_the_cheapest_keeps_the_goal() {
     assert_eq!(document["predictions"][0]["meets_goals"], false);
     assert!(cheapest(&document).contains("fast"), "{document}");
     assert!(document["model_error_percent"].is_number());
+    let off = &document["model_p99_errors"][0];
+    assert!(off["role"] == "data" && off["percent"].is_number(), "{document}");
+    let sentences = document["sentences"].to_string();
+    assert!(sentences.contains("time is off by") && sentences.contains("p99 of data-read"));
 }
 
 #[test]

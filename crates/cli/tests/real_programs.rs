@@ -4,7 +4,7 @@
 mod common;
 
 use common::places::{Mount, Throttle};
-use common::{HALFPOWER, alone, command, finish, number, skip};
+use common::{HALFPOWER, alone, command, ended, finish, number, skip, wait_until};
 use serde_json::Value;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -192,29 +192,75 @@ fn postgresql_syncs_its_log_as_it_counts() {
     assert!(sizes.iter().all(whole), "{longest:#}");
 }
 
+/// Runs pgbench on a server that is recorded while it runs; returns the seconds that pgbench took.
+fn recorded_pgbench(at: &Path, commands: &Path, transactions: u32, trace: Option<&Path>) -> f64 {
+    let commands = commands.display();
+    let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
+    // The same pages are whole in the log again after a checkpoint.
+    let start = format!(
+        "{as_user} pg_ctl -D pg -w -l pg/log start >/dev/null; \
+         {as_user} psql -h $PWD/pg -qAtc checkpoint postgres; head -1 pg/postmaster.pid"
+    );
+    let server = sh(at, &start);
+    let recorder = trace.map(|trace| {
+        let words = ["record", "--force", "-o", trace.to_str().unwrap(), "--pid", server.trim()];
+        let child = command(HALFPOWER, words).spawn().unwrap();
+        wait_until("the recording runs", || {
+            fs::metadata(trace).is_ok_and(|trace| trace.len() > 0) && sh(at, "sleep 0.5").is_empty()
+        });
+        child
+    });
+    let run = format!("{as_user} pgbench -h $PWD/pg -n -N -c 1 -t {transactions} postgres 2>&1");
+    let report = sh(at, &run);
+    if let Some(recorder) = recorder {
+        sh(at, &format!("kill -INT {}", recorder.id()));
+        let done = ended(recorder);
+        assert_eq!(done.code, Some(130), "{}", done.stderr);
+        assert!(!done.stderr.contains("lost"), "{}", done.stderr);
+    }
+    sh(at, &format!("{as_user} pg_ctl -D pg -w -m fast stop >/dev/null"));
+    let rate = report.lines().find_map(|line| line.strip_prefix("tps = ")).unwrap();
+    f64::from(transactions) / rate.split(' ').next().unwrap().parse::<f64>().unwrap()
+}
+
+/// Recorded on one limit; replayed and planned for another, on which the program itself then runs.
 #[test]
-fn a_replay_takes_as_long_as_postgresql() {
+fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
+    const TRANSACTIONS: u32 = 600;
     if !has("runuser") {
         return;
     }
     let (Some(commands), _alone) = (postgres(), alone()) else { return };
     let Some(volume) = volume() else { return };
     let traces = tempfile::tempdir().unwrap();
-    let fast = traces.path().join("fast");
+    let trace = traces.path().join("pgbench");
     pgbench_database(&volume.at, &commands);
     let limits = [("write_iops", 400)];
-    let Ok(_limit) = Throttle::set(volume.device(), &limits).map_err(|why| skip(&why)) else {
+    let Ok(limit) = Throttle::set(volume.device(), &limits).map_err(|why| skip(&why)) else {
         return;
     };
-    let replayed = |trace: &Path| {
+    let here = recorded_pgbench(&volume.at, &commands, TRANSACTIONS, Some(&trace));
+    let replayed = || {
         let words = ["replay", trace.to_str().unwrap(), volume.name(), "--repeats", "2", "--json"];
         let more = ["--no-history"];
-        finish(command(HALFPOWER, words.into_iter().chain(more))).good_json()
+        let document = finish(command(HALFPOWER, words.into_iter().chain(more))).good_json();
+        number(&document, "/elapsed_s/mean")
     };
-    record(&volume.at, &fast, &pgbench(&commands, 600));
-    let here = replayed(&fast);
-    let recorded = number(&here, "/recorded_s");
-    assert_within(number(&here, "/elapsed_s/mean"), recorded, 0.05, "seconds of the replay");
+    assert_within(replayed(), here, 0.05, "seconds of the replay here");
+    limit.change(150);
+    let elsewhere = recorded_pgbench(&volume.at, &commands, TRANSACTIONS, None);
+    assert!(elsewhere > 2.0 * here, "{here} s with 400 IOPS, {elsewhere} s with 150");
+    assert_within(replayed(), elsewhere, 0.10, "seconds of the replay elsewhere");
+    // The kernel's limit counts a flush of the device like a write.
+    let catalogue = traces.path().join("limits.toml");
+    let text = "[limit]\nabout = \"a throttle\"\nsource = \"this test\"\ngib = [1, 1]\nrequest_bytes = 1048576\n\
+        iops = { min = 150, max = 150 }\nbytes_per_s = { min = 1e9, max = 1e9 }\nread_us = 100\nwrite_us = 100\n";
+    fs::write(&catalogue, text).unwrap();
+    let words = ["plan", trace.to_str().unwrap(), "--catalogue", catalogue.to_str().unwrap()];
+    let more = ["--on", "limit,size=1g", "--json"];
+    let plan = finish(command(HALFPOWER, words.into_iter().chain(more))).good_json();
+    let predicted = number(&plan, "/predictions/0/elapsed_s");
+    assert_within(predicted, elsewhere, 0.15, "seconds of the plan");
 }
 
 #[test]

@@ -2,24 +2,11 @@
 
 mod common;
 
-use common::{HALFPOWER, alone, command, ended, finish, number, skip, wait_until};
+use common::{HALFPOWER, alone, can_record, command, ended, finish, number, skip, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-
-fn is_permitted() -> bool {
-    let instances = Path::new("/sys/kernel/tracing/instances");
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| {
-        use std::os::unix::fs::MetadataExt;
-        own.uid() == 0
-    });
-    if !is_root || !instances.is_dir() {
-        skip("recording needs root and tracefs");
-        return false;
-    }
-    true
-}
 
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok();
@@ -60,7 +47,7 @@ fn left_instances() -> usize {
 
 #[test]
 fn sqlite_writes_its_journal_and_its_pages() {
-    if !is_permitted() || !has("sqlite3") {
+    if !can_record() || !has("sqlite3") {
         return;
     }
     let _alone = alone();
@@ -87,7 +74,7 @@ fn sqlite_writes_its_journal_and_its_pages() {
 
 #[test]
 fn sizes_mix_and_syncs_of_fio_are_found() {
-    if !is_permitted() || !has("fio") {
+    if !can_record() || !has("fio") {
         return;
     }
     let _alone = alone();
@@ -119,7 +106,7 @@ fn sizes_mix_and_syncs_of_fio_are_found() {
 
 #[test]
 fn threads_processes_and_io_uring_are_followed() {
-    if !is_permitted() || !has("fio") {
+    if !can_record() || !has("fio") {
         return;
     }
     let _alone = alone();
@@ -142,7 +129,7 @@ fn threads_processes_and_io_uring_are_followed() {
 
 #[test]
 fn a_killed_recorder_leaves_a_trace_and_no_instance_after_the_next_command() {
-    if !is_permitted() {
+    if !can_record() {
         return;
     }
     let _alone = alone();
@@ -165,7 +152,7 @@ fn a_killed_recorder_leaves_a_trace_and_no_instance_after_the_next_command() {
 
 #[test]
 fn ctrl_c_keeps_the_trace() {
-    if !is_permitted() {
+    if !can_record() {
         return;
     }
     let _alone = alone();
@@ -188,7 +175,7 @@ fn ctrl_c_keeps_the_trace() {
 
 #[test]
 fn deletions_are_recorded_on_ext4() {
-    if !is_permitted() {
+    if !can_record() {
         return;
     }
     let _alone = alone();
@@ -219,7 +206,7 @@ fn a_hostile_trace_is_an_error() {
 
 #[test]
 fn what_cannot_be_recorded_is_named() {
-    if !is_permitted() {
+    if !can_record() {
         return;
     }
     let here = tempfile::tempdir().unwrap();

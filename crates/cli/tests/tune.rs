@@ -3,9 +3,10 @@
 
 mod common;
 
-use common::places::{Loop, Mount};
-use common::{HALFPOWER, command, ended, finish, wait_until};
+use common::places::{Loop, Mount, Throttle};
+use common::{HALFPOWER, command, ended, finish, halfpower_in, number, wait_until};
 use serde_json::Value;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -395,6 +396,112 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
     assert_eq!(document["tried"], again["tried"], "virtual time gives the same every time");
     let prove = document["prove"][0].as_str().unwrap();
     assert!(prove.contains("twin:gateway-1997,") && prove.contains("wce=on"), "{prove}");
+}
+
+/// A trace of one thread that writes 8 KiB, syncs, and waits 1 ms before the next.
+fn commits() -> String {
+    let mut text =
+        String::from("7 1.000000 openat(AT_FDCWD, \"/var/wal\", O_WRONLY) = 3 <0.000010>\n");
+    for commit in 0..200_u32 {
+        let at = 10_000 + commit * 10_000;
+        writeln!(
+            text,
+            "7 1.{at:06} pwrite64(3, \"\"..., 8192, {}) = 8192 <0.000020>",
+            commit * 8192
+        )
+        .unwrap();
+        writeln!(text, "7 1.{:06} fdatasync(3) = 0 <0.008000>", at + 100).unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_recorded_application_is_tuned_on_a_simulated_machine() {
+    let here = tempfile::tempdir().unwrap();
+    fs::write(here.path().join("app"), commits()).unwrap();
+    let words = "tune twin:gateway-1997 --replay app --replay-options --as-fast-as-possible";
+    let plan = halfpower_in(here.path(), &format!("{words} --json")).good_json();
+    assert_obeys(&plan);
+    let knobs: Vec<&str> =
+        plan["plan"].as_array().unwrap().iter().filter_map(|one| one["knob"].as_str()).collect();
+    assert!(knobs.contains(&"wce") && !knobs.contains(&"depth"), "{knobs:?}");
+    assert_eq!(plan["workloads"][0], "--replay app (--as-fast-as-possible)");
+    let tuned = format!("{words} --yes --knob wce --history h.sqlite");
+    let document = halfpower_in(here.path(), &format!("{tuned} --json")).good_json();
+    assert_obeys(&document);
+    let tried = &document["tried"][0];
+    assert_eq!(tried["outcome"], "helps", "a write cache makes commits faster: {document:#}");
+    let measures: Vec<&str> = tried["differences"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["measure"].as_str())
+        .collect();
+    assert_eq!(measures, ["iops", "latency_p50", "latency_p99"], "{tried:#}");
+    assert_eq!(tried["differences"][2]["label"], "app, log-sync");
+    // The command that measures it again says the same.
+    let prove = document["prove"][0].as_str().unwrap().strip_prefix("halfpower ").unwrap();
+    let arms = shlex::split(prove).unwrap();
+    let mut compare = command(HALFPOWER, arms.iter().map(String::as_str).chain(["--json"]));
+    compare.current_dir(here.path());
+    let again = finish(compare).good_json();
+    let time = &again["differences"][0];
+    assert_eq!((&time["measure"], &time["verdict"]), (&"duration".into(), &"better".into()));
+    let listed = halfpower_in(here.path(), "history --history h.sqlite");
+    assert!(listed.stdout.contains("tune"), "{}", listed.stdout);
+    // The recorded pauses hide the gain of a faster disk, and the plan does not change.
+    let kept = halfpower_in(here.path(), "tune twin:gateway-1997 --replay app --json").good_json();
+    assert_eq!(kept["plan"], plan["plan"]);
+}
+
+/// A throttle of 500 requests per second: 600 reads of 4 KiB in a row take 1.2 s with a read-ahead of
+/// 4 KiB, and a thirty-second of that with 128 KiB.
+#[test]
+fn the_read_ahead_of_a_recorded_application_is_found_and_restored() {
+    let _one = common::alone();
+    let place = or_skip!(Place::make(4));
+    let _throttle = or_skip!(Throttle::set(&place.device, &[("read_iops", 500)]));
+    let app = place.state.path().join("app");
+    let (app, writes) = (app.to_str().unwrap(), place.state.path().join("writes"));
+    let mut text = String::from("7 1.0 openat(AT_FDCWD, \"/var/data\", O_RDONLY) = 3 <0.000010>\n");
+    for read in 0..600_u32 {
+        let (at, offset) = (10_000 + read * 1000, read * 4096);
+        writeln!(text, "7 1.{at:06} pread64(3, \"\"..., 4096, {offset}) = 4096 <0.000900>")
+            .unwrap();
+    }
+    fs::write(app, text).unwrap();
+    let words = format!(
+        "tune DEVICE --replay {app} --replay-options --as-fast-as-possible --knob read_ahead_kb=128 --yes --json"
+    );
+    let document = finish(place.halfpower(&words)).good_json();
+    assert_obeys(&document);
+    assert_eq!(place.read_ahead(), "4", "it is as it was");
+    let tried = &document["tried"][0];
+    assert_eq!(tried["outcome"], "helps", "{document:#}");
+    let rate = number(&tried["differences"][0], "/a");
+    assert!((rate / 500.0 - 1.0).abs() < 0.1, "{rate} requests/s: {document:#}");
+    assert!(number(&tried["differences"][0], "/b") > 4.0 * rate, "{document:#}");
+    // A trace that writes needs the device named again, before anything is set.
+    fs::write(&writes, commits()).unwrap();
+    let words = format!("tune DEVICE --replay {} --yes", writes.display());
+    finish(place.halfpower(&words)).refused(&[&place.device.device, "--destroy-data"]);
+    assert!(!place.journal().exists());
+}
+
+#[test]
+fn what_a_replay_cannot_take_is_refused() {
+    let here = tempfile::tempdir().unwrap();
+    fs::write(here.path().join("app"), commits()).unwrap();
+    let refused = |words: &str, why: &[&str]| {
+        halfpower_in(here.path(), &format!("tune twin:nvme --replay {words}")).refused(why);
+    };
+    refused("app --depth 8", &["--depth", "--replay-options"]);
+    refused("app --size 1g", &["--size", "recorded sizes"]);
+    refused("app --knob depth=8", &["--knob depth"]);
+    refused("app --replay-options '--repeats=3'", &["--repeats"]);
+    refused("app --replay-options /data", &["/data", "outside"]);
+    refused("none", &["none"]);
+    refused("app --postmark x", &["--postmark"]);
 }
 
 #[test]

@@ -96,20 +96,14 @@ mod tests {
         let part = |name: &str, busy_percent| BusyPart { name: name.into(), busy_percent };
         let others = vec![part("disk", 60.0), part("PCI", 22.0)];
         let bus = Limit {
-            of: LimitOf::Peak,
-            op: OpKind::Read,
-            request_bytes: None,
-            point: None,
             throughput_bytes_per_s: Some(15.8 * MIB as f64),
-            what: Bottleneck::Bus,
-            cause: Some(Cause::Busiest { part: part("bus", 100.0), others }),
-            plain_write: None,
-            sentence: String::new(),
-            excluded: Vec::new(),
-            exclusions: Vec::new(),
             trials: vec![ratio],
-            would_refute: None,
-            refutation: None,
+            ..Limit::new(
+                LimitOf::Peak,
+                OpKind::Read,
+                Bottleneck::Bus,
+                Cause::Busiest { part: part("bus", 100.0), others },
+            )
         };
         let bus = bus.with_sentences();
         let text = "reads are limited by the bus: busy 100 % of the time at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 outstanding instead of 8: no change, so not latency";

@@ -2,6 +2,7 @@ use crate::document::{LeftOut, Step};
 use crate::knobs::{KNOBS, Scene, WorkloadKnob};
 use machine::{Alternative, Buffering, Knob, Matters, Nanos};
 use measure::stats::MIN_BLOCKS;
+use results::compare::Measure;
 use workload::{OpKind, Pattern, Stop, Workload};
 
 /// A knob the user named, with the values to try; if empty, the table's own.
@@ -66,24 +67,50 @@ pub struct Scope<'a> {
     pub scene: Scene<'a>,
 }
 
-/// A benchmark of many files, as `compare` runs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Work with requests of its own, as `compare` runs it: a benchmark of many files, or the replay of a
+/// recorded application.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
     /// `PostMark`.
     pub name: String,
     /// `--postmark FILE`.
     pub options: String,
+    /// Its options within the arms of `compare`, after the target; `None` if an arm is only a target.
+    pub arm_options: Option<String>,
+    /// Requests like its own, which decide the knobs that matter to it.
+    pub like: Vec<Workload>,
+    /// It creates and deletes many files.
+    pub many_files: bool,
+    /// The measure of its rate.
+    pub rate: Measure,
+    /// The requests of the latencies that it reports.
+    pub latency_of: Option<String>,
 }
 
 impl Whole {
-    /// The requests that it resembles: buffered reads and writes at random places.
-    fn resembles() -> Workload {
-        Workload {
+    /// A benchmark of many files: buffered reads and writes at random places.
+    pub fn of_many_files(name: &str, options: String) -> Whole {
+        let like = Workload {
             read_percent: 50,
             pattern: Pattern::Random,
             buffering: Buffering::Buffered,
             ..Workload::default()
+        };
+        Whole {
+            name: name.into(),
+            options,
+            arm_options: None,
+            like: vec![like],
+            many_files: true,
+            rate: Measure::Operations,
+            latency_of: None,
         }
+    }
+
+    /// Its options, for people.
+    pub(crate) fn words(&self) -> String {
+        let more = self.arm_options.as_ref().filter(|more| !more.is_empty());
+        more.map_or_else(|| self.options.clone(), |more| format!("{} ({more})", self.options))
     }
 }
 
@@ -91,7 +118,7 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
-    /// The benchmark that runs instead of the only question; the question then resembles its requests.
+    /// Runs instead of the only question, which is then one of requests like its own.
     pub whole: Option<Whole>,
     /// In the order of the table.
     pub trials: Vec<Trial>,
@@ -121,13 +148,14 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans the machine's knobs for a benchmark of many files. It has no knobs of its own: its
-    /// options say what it does.
+    /// Plans the machine's knobs for work with requests of its own. It has no knobs of its own: its
+    /// options, or its recording, say what it does.
     ///
     /// # Errors
     /// As [`Plan::new`].
     pub fn of_whole(whole: Whole, scope: &Scope<'_>, wanted: &[Wanted]) -> Result<Plan, String> {
-        let (questions, whole) = (vec![Whole::resembles()], Some(whole));
+        let questions = vec![whole.like.first().cloned().unwrap_or_default()];
+        let whole = Some(whole);
         let mut plan = Plan { questions, whole, trials: Vec::new(), left_out: Vec::new() };
         check_names(scope, wanted)?;
         if let Some(one) = wanted.iter().find(|one| KNOBS.iter().any(|knob| knob.name == one.knob))
@@ -160,9 +188,10 @@ impl Plan {
         let touched: Vec<usize> = all
             .iter()
             .copied()
-            .filter(|&index| {
-                let small = self.whole.is_some() && knob.matters == Matters::SmallFiles;
-                small || matters(knob.matters, &self.questions[index])
+            .filter(|&index| match &self.whole {
+                Some(whole) if knob.matters == Matters::SmallFiles => whole.many_files,
+                Some(whole) => whole.like.iter().any(|one| matters(knob.matters, one)),
+                None => matters(knob.matters, &self.questions[index]),
             })
             .collect();
         // An explicitly named knob is tried even if it cannot matter.

@@ -46,7 +46,16 @@ pub(crate) fn prove(
     let options: String =
         of_machine().filter_map(|trial| Some(format!(" {}", trial.to.option.as_ref()?))).collect();
     if let Some(whole) = &plan.whole {
-        let arm = |added: &str| quoted(&with_settings(&target.places.join(" "), added));
+        let arm = |added: &str| match &whole.arm_options {
+            None => quoted(&with_settings(&target.places.join(" "), added)),
+            Some(options) => {
+                let places = target.places.iter().map(|place| quoted(&with_settings(place, added)));
+                let words = target.options.iter().map(|word| quoted(word));
+                let mut all: Vec<String> = places.chain(words).collect();
+                all.extend((!options.is_empty()).then(|| options.clone()));
+                quoted(&all.join(" "))
+            }
+        };
         let mut words = vec![
             format!("halfpower compare {}", whole.options),
             format!("--a {}", arm("")),

@@ -9,7 +9,7 @@ use machine::{Error, Nanos, Result, Warning};
 use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
 use measure::{RatePhase, Sample, course_of_runs};
 use results::compare::{
-    Comparison, Difference, InTurn, Measure, Measurement, RUN_MEASURES, Series, run_measures,
+    Comparison, Difference, InTurn, Measurement, RUN_MEASURES, Series, run_measures,
 };
 use results::{Program, RateChange};
 use workload::Workload;
@@ -34,12 +34,13 @@ pub trait Subject {
     /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
 
-    /// Runs a benchmark of many files once and returns its operations per second.
+    /// Runs work with requests of its own once. Returns its rate in the place of the throughput, and
+    /// the other [`RUN_MEASURES`]; NaN for those that it does not have.
     ///
     /// # Errors
-    /// A failed run, an interrupt, or a subject without such a benchmark.
-    fn run_whole(&mut self) -> Result<f64> {
-        Err(Error::Unsupported("operations on many files are not run here".into()))
+    /// A failed run, an interrupt, or a subject without such work.
+    fn run_whole(&mut self) -> Result<[f64; RUN_MEASURES.len()]> {
+        Err(Error::Unsupported("only requests of one file are run here".into()))
     }
 
     /// Called before each block with its description and the time passed.
@@ -73,7 +74,7 @@ struct Question {
 struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
-    /// A benchmark of many files runs instead of the questions' workloads.
+    /// Work with requests of its own runs instead of the questions' workloads.
     is_whole: bool,
     /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
@@ -107,8 +108,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
         };
         self.subject.set(&settings).map_err(stop)?;
         if self.is_whole {
-            let rate = self.subject.run_whole().map_err(stop)?;
-            return Ok(std::array::from_fn(|place| if place == 0 { rate } else { 0.0 }));
+            return self.subject.run_whole().map_err(stop);
         }
         let slowest = &mut self.slowest[question][arm];
         let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
@@ -161,7 +161,7 @@ impl Tuning {
             program,
             target: target.name(),
             workloads: match &plan.whole {
-                Some(whole) => vec![whole.options.clone()],
+                Some(whole) => vec![whole.words()],
                 None => plan.questions.iter().map(Workload::options).collect(),
             },
             plan: plan.steps(),
@@ -347,19 +347,20 @@ fn differences(
         turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty())
     {
         for (place, measure) in RUN_MEASURES.into_iter().enumerate() {
-            let measure = match whole {
-                Some(_) if place == 0 => Measure::Operations,
-                // A benchmark of many files has one value.
-                Some(_) => continue,
-                None => measure,
+            let measure = whole.filter(|_| place == 0).map_or(measure, |whole| whole.rate);
+            let side = |arm: usize| -> Vec<[f64; 2]> {
+                answer.blocks.iter().map(|block| block[arm][place]).collect()
             };
-            let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
+            let (a, b) = (side(0), side(1));
+            if !a.iter().chain(&b).flatten().all(|value| value.is_finite()) {
+                continue;
+            }
             let asked = Measurement {
                 question: names[index].clone(),
                 label: questions[index].label.clone(),
                 ..Measurement::default()
             };
-            series.push(Series { asked, measure, a: side(0), b: side(1), exact: !limits.noisy });
+            series.push(Series { asked, measure, a, b, exact: !limits.noisy });
         }
     }
     let blocks = turns.answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
@@ -379,7 +380,9 @@ fn differences(
     let numbered = |one: Difference| {
         let index = names.iter().position(|name| *name == one.question)?;
         if let Some(whole) = whole {
-            let (question, label) = (whole.options.clone(), whole.name.clone());
+            let requests = whole.latency_of.as_ref().filter(|_| !one.measure.is_rate());
+            let of = requests.map(|requests| format!(", {requests}")).unwrap_or_default();
+            let (question, label) = (whole.options.clone(), whole.name.clone() + &of);
             return Some((index, Difference { question, label, ..one }));
         }
         let [workload, _] = &questions[index].workloads;

@@ -75,6 +75,12 @@ pub struct FileProfile {
     pub writes: Option<FlowProfile>,
     /// Pages that faults of a memory mapping brought in.
     pub mapped_reads: u64,
+    /// Calls that read into the page cache without waiting: posix_fadvise, readahead.
+    #[serde(default)]
+    pub prefetches: u64,
+    /// Calls that start to write dirty pages without waiting: sync_file_range.
+    #[serde(default)]
+    pub write_outs: u64,
     pub syncs: Option<SyncProfile>,
     pub concurrency: Option<Concurrency>,
     pub locality: Option<Locality>,
@@ -98,6 +104,8 @@ pub(super) struct File {
     reads: Flow,
     writes: Flow,
     mapped_reads: u64,
+    prefetches: u64,
+    write_outs: u64,
     syncs: Syncs,
     occupancy: Occupancy,
     write_end: u64,
@@ -130,6 +138,8 @@ impl File {
             reads: Flow::default(),
             writes: Flow::default(),
             mapped_reads: 0,
+            prefetches: 0,
+            write_outs: 0,
             syncs: Syncs::default(),
             occupancy: Occupancy::default(),
             write_end: 0,
@@ -158,6 +168,8 @@ impl File {
                 self.write_end = self.write_end.max(end);
             }
             (Access::SyncFile | Access::SyncData | Access::SyncSystem, _) => self.sync(request),
+            (Access::Prefetch, _) => self.prefetches += 1,
+            (Access::WriteOut, _) => self.write_outs += 1,
             _ => {}
         }
         if matches!(request.access, Access::Read | Access::Write) {
@@ -268,6 +280,8 @@ impl File {
             reads: self.reads.profile(),
             writes: self.writes.profile(),
             mapped_reads: self.mapped_reads,
+            prefetches: self.prefetches,
+            write_outs: self.write_outs,
             syncs,
             concurrency: self.occupancy.concurrency(),
             locality,

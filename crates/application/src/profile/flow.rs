@@ -106,6 +106,65 @@ pub(super) struct Flow {
     latency: Times,
     pub(super) waited_ns: Nanos,
     last: Option<(u64, u64)>,
+    appends: Appends,
+}
+
+/// Requests before this one that a request may continue: some arrive after those that they began
+/// before.
+const RECENT: usize = 4;
+
+/// In a smaller part of a file random requests often follow a recent one by chance.
+const MIN_REQUESTS_OF_EXTENT: u64 = 32;
+
+/// Finds out whether a file is written from one end to the other.
+#[derive(Default)]
+struct Appends {
+    recent: [Option<(u64, u64)>; RECENT],
+    next: usize,
+    extent: Option<(u64, u64)>,
+    bytes: u64,
+    /// Requests that continue the one before or write its end again.
+    strict: u64,
+    /// The same, or that continue another recent one.
+    near: u64,
+    /// Of these, those that write more than was written before.
+    forward: u64,
+    /// Requests that begin before the one before.
+    backward: u64,
+}
+
+impl Appends {
+    fn add(&mut self, start: u64, end: u64) {
+        let before = (self.next + RECENT - 1) % RECENT;
+        if let Some((start_before, end_before)) = self.recent[before] {
+            let is_again = (start_before..end_before).contains(&start) && end >= end_before;
+            let is_strict = start == end_before || is_again;
+            let is_near = is_strict
+                || self.recent.iter().flatten().any(|recent| recent.1 == start || recent.0 == end);
+            self.strict += u64::from(is_strict);
+            self.near += u64::from(is_near);
+            self.backward += u64::from(start < start_before);
+            self.forward += u64::from(is_near && !(is_again && end == end_before));
+        }
+        self.recent[self.next] = Some((start, end));
+        self.next = (self.next + 1) % RECENT;
+        self.bytes = self.bytes.saturating_add(end - start);
+        let (first, last) = self.extent.unwrap_or((start, end));
+        self.extent = Some((first.min(start), last.max(end)));
+    }
+
+    /// Share of the requests that continue another one, less those that go back, if the file grows
+    /// at all.
+    fn share(&self, requests: u64) -> f64 {
+        if self.forward == 0 {
+            return 0.0;
+        }
+        let extent = self.extent.map_or(0, |(first, last)| last - first);
+        let is_wide =
+            extent.saturating_mul(requests) >= self.bytes.saturating_mul(MIN_REQUESTS_OF_EXTENT);
+        let continued = if is_wide { self.near } else { self.strict };
+        continued.saturating_sub(self.backward) as f64 / requests.saturating_sub(1).max(1) as f64
+    }
 }
 
 impl Flow {
@@ -130,6 +189,7 @@ impl Flow {
                 self.rewrites += u64::from(is_again);
             }
             self.last = Some((offset, end));
+            self.appends.add(offset, end);
             let is_aligned =
                 offset.is_multiple_of(BLOCK_BYTES) && request.bytes.is_multiple_of(BLOCK_BYTES);
             self.aligned += u64::from(is_aligned);
@@ -147,14 +207,10 @@ impl Flow {
         self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
-    /// Share of the requests that continue the one before or write its end again, if the file
+    /// Share of the requests that continue one just before or write its end again, if the file
     /// grows at all.
     pub(super) fn appended(&self) -> f64 {
-        if self.sequential == 0 {
-            return 0.0;
-        }
-        let continued = self.sequential + self.rewrites;
-        continued as f64 / self.located.saturating_sub(1).max(1) as f64
+        self.appends.share(self.located)
     }
 
     pub(super) fn profile(&self) -> Option<FlowProfile> {

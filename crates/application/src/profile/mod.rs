@@ -287,6 +287,10 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     }
     let summary = trace.summary();
     doubts.extend(summary.into_iter().flat_map(|summary| summary.missing.clone()));
+    let hidden = summary.into_iter().flat_map(|summary| &summary.only_at_devices);
+    doubts.extend(hidden.map(|(what, count)| {
+        format!("{what} ({count}): these requests show only at the devices, not at their files")
+    }));
     collector.sees_devices = summary.is_some_and(|summary| summary.missing.is_empty());
     collector.lost = summary.map_or(collector.lost, |summary| summary.lost.max(collector.lost));
     let elapsed_ns = summary.map_or(collector.end_ns, |summary| summary.elapsed_ns);

@@ -72,16 +72,26 @@ const SEQUENTIAL: f64 = 0.6;
 /// Writes per sync of a log; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
+/// A file that is synced this often is a log even with more writes per sync: they gather while a sync
+/// is slow.
+const MANY_SYNCS: u64 = 16;
+const MAX_LOG_WRITES: u64 = 256;
+
 impl Role {
     pub(super) fn of(shape: &Shape) -> Role {
         let Shape { reads, writes, syncs, durable_writes, .. } = *shape;
-        let is_durable = durable_writes * 2 > writes
-            || (syncs > 0 && writes <= syncs.saturating_mul(LOG_WRITES));
+        let of_a_log = if syncs >= MANY_SYNCS { MAX_LOG_WRITES } else { LOG_WRITES };
+        let is_dsync = durable_writes * 2 > writes;
+        let is_durable = is_dsync || (syncs > 0 && writes <= syncs.saturating_mul(of_a_log));
         if reads + writes + syncs < FEW {
             return Role::Other;
         }
+        // Replication and readers of recent pages read a log as often as it is written.
+        let is_appended = writes > 0 && shape.appended_writes >= SEQUENTIAL;
+        if is_appended && is_durable && (is_dsync || syncs >= FEW) {
+            return Role::Log;
+        }
         if writes > reads {
-            let is_appended = shape.appended_writes >= SEQUENTIAL;
             return match (is_appended, is_durable) {
                 (true, true) => Role::Log,
                 (true, false) if reads > 0 => Role::Temporary,
@@ -123,6 +133,10 @@ mod tests {
         assert_eq!(role(Shape { durable_writes: 100, ..appended }), Role::Log);
         assert_eq!(role(Shape { syncs: 1, ..appended }), Role::Output);
         assert_eq!(role(Shape { reads: 90, sequential_reads: 1.0, ..appended }), Role::Temporary);
+        // Writes gather while a sync is slow; a replica reads all of it.
+        let slow = Shape { syncs: 20, writes: 900, reads: 1000, ..appended };
+        assert_eq!(role(slow), Role::Log);
+        assert_eq!(role(Shape { syncs: 2, ..slow }), Role::Data);
         let random = Shape { writes: 100, syncs: 1, ..none };
         assert_eq!(role(random), Role::Data);
         assert_eq!(role(Shape { bursts: 3, ..random }), Role::Checkpoint);

@@ -26,6 +26,9 @@ impl FileProfile {
         if self.mapped_reads > 0 {
             parts.push(format!("{} page faults of a mapping", self.mapped_reads));
         }
+        if self.prefetches > 0 {
+            parts.push(format!("{} prefetches", self.prefetches));
+        }
         if let Some(concurrency) = self.concurrency.as_ref().filter(|_| !parts.is_empty()) {
             parts.push(match concurrency.max {
                 1 => "one at a time".to_owned(),

@@ -20,7 +20,7 @@ pub struct Skipped {
     pub failed: u64,
     /// They moved no bytes: reads at the end of a file.
     pub empty: u64,
-    /// Truncations, allocations, syncs of the whole system.
+    /// Truncations, allocations, syncs of the whole system; calls that only start reads or writes.
     pub other: u64,
     /// The block layer's view of the same requests.
     pub block_layer: u64,
@@ -33,7 +33,7 @@ impl Skipped {
     pub fn sentence(&self) -> Option<String> {
         let parts = [
             (self.failed, "failed requests"),
-            (self.other, "truncations, allocations and syncs of the whole system"),
+            (self.other, "truncations, allocations, prefetches and syncs of the whole system"),
             (self.lost, "events that the recording lost"),
         ];
         let said: Vec<String> = parts

@@ -102,7 +102,13 @@ impl Places {
         }
     }
 
-    fn check(&self, facts: &[TargetFacts]) -> machine::Result<()> {
+    fn open<M: Machine>(&self, machine: &M, writes: bool) -> machine::Result<Vec<M::Target>> {
+        machine.open_all(&self.specs, &mut |facts| self.check(facts, writes))
+    }
+
+    fn check(&self, facts: &[TargetFacts], writes: bool) -> machine::Result<()> {
+        let hint = "name it again after --destroy-data to write it";
+        facts.iter().try_for_each(|facts| measure::check_writable(facts, writes, hint))?;
         let [only] = facts else { return Ok(()) };
         if only.size_bytes >= self.used {
             return Ok(());
@@ -129,22 +135,13 @@ fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
     }
 }
 
-fn buffering(step: &Step) -> Buffering {
-    match (step.direct, step.dsync) {
-        (true, true) => Buffering::DirectDsync,
-        (true, false) => Buffering::Direct,
-        (false, true) => Buffering::BufferedDsync,
-        (false, false) => Buffering::Buffered,
-    }
-}
-
 /// Syncs and discards need no open mode of their own.
 fn mode(steps: &[Step], step: &Step) -> Buffering {
     if matches!(step.act, Act::Move(_)) {
-        return buffering(step);
+        return step.buffering();
     }
     let same = |other: &&Step| other.file == step.file && matches!(other.act, Act::Move(_));
-    steps.iter().find(same).map_or(Buffering::Buffered, buffering)
+    steps.iter().find(same).map_or(Buffering::Buffered, Step::buffering)
 }
 
 /// A thread's targets (file's target and mode), and the place of each step on them.
@@ -168,7 +165,7 @@ fn plan(
         let spot = places.spots[step.file as usize];
         let is_move = matches!(step.act, Act::Move(_));
         let mode = if is_move {
-            buffering(step)
+            step.buffering()
         } else {
             *syncs.entry(step.file).or_insert_with(|| mode(&thread.steps, step))
         };
@@ -212,6 +209,14 @@ struct Runs {
     resources: Vec<ResourceUse>,
 }
 
+/// Makes the files of a script, and removes them: a target that cannot hold them is refused.
+///
+/// # Errors
+/// Files that cannot be made, a target that may not be written, or one that is too small.
+pub fn prepare<M: Machine>(machine: &M, script: &Script, layout: &Layout) -> machine::Result<()> {
+    Places::new(&script.files, layout).open(machine, script.writes()).map(drop)
+}
+
 /// Replays a script on a machine; calls `on_run` before each run with its number from 1.
 ///
 /// # Errors
@@ -241,7 +246,7 @@ pub fn replay<M: Machine>(
         warnings: BTreeSet::new(),
         resources: Vec::new(),
     };
-    let open = || machine.open_all(&places.specs, &mut |facts| places.check(facts));
+    let open = || places.open(machine, script.writes());
     let mut targets = open()?;
     let facts = machine.target_facts(&targets[0]);
     for number in 1..=settings.runs {

@@ -3,12 +3,13 @@
 use super::{ReplayError, Skipped};
 use crate::profile::{Role, Roles};
 use apptrace::{Access, Event, Interface, Request};
-use machine::{Engine, Nanos, Op, Stability};
+use machine::{Buffering, Engine, Nanos, Op, Stability};
 use measure::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use workload::{Pattern, Workload};
 
 /// Requests that are held in memory.
 const MAX_STEPS: usize = 1 << 25;
@@ -89,6 +90,17 @@ pub(super) struct Step {
     /// Steps of the thread that must have ended first.
     pub ended: u32,
     pub class: u16,
+}
+
+impl Step {
+    pub(super) fn buffering(&self) -> Buffering {
+        match (self.direct, self.dsync) {
+            (true, true) => Buffering::DirectDsync,
+            (true, false) => Buffering::Direct,
+            (false, true) => Buffering::BufferedDsync,
+            (false, false) => Buffering::Buffered,
+        }
+    }
 }
 
 /// A traced file, as the replay makes it.
@@ -236,6 +248,40 @@ impl Script {
         steps().filter(|step| matches!(step.act, Act::Move(_))).all(|step| step.direct)
     }
 
+    pub(super) fn writes(&self) -> bool {
+        let mut steps = self.threads.iter().flat_map(|thread| &thread.steps);
+        steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
+    }
+
+    /// One workload for each kind of its requests: reads or writes, direct or not, durable or not.
+    pub fn like(&self) -> Vec<Workload> {
+        let mut found: Vec<(Op, Buffering)> = Vec::new();
+        for step in self.threads.iter().flat_map(|thread| &thread.steps) {
+            let Act::Move(op) = step.act else { continue };
+            let kind = (op, step.buffering());
+            if !found.contains(&kind) {
+                found.push(kind);
+            }
+        }
+        let like = |(op, buffering)| Workload {
+            read_percent: if op == Op::Read { 100 } else { 0 },
+            pattern: Pattern::Random,
+            buffering,
+            ..Workload::default()
+        };
+        found.into_iter().map(like).collect()
+    }
+
+    /// The requests that the program waited for longest; without recorded ends, the most frequent.
+    pub fn slowest(&self) -> Class {
+        let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
+        let number = |at: usize| steps().filter(|step| usize::from(step.class) == at).count();
+        let longest = self.classes.iter().enumerate().max_by_key(|(at, (_, recorded))| {
+            (recorded.sum(), if self.has_durations { 0 } else { number(*at) })
+        });
+        longest.map_or(Class { role: Role::Other, op: OpKind::Read }, |(_, (class, _))| *class)
+    }
+
     /// Threads that made requests.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
@@ -250,7 +296,11 @@ fn keep(request: &Request, skipped: &mut Skipped) -> Result<Option<Kept>, Replay
         // A data sync includes the pages of a range.
         Access::SyncData | Access::SyncRange | Access::Flush => Act::Sync(Stability::Data),
         Access::Discard => Act::Discard,
-        Access::SyncSystem | Access::Allocate | Access::Truncate => {
+        Access::SyncSystem
+        | Access::Allocate
+        | Access::Truncate
+        | Access::Prefetch
+        | Access::WriteOut => {
             skipped.other += 1;
             return Ok(None);
         }

@@ -60,20 +60,9 @@ pub(super) fn limit(
     let unknown = || (Bottleneck::Unknown, Cause::Unidentified { refuted: Vec::new() });
     let (what, cause) = CAUSES.iter().find_map(|holds| holds(&evidence)).unwrap_or_else(unknown);
     let limit = Limit {
-        of: LimitOf::Recorded,
-        op: demand.op,
         request_bytes: Some(demand.shape.request_bytes.round().min(f64::from(u32::MAX)) as u32),
-        point: None,
         throughput_bytes_per_s: Some(demand.bytes_per_s()),
-        what,
-        cause: Some(cause),
-        plain_write: None,
-        sentence: String::new(),
-        excluded: Vec::new(),
-        exclusions: Vec::new(),
-        trials: Vec::new(),
-        would_refute: None,
-        refutation: None,
+        ..Limit::new(LimitOf::Recorded, demand.op, what, cause)
     };
     limit.with_sentences()
 }

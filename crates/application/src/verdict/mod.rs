@@ -154,6 +154,13 @@ pub fn verdict(profile: &Profile, study: &Results) -> Verdict {
             which.join(" and the ")
         ));
     }
+    let prefetches: u64 = profile.files.iter().map(|file| file.prefetches).sum();
+    let is_deeper = |advice: &Advice| matches!(advice.change, Change::Deeper { .. });
+    if prefetches > 0 && flows.iter().flat_map(|flow| &flow.advice).any(is_deeper) {
+        doubts.push(format!(
+            "the program prefetches already ({prefetches} calls of posix_fadvise or readahead): more outstanding may gain less"
+        ));
+    }
     if study.machine.simulated {
         doubts.push("the study is of a simulated machine, not of the recorded one".to_owned());
     }

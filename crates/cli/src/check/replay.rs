@@ -6,10 +6,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::history::REPLAY;
 use crate::output;
-use crate::replay::{layout, load, measurements, replayed};
-use crate::target::is_twin;
+use crate::replay::{ReplayJob, measurements, replayed};
 use application::replay::{Pace, ReplayDocument, Script, Settings};
-use machine::text::printable;
 use results::compare::{Comparison, FailIf, Side, WORTH_PERCENT, compare};
 use results::history::{Filter, Fingerprint, History, difference};
 use std::path::{Path, PathBuf};
@@ -24,33 +22,25 @@ pub(super) fn check(
     trace: &Path,
     limit: &FailIf,
 ) -> Result<(), Failure> {
-    let mut targets: Vec<&Path> = arguments.target.targets.iter().map(PathBuf::as_path).collect();
-    if targets.is_empty() {
-        targets.push(Path::new("."));
-    }
-    let (mut script, format) = load(trace)?;
-    let name = printable(&trace.to_string_lossy());
+    let mut job = ReplayJob::on_target(&arguments.target, trace, ("--replay", ""))?;
     let history = crate::history::open(context)?;
-    let target = target_name(&targets);
-    let (id, baseline) = baseline(&history, arguments.baseline, &target, (&name, &script))?;
-    if !targets.iter().any(|target| is_twin(target)) {
+    let target = target_name(&job.targets);
+    let (id, baseline) =
+        baseline(&history, arguments.baseline, &target, (&job.trace, &job.script))?;
+    if !job.is_simulated() {
         let busy = arguments.load.look()?;
         busy.iter().for_each(|warning| output::tell(warning));
     }
     if baseline.direct {
-        script.make_direct();
+        job.script.make_direct();
     }
-    let settings = Settings {
+    job.settings = Settings {
         pace: baseline.speed.map_or(Pace::AsFastAsPossible, Pace::Recorded),
         depth: baseline.depth,
         runs: RUNS.max(baseline.runs),
         cache: baseline.cache,
     };
-    let began_unix_s = crate::history::now_unix_s();
-    let layout =
-        layout(&targets, &arguments.target.destroy_data, arguments.target.destroy_signature);
-    let now = replayed(&script, (&name, format), &targets, &layout, &settings)?;
-    crate::history::keep_replay(context, &now, measurements(&now), began_unix_s);
+    let now = replayed(context, &job)?;
     let side = |name: &str, of: &ReplayDocument| Side {
         name: name.to_owned(),
         asked: measurements(of),
@@ -99,7 +89,7 @@ fn report(
 }
 
 /// The name that a replay's document and its entry have.
-fn target_name(targets: &[&Path]) -> String {
+fn target_name(targets: &[PathBuf]) -> String {
     let names: Vec<String> =
         targets.iter().map(|target| target.to_string_lossy().into_owned()).collect();
     names.join(", ")

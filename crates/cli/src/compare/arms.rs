@@ -44,12 +44,12 @@ pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> 
     kept
 }
 
-/// Whether an option that only `compare` has takes a value.
+/// Whether an option that `compare` or `tune` has of its own takes a value.
 fn takes_value(name: &str) -> bool {
     let compare = Arguments::augment_args(clap::Command::new("compare"));
-    compare
-        .get_arguments()
-        .any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
+    let tune = crate::tune::Arguments::augment_args(clap::Command::new("tune"));
+    let mut all = compare.get_arguments().chain(tune.get_arguments());
+    all.any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
 }
 
 /// The name of an option: `--depth` for `--depth=8`.

@@ -279,11 +279,14 @@ fn words_typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// The first workload option on the command line; only arms accept them.
-pub(crate) fn workload_option() -> Option<String> {
-    arms::words_of_runs(words_typed())
-        .into_iter()
-        .find(|word| word.starts_with("--") && word != "--json")
+/// Workload options on the command line; only arms accept them.
+pub(crate) fn workload_options() -> Vec<String> {
+    let words = arms::words_of_runs(words_typed());
+    words.into_iter().filter(|word| word.starts_with("--") && word != "--json").collect()
+}
+
+fn workload_option() -> Option<String> {
+    workload_options().into_iter().next()
 }
 
 fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Result<(), Failure> {

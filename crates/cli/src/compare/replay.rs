@@ -4,13 +4,9 @@ use super::Arguments;
 use super::arms::set_up;
 use crate::failure::Failure;
 use crate::progress::Watch;
-use crate::replay;
-use crate::target::{is_twin, machine_of, on_machine};
-use application::replay::{Class, ReplayDocument, ReplayError, Script, Settings};
-use clap::parser::ValueSource;
-use clap::{Args, Command, FromArgMatches};
-use machine::text::printable;
-use machine::{Error, Nanos};
+use crate::replay::ReplayJob;
+use application::replay::Class;
+use machine::Nanos;
 use measure::turns::{self, Limits, Stop, in_turn};
 use results::compare::{Comparison, InTurn, Measure, Measurement, Series, WORTH_PERCENT};
 use std::path::Path;
@@ -20,72 +16,10 @@ const CLASSES: usize = 8;
 /// Requests per second, the time, and the 99th percentile of each class.
 const VALUES: usize = 2 + CLASSES;
 
-/// Options of `replay` that an arm must not have.
-const NOT_OF_AN_ARM: [&str; 3] = ["repeats", "dry_run", "json"];
-
-/// Parses an arm: its target and options of `replay`.
-fn arguments_of(option: &str, trace: &Path, own: &str) -> Result<replay::Arguments, Failure> {
-    let wrong = |why: String| Failure::Usage(format!("{option} '{own}': {why}"));
-    let words = shlex::split(own).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;
-    let begin = ["replay".into(), trace.as_os_str().to_owned()];
-    let command = replay::Arguments::augment_args(Command::new("replay"));
-    let matches = command
-        .try_get_matches_from(begin.into_iter().chain(words.into_iter().map(Into::into)))
-        .map_err(|error| wrong(error.render().to_string()))?;
-    let given = |name: &&&str| matches.value_source(name) == Some(ValueSource::CommandLine);
-    if let Some(name) = NOT_OF_AN_ARM.iter().find(given) {
-        let name = name.replace('_', "-");
-        return Err(wrong(format!("--{name} belongs to halfpower replay; leave it out")));
-    }
-    replay::Arguments::from_arg_matches(&matches).map_err(|error| wrong(error.to_string()))
-}
-
-struct ReplayArm {
-    arguments: replay::Arguments,
-    script: Script,
-    settings: Settings,
-}
-
-impl ReplayArm {
-    fn new(option: &str, trace: &Path, own: &str) -> Result<(ReplayArm, &'static str), Failure> {
-        let arguments = arguments_of(option, trace, own)?;
-        let (mut script, format) = replay::load(trace)?;
-        if arguments.direct() {
-            script.make_direct();
-        }
-        let settings = Settings { runs: 1, ..arguments.settings() };
-        Ok((ReplayArm { arguments, script, settings }, format))
-    }
-
-    fn is_simulated(&self) -> bool {
-        self.arguments.targets().iter().any(|target| is_twin(target))
-    }
-
-    /// One replay. A simulated machine is a new one each time, with nothing in its caches.
-    fn run(&self, trace: (&str, &str)) -> Result<ReplayDocument, Failure> {
-        let layout = self.arguments.layout();
-        let document = on_machine!(machine_of(&self.arguments.targets())?, |machine| {
-            application::replay::replay(
-                &machine,
-                &self.script,
-                trace,
-                &layout,
-                &self.settings,
-                &mut |_| {},
-            )
-        });
-        document.map_err(|error| match error {
-            ReplayError::Machine(Error::Interrupted) => Failure::Interrupted,
-            error => error.into(),
-        })
-    }
-}
-
 struct Both<'a> {
-    arms: [ReplayArm; 2],
+    arms: [ReplayJob; 2],
     classes: Vec<Class>,
     setups: [Option<&'a str>; 2],
-    trace: (&'a str, &'a str),
     watch: Watch,
 }
 
@@ -98,7 +32,7 @@ impl turns::Arms<VALUES> for Both<'_> {
 
     fn run(&mut self, arm: usize, _question: usize) -> Result<[f64; VALUES], Stop<Failure>> {
         self.setups[arm].map_or(Ok(()), |command| set_up(command, arm)).map_err(Stop::All)?;
-        let document = self.arms[arm].run(self.trace).map_err(|error| match error {
+        let document = self.arms[arm].run(&mut |_| {}).map_err(|error| match error {
             Failure::Interrupted => Stop::Interrupted(error),
             error => Stop::All(error),
         })?;
@@ -116,7 +50,7 @@ impl turns::Arms<VALUES> for Both<'_> {
     }
 
     fn on_block(&mut self, _question: usize, block: usize, passed_ns: Nanos) {
-        self.watch.at(passed_ns, &format!("{}, block {block}", self.trace.0));
+        self.watch.at(passed_ns, &format!("{}, block {block}", self.arms[0].trace));
     }
 }
 
@@ -130,9 +64,9 @@ pub(super) fn compare(
     trace: &Path,
     [a, b]: [&str; 2],
 ) -> Result<Comparison, Failure> {
-    let (first, format) = ReplayArm::new("--a", trace, a)?;
-    let (second, _) = ReplayArm::new("--b", trace, b)?;
-    let name = printable(&trace.to_string_lossy());
+    let first = ReplayJob::of_words("--a", trace, a)?;
+    let second = ReplayJob::of_words("--b", trace, b)?;
+    let name = first.trace.clone();
     let exact = first.is_simulated() && second.is_simulated();
     let limits = Limits {
         until: arguments.until / 100.0,
@@ -146,7 +80,6 @@ pub(super) fn compare(
         classes: first.script.classes.iter().map(|(class, _)| *class).take(CLASSES).collect(),
         arms: [first, second],
         setups: [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()],
-        trace: (&name, format),
         watch: Watch::new(arguments.budget),
     };
     let turns = in_turn(&mut both, 1, limits)?;

@@ -38,6 +38,17 @@ macro_rules! or_skip {
     };
 }
 
+/// Whether `halfpower record` works here; says why not, and fails if everything is required.
+pub fn can_record() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let permitted = is_root && Path::new("/sys/kernel/tracing/instances").is_dir();
+    if !permitted {
+        skip("recording needs root and tracefs");
+    }
+    permitted
+}
+
 /// Serialises tests that measure, because they disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());

@@ -339,6 +339,7 @@ mod tests {
             ("gp9", "unknown volume; there are gp2, gp3"),
             ("gp3,size=4g,iops=6000", "at most 3000"),
             ("gp2,iops=6000", "at most 300"),
+            ("io2,size=100g,iops=200000", "at most 100000"),
             ("gp3,colour=red", "give size=SIZE"),
             ("st1,size=1g", "from 125 to 16384 GiB"),
             ("gp3,throughput=1g", "at most 786432000"),

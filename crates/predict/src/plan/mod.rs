@@ -74,6 +74,14 @@ pub struct Prediction {
     pub meets_goals: Option<bool>,
 }
 
+/// How far the model's 99th percentile of a kind of request is off, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct ClassError {
+    #[serde(flatten)]
+    pub class: Class,
+    pub percent: f64,
+}
+
 /// A plan.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanDocument {
@@ -84,6 +92,8 @@ pub struct PlanDocument {
     /// Of the same model on the machine of the recording: its time over the recorded one, minus 1,
     /// in percent. `None` if that machine is not known.
     pub model_error_percent: Option<f64>,
+    /// The same of the 99th percentile of each kind of request.
+    pub model_p99_errors: Vec<ClassError>,
     pub goals: Vec<Goal>,
     /// In the order of the names; a volume whose IOPS can be chosen follows with enough of them.
     pub predictions: Vec<Prediction>,
@@ -183,19 +193,24 @@ impl Plan<'_> {
             }
         }
         let recorded_s = self.script.recorded_ns as f64 * 1e-9;
-        let model_error_percent = match self.recorded_on {
-            Some(name) if recorded_s > 0.0 => {
-                let same = run(self.script, Setup::parse(name)?, Pace::Recorded(1.0))?;
-                Some((same.elapsed_s.mean / recorded_s - 1.0) * 100.0)
-            }
-            _ => None,
-        };
+        let percent = |model: f64, recorded: f64| (model / recorded - 1.0) * 100.0;
+        let (mut model_error_percent, mut model_p99_errors) = (None, Vec::new());
+        if let Some(name) = self.recorded_on.filter(|_| recorded_s > 0.0) {
+            let same = run(self.script, Setup::parse(name)?, Pace::Recorded(1.0))?;
+            model_error_percent = Some(percent(same.elapsed_s.mean, recorded_s));
+            model_p99_errors.extend(same.classes.iter().filter_map(|one| {
+                let (here, then) = (one.latency?.p99_ns, one.recorded_latency?.p99_ns);
+                let percent = percent(here as f64, then.max(1) as f64);
+                Some(ClassError { class: one.class, percent })
+            }));
+        }
         let mut document = PlanDocument {
             schema: SCHEMA,
             trace: trace.to_owned(),
             requests: self.script.requests,
             recorded_s,
             model_error_percent,
+            model_p99_errors,
             goals: self.goals.to_vec(),
             predictions,
             sentences: Vec::new(),

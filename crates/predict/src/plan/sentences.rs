@@ -61,10 +61,16 @@ pub(super) fn sentences(document: &PlanDocument) -> Vec<String> {
         said.push(format!("None meets every goal ({}).", goals.collect::<Vec<_>>().join(", ")));
     }
     said.push(match document.model_error_percent {
-        Some(error) => format!(
-            "On the machine of the recording the same model is off by {} %.",
-            significant(error, 2)
-        ),
+        Some(error) => {
+            let classes = document.model_p99_errors.iter().map(|one| {
+                format!(", that of the p99 of {} by {} %", one.class, significant(one.percent, 2))
+            });
+            format!(
+                "On the machine of the recording the same model's time is off by {} %{}.",
+                significant(error, 2),
+                classes.collect::<String>()
+            )
+        }
         None => "The model's error is not known: name the machine of the recording with --recorded-on (a machine file fitted to a study of it).".to_owned(),
     });
     said

@@ -159,6 +159,26 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// A limit without trials, of no point, and without its sentences.
+    pub fn new(of: LimitOf, op: OpKind, what: Bottleneck, cause: Cause) -> Limit {
+        Limit {
+            of,
+            op,
+            request_bytes: None,
+            point: None,
+            throughput_bytes_per_s: None,
+            what,
+            cause: Some(cause),
+            plain_write: None,
+            sentence: String::new(),
+            excluded: Vec::new(),
+            exclusions: Vec::new(),
+            trials: Vec::new(),
+            would_refute: None,
+            refutation: None,
+        }
+    }
+
     fn of_a_peak() -> LimitOf {
         LimitOf::Peak
     }

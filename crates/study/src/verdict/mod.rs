@@ -36,20 +36,10 @@ pub(crate) fn limit(
     let point = &points[case.base];
     let workload = &point.workload.workload;
     let mut limit = Limit {
-        of: case.of,
-        op: case.op,
         request_bytes: Some(workload.request_bytes),
         point: Some(case.base),
         throughput_bytes_per_s: point.rate(),
-        what: Bottleneck::Unknown,
-        cause: Some(Cause::NotMeasured),
-        plain_write: None,
-        sentence: String::new(),
-        excluded: Vec::new(),
-        exclusions: Vec::new(),
-        trials: Vec::new(),
-        would_refute: None,
-        refutation: None,
+        ..Limit::new(case.of, case.op, Bottleneck::Unknown, Cause::NotMeasured)
     };
     let Some(numbers) = &point.numbers else { return limit.with_sentences() };
     let evidence = Evidence {

@@ -293,7 +293,10 @@ impl Processes {
             "fsync" => (Access::SyncFile, None, 0),
             "fdatasync" => (Access::SyncData, None, 0),
             "syncfs" => (Access::SyncSystem, None, 0),
-            "sync_file_range" => (Access::SyncRange, Some(number(1)), number(2)),
+            "sync_file_range" if call.has_flag(3, "SYNC_FILE_RANGE_WAIT_AFTER") => {
+                (Access::SyncRange, Some(number(1)), number(2))
+            }
+            "sync_file_range" => (Access::WriteOut, Some(number(1)), number(2)),
             "fallocate" => (Access::Allocate, Some(number(2)), number(3)),
             _ => (Access::Truncate, None, number(1)),
         };

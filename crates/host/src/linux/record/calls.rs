@@ -12,12 +12,21 @@ pub(super) enum Call {
     SyncRange,
     /// `sync()`.
     SyncSystem,
+    /// Reads one file and writes another.
+    Copy(CopyCall),
+    /// `readahead(fd, offset, bytes)`.
+    ReadAhead,
+    /// `posix_fadvise(fd, offset, bytes, advice)`.
+    Advise,
+    /// Requests that the kernel shows only at the devices.
+    OnlyAtDevices(&'static str),
+    /// The working directory.
+    ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
     Allocate,
     /// `ftruncate(fd, bytes)`.
     Truncate,
-    /// The position of the flags, if they are an argument.
-    Open(Option<usize>),
+    Open(OpenCall),
     Close,
     /// `close_range(first, last, flags)`.
     CloseRange,
@@ -43,6 +52,31 @@ pub(super) struct Transfer {
     pub(super) flags: Option<usize>,
 }
 
+/// A call that returns a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenCall {
+    pub(super) path: Option<usize>,
+    pub(super) flags: Option<usize>,
+}
+
+/// `copy_file_range` and its like. A place is given by a pointer; without one it is the position of
+/// the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CopyCall {
+    /// The descriptor that is read, and the pointer to its offset.
+    pub(super) from: (usize, usize),
+    /// The same of the one that is written; `sendfile` has no offset of it.
+    pub(super) to: (usize, Option<usize>),
+}
+
+const fn open(path: Option<usize>, flags: Option<usize>) -> Call {
+    Call::Open(OpenCall { path, flags })
+}
+
+const fn copy(from: (usize, usize), to: (usize, Option<usize>)) -> Call {
+    Call::Copy(CopyCall { from, to })
+}
+
 const fn transfer(
     access: Access,
     bytes: Option<usize>,
@@ -53,7 +87,7 @@ const fn transfer(
 }
 
 /// Names as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left out.
-pub(super) const CALLS: [(&str, Call); 35] = [
+pub(super) const CALLS: [(&str, Call); 43] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),
     ("pread64", transfer(Access::Read, Some(2), Some(3), None)),
@@ -71,16 +105,24 @@ pub(super) const CALLS: [(&str, Call); 35] = [
     ("sync_file_range", Call::SyncRange),
     ("fallocate", Call::Allocate),
     ("ftruncate", Call::Truncate),
-    ("open", Call::Open(Some(1))),
-    ("creat", Call::Open(None)),
-    ("openat", Call::Open(Some(2))),
-    ("openat2", Call::Open(None)),
+    ("copy_file_range", copy((0, 1), (2, Some(3)))),
+    ("splice", copy((0, 1), (2, Some(3)))),
+    ("sendfile64", copy((1, 2), (0, None))),
+    ("readahead", Call::ReadAhead),
+    ("fadvise64", Call::Advise),
+    ("io_submit", Call::OnlyAtDevices("io_submit")),
+    ("chdir", Call::ChangeDirectory),
+    ("fchdir", Call::ChangeDirectory),
+    ("open", open(Some(0), Some(1))),
+    ("creat", open(Some(0), None)),
+    ("openat", open(Some(1), Some(2))),
+    ("openat2", open(Some(1), None)),
     // Descriptors of pipes and sockets, so that their numbers are not taken for files.
-    ("socket", Call::Open(None)),
-    ("accept4", Call::Open(None)),
-    ("epoll_create1", Call::Open(None)),
-    ("eventfd2", Call::Open(None)),
-    ("memfd_create", Call::Open(None)),
+    ("socket", open(None, None)),
+    ("accept4", open(None, None)),
+    ("epoll_create1", open(None, None)),
+    ("eventfd2", open(None, None)),
+    ("memfd_create", open(None, None)),
     ("close", Call::Close),
     ("close_range", Call::CloseRange),
     ("dup", Call::Duplicate),

@@ -17,7 +17,14 @@ pub(super) struct Open {
     pub(super) position: Option<u64>,
 }
 
-type Table = HashMap<i32, OpenId>;
+#[derive(Clone, Copy)]
+struct Descriptor {
+    id: OpenId,
+    /// A new program of the process does not have it (O_CLOEXEC).
+    ends_at_exec: bool,
+}
+
+type Table = HashMap<i32, Descriptor>;
 
 #[derive(Default)]
 pub(super) struct Descriptors {
@@ -27,18 +34,40 @@ pub(super) struct Descriptors {
 
 impl Descriptors {
     pub(super) fn get(&self, table: u32, descriptor: i32) -> Option<OpenId> {
-        self.tables.get(&table)?.get(&descriptor).copied()
+        Some(self.tables.get(&table)?.get(&descriptor)?.id)
     }
 
     pub(super) fn open_file(&mut self, id: OpenId) -> &mut Open {
         &mut self.open_files[id]
     }
 
-    pub(super) fn open(&mut self, table: u32, descriptor: i32, open: Open) -> OpenId {
+    pub(super) fn open(
+        &mut self,
+        table: u32,
+        descriptor: i32,
+        open: Open,
+        ends_at_exec: bool,
+    ) -> OpenId {
         let id = self.open_files.len();
         self.open_files.push(open);
-        self.tables.entry(table).or_default().insert(descriptor, id);
+        let descriptors = self.tables.entry(table).or_default();
+        descriptors.insert(descriptor, Descriptor { id, ends_at_exec });
         id
+    }
+
+    pub(super) fn end_at_exec(&mut self, table: u32, descriptor: i32, ends: bool) {
+        let table = self.tables.get_mut(&table);
+        if let Some(descriptor) = table.and_then(|table| table.get_mut(&descriptor)) {
+            descriptor.ends_at_exec = ends;
+        }
+    }
+
+    /// A process begins a new program with what is left of a table.
+    pub(super) fn exec(&mut self, table: u32, process: u32) {
+        let mut left = self.tables.get(&table).cloned().unwrap_or_default();
+        left.retain(|_, descriptor| !descriptor.ends_at_exec);
+        self.tables.insert(process, left);
+        self.compact();
     }
 
     pub(super) fn close(&mut self, table: u32, descriptors: std::ops::RangeInclusive<i32>) {
@@ -51,11 +80,11 @@ impl Descriptors {
         self.compact();
     }
 
-    pub(super) fn duplicate(&mut self, table: u32, from: i32, to: i32) {
+    pub(super) fn duplicate(&mut self, table: u32, from: i32, to: i32, ends_at_exec: bool) {
         let id = self.get(table, from);
         let table = self.tables.entry(table).or_default();
         match id {
-            Some(id) => table.insert(to, id),
+            Some(id) => table.insert(to, Descriptor { id, ends_at_exec }),
             None => table.remove(&to),
         };
     }
@@ -79,7 +108,7 @@ impl Descriptors {
         }
         let mut numbers = HashMap::new();
         let mut kept = Vec::new();
-        for id in self.tables.values_mut().flat_map(HashMap::values_mut) {
+        for Descriptor { id, .. } in self.tables.values_mut().flat_map(HashMap::values_mut) {
             *id = *numbers.entry(*id).or_insert_with(|| {
                 kept.push(self.open_files[*id].clone());
                 kept.len() - 1

@@ -23,6 +23,10 @@ impl Field {
         u64::from_le_bytes(value)
     }
 
+    pub(super) fn offset(self) -> usize {
+        self.offset
+    }
+
     pub(super) fn bytes(self, event: &[u8]) -> &[u8] {
         event.get(self.offset..self.offset + self.size).unwrap_or_default()
     }

@@ -4,6 +4,7 @@ use apptrace::{Kind, OpenFile, TracedFile};
 use std::fs::{self, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
 
 /// A file, as long as the recording runs; a number of a deleted file can come back under another
 /// name.
@@ -14,6 +15,8 @@ pub(super) struct Found {
     pub(super) file: TracedFile,
     pub(super) open: OpenFile,
     pub(super) position: Option<u64>,
+    /// O_CLOEXEC.
+    pub(super) ends_at_exec: bool,
 }
 
 /// Looks at a descriptor; `None` if the process or the descriptor is gone.
@@ -49,7 +52,50 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
         file: TracedFile { name, kind, size_bytes },
         open: open_file(flags.unwrap_or(0)),
         position,
+        ends_at_exec: flags.unwrap_or(0) & libc::O_CLOEXEC != 0,
     })
+}
+
+/// A file by the name that a program gave, if that is not the file that was found at its descriptor:
+/// the descriptor may be another one's by now.
+pub(super) fn by_name(found: Option<Found>, given: &Path, flags: i32) -> Found {
+    let metadata = fs::metadata(given).ok();
+    if let Some(found) = found {
+        let at = metadata.as_ref().map(|metadata| (metadata.dev(), metadata.ino()));
+        let is_named = given
+            .file_name()
+            .is_some_and(|name| Path::new(&found.file.name).file_name() == Some(name));
+        if is_named || at == Some((found.identity.0, found.identity.1)) {
+            return found;
+        }
+    }
+    // The directory is there more often than the file.
+    let named = given
+        .parent()
+        .zip(given.file_name())
+        .and_then(|(directory, name)| Some(fs::canonicalize(directory).ok()?.join(name)));
+    let full = fs::canonicalize(given).ok().or(named).unwrap_or_else(|| given.to_owned());
+    let name = full.to_string_lossy().into_owned();
+    let kind = match &metadata {
+        Some(metadata) => kind(metadata, &name),
+        None if is_virtual(&name) => Kind::Stream,
+        None => Kind::Regular,
+    };
+    let is_read = flags & libc::O_ACCMODE == libc::O_RDONLY;
+    let size_bytes = metadata.as_ref().filter(|_| is_read && kind == Kind::Regular);
+    let identity = metadata.as_ref().map(|metadata| match metadata.file_type().is_block_device() {
+        true => (0, metadata.rdev()),
+        false => (metadata.dev(), metadata.ino()),
+    });
+    // Of a file that is gone only the name is known.
+    let (device, inode) = identity.unwrap_or((u64::MAX, 0));
+    Found {
+        identity: (device, inode, name.clone()),
+        file: TracedFile { name, kind, size_bytes: size_bytes.map(Metadata::len) },
+        open: open_file(flags),
+        position: Some(0),
+        ends_at_exec: flags & libc::O_CLOEXEC != 0,
+    }
 }
 
 /// `/dev/sda`, from the kernel's numbers.

@@ -13,6 +13,7 @@ mod devices;
 mod early;
 mod error;
 mod format;
+mod given_names;
 mod identity;
 mod order;
 mod pages;
@@ -27,6 +28,7 @@ pub use error::RecordError;
 use super::trace_instance::{self, RECORDING, TraceInstance};
 use apptrace::{Header, Summary, TraceWriter};
 use child::StoppedChild;
+use given_names::NameReader;
 use identity::Names;
 use machine::Nanos;
 use pipes::Pipes;
@@ -66,8 +68,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 /// Events of processes besides their system calls.
-const PROCESS_EVENTS: [&str; 4] = [
+const PROCESS_EVENTS: [&str; 5] = [
     "task/task_newtask",
+    "sched/sched_process_exec",
     "sched/sched_process_exit",
     "filemap/mm_filemap_fault",
     "ext4/ext4_unlink_exit",
@@ -117,6 +120,8 @@ pub fn remove_stale() {
 pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
+    /// `None` if the kernel does not permit it: files that are closed at once may have no name.
+    names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
     command: Vec<OsString>,
@@ -137,7 +142,7 @@ impl Recorder {
         }
         let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
         let mut decoder = Decoder::default();
-        let mut events = decoder.calls(&instance)?;
+        let (mut events, places) = decoder.calls(&instance)?;
         for event in PROCESS_EVENTS {
             if decoder.other(&instance, event)? {
                 events.push(event.to_owned());
@@ -189,7 +194,8 @@ impl Recorder {
         };
         let system = system_events(&mut decoder, &SYSTEM_EVENTS, None)?;
         let pipes = vec![Pipes::open(instance)?, system];
-        Ok(Recorder { pipes, decoder, processes: followed, child, command })
+        let names = NameReader::open(&places).ok();
+        Ok(Recorder { pipes, decoder, names, processes: followed, child, command })
     }
 
     fn of_device(path: &Path) -> Result<Recorder, RecordError> {
@@ -203,7 +209,8 @@ impl Recorder {
         let mut decoder = Decoder::default();
         let system = system_events(&mut decoder, &SYSTEM_EVENTS[..3], Some(device))?;
         let (processes, command) = (BTreeSet::new(), Vec::new());
-        Ok(Recorder { pipes: vec![system], decoder, processes, child: None, command })
+        let pipes = vec![system];
+        Ok(Recorder { pipes, decoder, names: None, processes, child: None, command })
     }
 
     /// Records until the command or the processes end, the time is over, or `stop` is set.
@@ -277,6 +284,7 @@ impl Recorder {
             elapsed_ns,
             lost: tracker.lost,
             recorder_cpu_ns: Some(recorder_cpu_ns),
+            only_at_devices: tracker.only_at_devices(),
             exit_status: status.map(shell_status),
             ..Summary::default()
         };
@@ -316,6 +324,10 @@ impl Recorder {
             for pipes in &mut self.pipes {
                 lost += pipes.read(&self.decoder, held, &mut horizon)?;
             }
+            // The names of the calls that were just read are there.
+            if let Some(names) = &mut self.names {
+                names.read(&mut tracker.given);
+            }
             tracker.early.look(&held[first..]);
             if lost > 0 {
                 tracker.lose(lost)?;
@@ -325,6 +337,7 @@ impl Recorder {
             for seen in held.drain(..ready) {
                 tracker.see(&seen)?;
             }
+            tracker.given.forget(horizon.min(until));
             tracker.write(horizon)?;
             // A processor had more than one reading takes.
             if horizon >= until {

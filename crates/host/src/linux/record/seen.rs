@@ -1,8 +1,9 @@
 //! Trace events with their fields, whatever the kernel's layout of them is.
 
 use super::RecordError;
-use super::calls::{CALLS, Call};
+use super::calls::{CALLS, Call, OpenCall};
 use super::format::{Field, Format};
+use super::given_names::NamePlace;
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;
 
@@ -25,6 +26,8 @@ pub(super) enum What {
         flags: u64,
     },
     Ended,
+    /// The process begins another program.
+    Executed,
     /// A page of a mapped file was not in the page tables.
     Fault {
         device: u32,
@@ -75,6 +78,7 @@ enum Layout {
     Leave(Call, Field),
     Started(Field, Field),
     Ended,
+    Executed,
     Fault(Field, Field, Field),
     Unlinked(Field, Field, Field),
     Block(Step, [Field; 4]),
@@ -96,19 +100,30 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Adds the events of system calls; returns their names for `set_event`.
-    pub(super) fn calls(&mut self, instance: &TraceInstance) -> Result<Vec<String>, RecordError> {
-        let mut names = Vec::new();
+    /// Adds the events of system calls; returns their names for `set_event`, and the places of the
+    /// names of files.
+    pub(super) fn calls(
+        &mut self,
+        instance: &TraceInstance,
+    ) -> Result<(Vec<String>, Vec<NamePlace>), RecordError> {
+        let (mut names, mut places) = (Vec::new(), Vec::new());
         for (name, call) in CALLS {
             let event = |edge: &str| format!("syscalls/sys_{edge}_{name}");
             let (enter, leave) = (event("enter"), event("exit"));
             let formats = Format::read(instance, &enter).zip(Format::read(instance, &leave));
             let Some((enter_format, leave_format)) = formats else { continue };
-            self.add(enter_format.id, Layout::Enter(call, enter_format.arguments()));
+            let arguments = enter_format.arguments();
+            if let Call::Open(OpenCall { path: Some(path), .. }) = call
+                && let Some(field) = arguments.get(path)
+            {
+                let offset = field.offset() as u16;
+                places.push(NamePlace { event: enter_format.id, offset });
+            }
+            self.add(enter_format.id, Layout::Enter(call, arguments));
             self.add(leave_format.id, Layout::Leave(call, leave_format.field("ret")?));
             names.extend([enter, leave]);
         }
-        Ok(names)
+        Ok((names, places))
     }
 
     /// Adds an event that a kernel may lack.
@@ -131,6 +146,7 @@ impl Decoder {
                 Layout::Started(format.field("pid")?, format.field("clone_flags")?)
             }
             "sched/sched_process_exit" => Layout::Ended,
+            "sched/sched_process_exec" => Layout::Executed,
             "filemap/mm_filemap_fault" => Layout::Fault(
                 format.field("s_dev")?,
                 format.field("i_ino")?,
@@ -175,6 +191,7 @@ impl Decoder {
                 What::Started { child: child.of(event) as i32, flags: flags.of(event) }
             }
             Layout::Ended => What::Ended,
+            Layout::Executed => What::Executed,
             Layout::Fault(device, inode, page) => What::Fault {
                 device: device.of(event) as u32,
                 inode: inode.of(event),

@@ -7,16 +7,19 @@ use super::calls::Call;
 use super::descriptors::{Descriptors, Open, OpenId};
 use super::devices::Devices;
 use super::early::EarlyNames;
+use super::given_names::GivenNames;
 use super::identity::{self, Found, Identity, Names};
 use super::order::Order;
 use super::rings::Rings;
 use super::seen::{Seen, What};
 use apptrace::{
-    Event, Index, Interface, Kind, OpenFile, Request, Result, Thread, TraceWriter, TracedFile,
+    Access, Event, Index, Interface, Kind, OpenFile, Request, Result, Thread, TraceWriter,
+    TracedFile,
 };
 use machine::Nanos;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
+use std::path::PathBuf;
 
 const CLONE_FILES: u64 = 0x400;
 const CLONE_THREAD: u64 = 0x1_0000;
@@ -34,7 +37,35 @@ struct Pending {
     at: Nanos,
     call: Call,
     arguments: [u64; 6],
-    file: Option<(Index, Kind, OpenFile)>,
+    file: Option<Target>,
+    /// The file that a copy writes.
+    to: Option<Target>,
+}
+
+/// The file of a call.
+type Target = (Index, Kind, OpenFile);
+
+/// A request in the kernel's terms.
+struct Traced {
+    at: Nanos,
+    duration: Option<Nanos>,
+    thread: Option<i32>,
+    file: Index,
+    access: Access,
+    interface: Interface,
+    offset: Option<u64>,
+    bytes: u64,
+    result: Option<i64>,
+    open: OpenFile,
+}
+
+impl Traced {
+    /// One of which nothing else is known.
+    fn new(at: Nanos, file: Index, access: Access, interface: Interface) -> Traced {
+        let open = OpenFile::default();
+        let (duration, thread, offset, result) = (None, None, None, None);
+        Traced { at, duration, thread, file, access, interface, offset, bytes: 0, result, open }
+    }
 }
 
 pub(super) struct Tracker<W: Write> {
@@ -60,6 +91,12 @@ pub(super) struct Tracker<W: Write> {
     only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,
+    pub(super) given: GivenNames,
+    /// Directories of the recording, for names that are relative to them.
+    directories: HashMap<Index, PathBuf>,
+    /// Working directories, by process.
+    working: HashMap<u32, PathBuf>,
+    unseen: BTreeMap<&'static str, u64>,
     pub(super) lost: u64,
 }
 
@@ -82,6 +119,10 @@ impl<W: Write> Tracker<W> {
             only_devices: false,
             order: Order::default(),
             early: EarlyNames::default(),
+            given: GivenNames::default(),
+            directories: HashMap::new(),
+            working: HashMap::new(),
+            unseen: BTreeMap::new(),
             lost: 0,
         }
     }
@@ -95,8 +136,14 @@ impl<W: Write> Tracker<W> {
         self.only_devices = true;
     }
 
+    /// Calls whose requests show only at the devices.
+    pub(super) fn only_at_devices(&self) -> BTreeMap<String, u64> {
+        self.unseen.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+    }
+
     /// Takes up a process that runs already, with its threads and descriptors.
     pub(super) fn adopt(&mut self, process: u32, threads: &[i32]) -> Result<()> {
+        self.look_where(process, process as i32);
         for &thread in threads {
             let state = ThreadState { process, table: process, index: None };
             self.threads.insert(thread, state);
@@ -137,6 +184,10 @@ impl<W: Write> Tracker<W> {
                 self.ended(seen.thread);
                 Ok(())
             }
+            What::Executed => {
+                self.executed(seen.thread);
+                Ok(())
+            }
             What::Fault { device, inode, page } => self.fault(seen, device, inode, page),
             What::Unlinked { device, inode, result } => {
                 self.unlinked(seen, (device, inode), result)
@@ -165,6 +216,7 @@ impl<W: Write> Tracker<W> {
     pub(super) fn write(&mut self, until: Nanos) -> Result<()> {
         let waits = |pending: &&Pending| match (pending.call, pending.file) {
             (Call::Transfer(_), Some((_, kind, _))) => kind != Kind::Stream,
+            (Call::Copy(_), _) => true,
             (Call::Sync(_) | Call::SyncRange | Call::Allocate | Call::SyncMapping, _) => true,
             _ => false,
         };
@@ -188,21 +240,35 @@ impl<W: Write> Tracker<W> {
             if kind == Kind::Stream {
                 continue;
             }
-            let thread = self.thread_index(thread)?;
-            self.order.add(Request {
-                at_ns: self.since_start(pending.at),
-                duration_ns: None,
+            self.add(Traced {
                 thread: Some(thread),
-                file,
-                access: how.access,
-                interface: Interface::SystemCall,
                 offset: how.offset.map(|index| pending.arguments[index]),
                 bytes: how.bytes.map_or(0, |index| pending.arguments[index]),
-                result: None,
                 open,
-            });
+                ..Traced::new(pending.at, file, how.access, Interface::SystemCall)
+            })?;
         }
         self.write(Nanos::MAX)
+    }
+
+    fn add(&mut self, traced: Traced) -> Result<()> {
+        let thread = match traced.thread {
+            Some(thread) => Some(self.thread_index(thread)?),
+            None => None,
+        };
+        self.order.add(Request {
+            at_ns: self.since_start(traced.at),
+            duration_ns: traced.duration,
+            thread,
+            file: traced.file,
+            access: traced.access,
+            interface: traced.interface,
+            offset: traced.offset,
+            bytes: traced.bytes,
+            result: traced.result,
+            open: traced.open,
+        });
+        Ok(())
     }
 
     fn state(&mut self, thread: i32) -> ThreadState {
@@ -244,7 +310,29 @@ impl<W: Write> Tracker<W> {
         if table != parent.table {
             self.descriptors.fork(parent.table, table);
         }
+        if process != parent.process
+            && let Some(working) = self.working.get(&parent.process).cloned()
+        {
+            self.working.insert(process, working);
+        }
         self.threads.insert(child, ThreadState { process, table, index: None });
+    }
+
+    /// A new program has the descriptors that do not end with the old one, in a table of its own.
+    fn executed(&mut self, thread: i32) {
+        let state = self.state(thread);
+        self.descriptors.exec(state.table, state.process);
+        if let Some(state) = self.threads.get_mut(&thread) {
+            state.table = state.process;
+        }
+    }
+
+    /// Remembers a process's working directory.
+    fn look_where(&mut self, process: u32, thread: i32) {
+        match std::fs::read_link(format!("/proc/{thread}/cwd")) {
+            Ok(path) => self.working.insert(process, path),
+            Err(_) => None,
+        };
     }
 
     fn ended(&mut self, thread: i32) {
@@ -252,6 +340,9 @@ impl<W: Write> Tracker<W> {
         let Some(state) = self.threads.remove(&thread) else { return };
         if !self.threads.values().any(|other| other.table == state.table) {
             self.descriptors.exit(state.table);
+        }
+        if thread as u32 == state.process {
+            self.working.remove(&state.process);
         }
     }
 
@@ -267,6 +358,9 @@ impl<W: Write> Tracker<W> {
             self.file_systems.insert(identity.0);
         }
         self.identities.insert(identity, index);
+        if file.kind == Kind::Directory {
+            self.directories.insert(index, file.name.clone().into());
+        }
         let name = self.names.show(file.name);
         self.writer.event(&Event::File(TracedFile { name, ..file }))?;
         Ok(index)
@@ -281,7 +375,7 @@ impl<W: Write> Tracker<W> {
         let kind = found.file.kind;
         let file = self.file(found.identity, found.file)?;
         let open = Open { file, kind, flags: found.open, position: found.position };
-        Ok(self.descriptors.open(table, descriptor, open))
+        Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
     /// The open file of a descriptor; one that was not seen yet is looked at.
@@ -300,6 +394,6 @@ impl<W: Write> Tracker<W> {
         let file = self.named_file("closed before its name was seen", Kind::Unknown)?;
         let flags = OpenFile::default();
         let open = Open { file, kind: Kind::Unknown, flags, position: None };
-        Ok(self.descriptors.open(table, descriptor, open))
+        Ok(self.descriptors.open(table, descriptor, open, false))
     }
 }

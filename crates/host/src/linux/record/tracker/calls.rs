@@ -1,13 +1,17 @@
 //! System calls: what they ask, and what they change.
 
-use super::{Pending, Tracker};
-use crate::linux::record::calls::{Call, Transfer};
+use super::{Pending, Target, Traced, Tracker};
+use crate::linux::record::calls::{Call, CopyCall, OpenCall, Transfer};
 use crate::linux::record::identity;
 use crate::linux::record::seen::Seen;
-use apptrace::{Access, Index, Interface, Kind, OpenFile, Request, Result};
+use apptrace::{Access, Index, Interface, Kind, OpenFile, Result};
 use std::io::Write;
+use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
+
+/// Smaller ones that may be written are often indexes of a few pages, as SQLite's.
+const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
     pub(super) fn enter(&mut self, seen: &Seen, call: Call, arguments: [u64; 6]) -> Result<()> {
@@ -16,11 +20,20 @@ impl<W: Write> Tracker<W> {
             Call::Transfer(_)
             | Call::Sync(_)
             | Call::SyncRange
+            | Call::ReadAhead
+            | Call::Advise
             | Call::Allocate
-            | Call::Truncate => {
-                let id = self.descriptor(seen.thread, descriptor)?;
-                let open = self.descriptors.open_file(id);
-                Some((open.file, open.kind, open.flags))
+            | Call::Truncate => Some(self.target(seen.thread, descriptor)?),
+            Call::Copy(CopyCall { from: (from, _), to: (to, _) }) => {
+                let to = self.target(seen.thread, arguments[to] as i32)?;
+                let file = Some(self.target(seen.thread, arguments[from] as i32)?);
+                let pending = Pending { at: seen.at, call, arguments, file, to: Some(to) };
+                self.pending.insert(seen.thread, pending);
+                return Ok(());
+            }
+            Call::OnlyAtDevices(name) => {
+                *self.unseen.entry(name).or_default() += 1;
+                return Ok(());
             }
             Call::SyncMapping => self.mapped(seen.thread, arguments[0]),
             // The kernel may give its number to another thread before this call returns.
@@ -31,14 +44,21 @@ impl<W: Write> Tracker<W> {
             }
             _ => None,
         };
-        self.pending.insert(seen.thread, Pending { at: seen.at, call, arguments, file });
+        self.pending.insert(seen.thread, Pending { at: seen.at, call, arguments, file, to: None });
         Ok(())
+    }
+
+    fn target(&mut self, thread: i32, descriptor: i32) -> Result<Target> {
+        let id = self.descriptor(thread, descriptor)?;
+        let open = self.descriptors.open_file(id);
+        Ok((open.file, open.kind, open.flags))
     }
 
     pub(super) fn leave(&mut self, seen: &Seen, pending: Pending, result: i64) -> Result<()> {
         let [first, second, third, fourth, ..] = pending.arguments;
         match pending.call {
             Call::Transfer(how) => self.transfer(seen, &pending, how, result),
+            Call::Copy(how) => self.copy(seen, &pending, how, result),
             Call::Sync(access) => self.request(seen, &pending, access, None, 0, result),
             Call::SyncSystem => {
                 let file = self.named_file("every file system", Kind::Unknown)?;
@@ -47,14 +67,23 @@ impl<W: Write> Tracker<W> {
                 self.request(seen, &pending, Access::SyncSystem, None, 0, result)
             }
             Call::SyncRange => {
-                self.request(seen, &pending, Access::SyncRange, Some(second), third, result)
+                // Without it the call only starts the writing.
+                let waits = fourth as u32 & libc::SYNC_FILE_RANGE_WAIT_AFTER != 0;
+                let access = if waits { Access::SyncRange } else { Access::WriteOut };
+                self.request(seen, &pending, access, Some(second), third, result)
             }
+            Call::Advise if fourth as i32 != libc::POSIX_FADV_WILLNEED => Ok(()),
+            Call::ReadAhead | Call::Advise => {
+                self.request(seen, &pending, Access::Prefetch, Some(second), third, result)
+            }
+            // Without it the kernel does nothing.
+            Call::SyncMapping if third as i32 & libc::MS_SYNC == 0 => Ok(()),
             Call::SyncMapping => {
                 self.request(seen, &pending, Access::SyncData, None, second, result)
             }
             Call::Allocate => {
-                if result == 0 {
-                    self.grow(&pending, third + fourth);
+                if result == 0 && second as i32 & libc::FALLOC_FL_KEEP_SIZE == 0 {
+                    self.grow(&pending, third.saturating_add(fourth));
                 }
                 self.request(seen, &pending, Access::Allocate, Some(third), fourth, result)
             }
@@ -65,17 +94,34 @@ impl<W: Write> Tracker<W> {
                 self.request(seen, &pending, Access::Truncate, None, second, result)
             }
             _ if result < 0 => Ok(()),
-            Call::Open(flags) => self.opened(seen, &pending, flags, result as i32),
+            Call::Open(how) => self.opened(seen, &pending, how, result as i32),
+            Call::ChangeDirectory => {
+                let process = self.state(seen.thread).process;
+                self.working.remove(&process);
+                self.look_where(process, seen.thread);
+                Ok(())
+            }
             Call::CloseRange => {
                 let table = self.state(seen.thread).table;
                 let last = i32::try_from(second).unwrap_or(i32::MAX);
                 self.descriptors.close(table, first as i32..=last);
                 Ok(())
             }
-            Call::Duplicate => self.duplicate(seen, first as i32, result as i32),
+            // Only dup3 has flags.
+            Call::Duplicate => {
+                let ends_at_exec = third as i32 & libc::O_CLOEXEC != 0;
+                self.duplicate(seen, first as i32, result as i32, ends_at_exec)
+            }
             Call::Control => match second as i32 {
-                libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-                    self.duplicate(seen, first as i32, result as i32)
+                command @ (libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) => {
+                    let ends_at_exec = command == libc::F_DUPFD_CLOEXEC;
+                    self.duplicate(seen, first as i32, result as i32, ends_at_exec)
+                }
+                libc::F_SETFD => {
+                    let table = self.state(seen.thread).table;
+                    let ends = third as i32 & libc::FD_CLOEXEC != 0;
+                    self.descriptors.end_at_exec(table, first as i32, ends);
+                    Ok(())
                 }
                 libc::F_SETFL => {
                     let id = self.descriptor(seen.thread, first as i32)?;
@@ -92,11 +138,11 @@ impl<W: Write> Tracker<W> {
                 Ok(())
             }
             Call::Map => self.map(seen.thread, &pending, result as u64),
-            Call::Close => Ok(()),
+            Call::Close | Call::OnlyAtDevices(_) => Ok(()),
         }
     }
 
-    fn duplicate(&mut self, seen: &Seen, from: i32, to: i32) -> Result<()> {
+    fn duplicate(&mut self, seen: &Seen, from: i32, to: i32, ends_at_exec: bool) -> Result<()> {
         let found = self.early.take(seen);
         let id = self.descriptor(seen.thread, from)?;
         if self.descriptors.open_file(id).kind == Kind::Unknown
@@ -109,7 +155,7 @@ impl<W: Write> Tracker<W> {
             (open.file, open.kind) = (file, kind);
         }
         let table = self.state(seen.thread).table;
-        self.descriptors.duplicate(table, from, to);
+        self.descriptors.duplicate(table, from, to, ends_at_exec);
         Ok(())
     }
 
@@ -117,23 +163,30 @@ impl<W: Write> Tracker<W> {
         &mut self,
         seen: &Seen,
         pending: &Pending,
-        flags: Option<usize>,
+        how: OpenCall,
         descriptor: i32,
     ) -> Result<()> {
         let table = self.state(seen.thread).table;
-        let id = match self.early.take(seen) {
+        let flags = how.flags.map(|index| pending.arguments[index] as i32);
+        let found = self.early.take(seen);
+        let found = match self.given_name(seen, pending, how) {
+            Some(given) => Some(identity::by_name(found, &given, flags.unwrap_or(libc::O_RDWR))),
+            None => found,
+        };
+        let id = match found {
             Some(found) => self.open(table, descriptor, found)?,
             None => self.unknown(table, descriptor)?,
         };
         let open = self.descriptors.open_file(id);
         open.position = Some(0);
-        let flags = flags.map(|index| pending.arguments[index] as i32);
         if let Some(flags) = flags {
             open.flags = identity::open_file(flags);
         }
         let (file, kind, how) = (open.file, open.kind, open.flags);
         if flags.is_some_and(|flags| flags & libc::O_TRUNC != 0) && kind == Kind::Regular {
             self.sizes[file as usize] = Some(0);
+            let pending = Pending { file: Some((file, kind, how)), ..*pending };
+            self.request(seen, &pending, Access::Truncate, None, 0, 0)?;
         }
         let is_storage = matches!(kind, Kind::Regular | Kind::BlockDevice | Kind::Unknown);
         if !is_storage {
@@ -141,6 +194,26 @@ impl<W: Write> Tracker<W> {
         }
         let pending = Pending { file: Some((file, kind, how)), ..*pending };
         self.request(seen, &pending, Access::Open, None, 0, 0)
+    }
+
+    /// The name that the program gave, with its directory.
+    fn given_name(&mut self, seen: &Seen, pending: &Pending, how: OpenCall) -> Option<PathBuf> {
+        let place = how.path?;
+        let name = PathBuf::from(self.given.take(seen.thread, pending.at)?);
+        if name.is_absolute() {
+            return Some(name);
+        }
+        let directory = (place > 0).then(|| pending.arguments[0] as i32);
+        let state = self.state(seen.thread);
+        if let Some(directory) = directory.filter(|&directory| directory != libc::AT_FDCWD) {
+            let id = self.descriptors.get(state.table, directory)?;
+            let file = self.descriptors.open_file(id).file;
+            return Some(self.directories.get(&file)?.join(name));
+        }
+        if !self.working.contains_key(&state.process) {
+            self.look_where(state.process, seen.thread);
+        }
+        Some(self.working.get(&state.process)?.join(name))
     }
 
     /// A file has at least these bytes now.
@@ -159,6 +232,8 @@ impl<W: Write> Tracker<W> {
         result: i64,
     ) -> Result<()> {
         let Some((file, kind, mut open)) = pending.file else { return Ok(()) };
+        let flags = how.flags.map_or(0, |index| pending.arguments[index] as i32);
+        open.append |= flags & libc::RWF_APPEND != 0;
         let done = u64::try_from(result).unwrap_or(0);
         let asked = how.bytes.map_or(done, |index| pending.arguments[index]);
         // preadv2(2): -1 means the file's position.
@@ -168,23 +243,77 @@ impl<W: Write> Tracker<W> {
         } else if given.is_some() {
             given
         } else {
-            let id = self.descriptor(seen.thread, pending.arguments[0] as i32)?;
-            let size = self.sizes[file as usize];
-            let state = self.descriptors.open_file(id);
-            if open.append && how.access == Access::Write {
-                state.position = size;
-            }
-            let at = state.position;
-            state.position = at.map(|at| at + done);
-            at
+            let appends = open.append && how.access == Access::Write;
+            self.moved(seen.thread, pending.arguments[0] as i32, (file, appends), done)?
         };
         if let (Access::Write, Some(offset)) = (how.access, offset) {
             self.grow(pending, offset.saturating_add(done));
         }
-        let flags = how.flags.map_or(0, |index| pending.arguments[index] as i32);
         open.dsync |= flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0;
         let pending = Pending { file: Some((file, kind, open)), ..*pending };
         self.request(seen, &pending, how.access, offset, asked, result)
+    }
+
+    /// Moves the position of a descriptor over what was done; returns where it began.
+    fn moved(
+        &mut self,
+        thread: i32,
+        descriptor: i32,
+        (file, appends): (Index, bool),
+        done: u64,
+    ) -> Result<Option<u64>> {
+        let id = self.descriptor(thread, descriptor)?;
+        let size = self.sizes[file as usize];
+        let state = self.descriptors.open_file(id);
+        if appends {
+            state.position = size;
+        }
+        let at = state.position;
+        state.position = at.map(|at| at + done);
+        Ok(at)
+    }
+
+    /// A read of one file and a write of another. The kernel shows one time for both: each has half
+    /// of it, or all if the other is not storage.
+    fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
+        // The program copies in another way.
+        const REFUSED: [i32; 5] =
+            [libc::EXDEV, libc::EINVAL, libc::EOPNOTSUPP, libc::ENOSYS, libc::EBADF];
+        let (Some(from), Some(to)) = (pending.file, pending.to) else { return Ok(()) };
+        if REFUSED.iter().any(|&error| result == -i64::from(error)) {
+            return Ok(());
+        }
+        let done = u64::try_from(result).unwrap_or(0);
+        let duration = seen.at.saturating_sub(pending.at);
+        let both = from.1 != Kind::Stream && to.1 != Kind::Stream && result > 0;
+        let half = if both { duration / 2 } else { 0 };
+        let sides = [
+            (Access::Read, from, how.from.0, Some(how.from.1), pending.at),
+            (Access::Write, to, how.to.0, how.to.1, pending.at + half),
+        ];
+        for (access, (file, kind, open), descriptor, pointer, at) in sides {
+            let writes = access == Access::Write;
+            if kind == Kind::Stream || (writes && !both && from.1 != Kind::Stream) {
+                continue;
+            }
+            let is_given = pointer.is_some_and(|pointer| pending.arguments[pointer] != 0);
+            let offset = match is_given {
+                // Only its address is known.
+                true => None,
+                false => {
+                    let descriptor = pending.arguments[descriptor] as i32;
+                    self.moved(seen.thread, descriptor, (file, open.append && writes), done)?
+                }
+            };
+            let pending = Pending { at, file: Some((file, kind, open)), ..*pending };
+            if let (true, Some(offset)) = (writes, offset) {
+                self.grow(&pending, offset.saturating_add(done));
+            }
+            let until = if writes || !both { seen.at } else { pending.at + half };
+            let seen = Seen { at: until, ..*seen };
+            self.request(&seen, &pending, access, offset, done, result)?;
+        }
+        Ok(())
     }
 
     /// Adds a request that ends now.
@@ -198,28 +327,26 @@ impl<W: Write> Tracker<W> {
         result: i64,
     ) -> Result<()> {
         let Some((file, _, open)) = pending.file else { return Ok(()) };
-        let thread = self.thread_index(seen.thread)?;
-        self.order.add(Request {
-            at_ns: self.since_start(pending.at),
-            duration_ns: Some(seen.at.saturating_sub(pending.at)),
-            thread: Some(thread),
-            file,
-            access,
-            interface: Interface::SystemCall,
+        self.add(Traced {
+            duration: Some(seen.at.saturating_sub(pending.at)),
+            thread: Some(seen.thread),
             offset,
             bytes,
             result: Some(result),
             open,
-        });
-        Ok(())
+            ..Traced::new(pending.at, file, access, Interface::SystemCall)
+        })
     }
 
     fn map(&mut self, thread: i32, pending: &Pending, address: u64) -> Result<()> {
-        let [_, bytes, _, flags, descriptor, offset] = pending.arguments;
+        let [_, bytes, protection, flags, descriptor, offset] = pending.arguments;
         let is_shared = flags as i32 & libc::MAP_SHARED != 0;
         if descriptor as i32 >= 0 && is_shared && self.mappings.len() < MAX_MAPPINGS {
-            let id = self.descriptor(thread, descriptor as i32)?;
-            let file = self.descriptors.open_file(id).file;
+            let (file, kind, _) = self.target(thread, descriptor as i32)?;
+            let writes = protection as i32 & libc::PROT_WRITE != 0;
+            if writes && kind == Kind::Regular && bytes >= LARGE_MAPPING {
+                *self.unseen.entry("writes through a memory mapping").or_default() += 1;
+            }
             let process = self.state(thread).process;
             self.mappings.insert((process, address), (bytes, file, offset));
         }

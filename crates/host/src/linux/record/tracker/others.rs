@@ -1,11 +1,11 @@
 //! Requests that are not system calls: io_uring, mappings, and what reaches devices.
 
-use super::Tracker;
+use super::{Traced, Tracker};
 use crate::linux::record::devices::DeviceRequest;
 use crate::linux::record::identity;
 use crate::linux::record::rings::RingRequest;
 use crate::linux::record::seen::Seen;
-use apptrace::{Access, Index, Interface, Kind, OpenFile, Request, Result, TracedFile};
+use apptrace::{Access, Index, Interface, Kind, OpenFile, Result, TracedFile};
 use machine::Nanos;
 use std::io::Write;
 
@@ -33,22 +33,16 @@ impl<W: Write> Tracker<W> {
             }
             None => OpenFile::default(),
         };
-        let thread = self.thread_index(pending.thread)?;
         let is_transfer = matches!(pending.access, Access::Read | Access::Write);
-        self.order.add(Request {
-            at_ns: self.since_start(pending.at),
-            duration_ns: Some(at.saturating_sub(pending.at)),
-            thread: Some(thread),
-            file,
-            access: pending.access,
-            interface: Interface::IoUring,
-            offset: None,
+        self.add(Traced {
+            duration: Some(at.saturating_sub(pending.at)),
+            thread: Some(pending.thread),
             // Only the result shows it.
             bytes: if is_transfer { u64::try_from(result).unwrap_or(0) } else { 0 },
             result: Some(result),
             open,
-        });
-        Ok(())
+            ..Traced::new(pending.at, file, pending.access, Interface::IoUring)
+        })
     }
 
     /// Requests of followed threads, and those of kernel threads: write-back, and what a throttle
@@ -62,23 +56,17 @@ impl<W: Write> Tracker<W> {
         if !is_wanted {
             return Ok(());
         }
-        let thread = if is_own { Some(self.thread_index(done.thread)?) } else { None };
         let name = identity::device_name(done.device);
         let file = TracedFile { name: name.clone(), kind: Kind::BlockDevice, size_bytes: None };
         let file = self.file((0, number, name), file)?;
-        self.order.add(Request {
-            at_ns: self.since_start(done.at),
-            duration_ns: done.duration,
-            thread,
-            file,
-            access: done.access,
-            interface: Interface::Block,
+        self.add(Traced {
+            duration: done.duration,
+            thread: is_own.then_some(done.thread),
             offset: Some(done.offset),
             bytes: done.bytes,
             result: i64::try_from(done.bytes).ok(),
-            open: OpenFile::default(),
-        });
-        Ok(())
+            ..Traced::new(done.at, file, done.access, Interface::Block)
+        })
     }
 
     fn holds_files(&self, device: u64) -> bool {
@@ -93,20 +81,11 @@ impl<W: Write> Tracker<W> {
         result: i32,
     ) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
-        let thread = self.thread_index(seen.thread)?;
-        self.order.add(Request {
-            at_ns: self.since_start(seen.at),
-            duration_ns: None,
-            thread: Some(thread),
-            file,
-            access: Access::Unlink,
-            interface: Interface::SystemCall,
-            offset: None,
-            bytes: 0,
+        self.add(Traced {
+            thread: Some(seen.thread),
             result: Some(result.into()),
-            open: OpenFile::default(),
-        });
-        Ok(())
+            ..Traced::new(seen.at, file, Access::Unlink, Interface::SystemCall)
+        })
     }
 
     /// A file by the kernel's own form of its device's number.
@@ -119,20 +98,12 @@ impl<W: Write> Tracker<W> {
     /// that it did not.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
-        let thread = self.thread_index(seen.thread)?;
-        self.order.add(Request {
-            at_ns: self.since_start(seen.at),
-            duration_ns: None,
-            thread: Some(thread),
-            file,
-            access: Access::Read,
-            interface: Interface::Mapping,
+        self.add(Traced {
+            thread: Some(seen.thread),
             offset: Some(page << 12),
             bytes: 4096,
-            result: None,
-            open: OpenFile::default(),
-        });
-        Ok(())
+            ..Traced::new(seen.at, file, Access::Read, Interface::Mapping)
+        })
     }
 }
 
