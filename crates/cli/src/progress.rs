@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Time between two drawings.
-const TICK: Duration = Duration::from_millis(250);
+const TICK: Duration = live::SPARE_LOOK;
 
 /// Nothing is shown of a command that ends sooner.
 const FIRST_BAR: Duration = Duration::from_millis(750);
@@ -170,7 +170,12 @@ impl Display {
         }
         // Without a thread the command runs as well.
         let thread = std::thread::Builder::new().name("progress".into()).stack_size(256 << 10);
-        Display(thread.spawn(move || Painter::new(mode).paint()).ok())
+        let spare = live::SPARE.begin();
+        let paint = move || {
+            let _spare = spare;
+            Painter::new(mode).paint();
+        };
+        Display(thread.spawn(paint).ok())
     }
 }
 
@@ -262,6 +267,12 @@ impl Painter {
                 .wait_timeout(shared, TICK)
                 .map_or_else(|both| both.into_inner().0, |both| both.0);
             if shared.stopped {
+                break;
+            }
+            if live::SPARE.must_end() {
+                if let Some(bar) = shared.drawn.take() {
+                    bar.finish_and_clear();
+                }
                 break;
             }
             let (of, numbers) = self.numbers();

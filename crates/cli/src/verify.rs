@@ -144,6 +144,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
         buffering: if direct { Buffering::Direct } else { Buffering::Buffered },
         metadata_sync: false,
         reap: Reap::default(),
+        kernel_polls: false,
         hint: Hint::None,
         memory: Memory::Huge,
         allocation: Allocation::Written,

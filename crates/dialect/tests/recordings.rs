@@ -202,6 +202,29 @@ fn sysbenchs_rates_are_of_each_direction() {
 const SYSBENCH: [f64; 6] = [7023.08, 109.74, 4682.05, 474.16, 0.16, 7.84];
 
 #[test]
+fn postmarks_terse_line_has_the_rates_of_the_full_report() {
+    let all = side(include_str!("data/recordings/postmark-1.51-terse.txt"));
+    for (operation, measure, value) in [
+        ("whole run", Measure::Duration, 2e9),
+        ("transaction", Measure::Operations, 2500.0),
+        ("create", Measure::Operations, 1515.0),
+        ("create alone", Measure::Operations, 500.0),
+        ("create in transactions", Measure::Operations, 1265.0),
+        ("read", Measure::Operations, 1227.0),
+        ("append", Measure::Operations, 1268.5),
+        ("delete", Measure::Operations, 1515.0),
+        ("delete alone", Measure::Operations, 560.0),
+        ("delete in transactions", Measure::Operations, 1235.0),
+        ("data read", Measure::Throughput, 8_174_893.0),
+        ("data written", Measure::Throughput, 10_058_517.0),
+    ] {
+        let one = case(&all, &[("operation", operation)]);
+        assert_eq!(of(one, measure), Some(value), "{operation}");
+    }
+    assert_eq!(all.asked.len(), 12);
+}
+
+#[test]
 fn mdtests_table_has_a_rate_for_each_operation() {
     let text = include_str!("data/recordings/mdtest-4.0.txt");
     // Versions before 4.0 have a colon after the operation.

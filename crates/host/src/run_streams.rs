@@ -13,6 +13,35 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     ))
 }
 
+/// How long the system may take to remove a thread that has ended.
+const REMOVAL: Duration = Duration::from_millis(200);
+
+/// Starts a stream's thread. If the system refuses it, threads that only show something end.
+fn spawn<'s, T: Send + 's>(
+    scope: &'s std::thread::Scope<'s, '_>,
+    body: impl FnOnce() -> T + Send + 's,
+) -> std::io::Result<std::thread::ScopedJoinHandle<'s, T>> {
+    // A refusal drops the body, so it is kept outside.
+    let body = std::sync::Arc::new(Mutex::new(Some(body)));
+    let once = || {
+        let body = body.clone();
+        let run = move || {
+            let body = body.lock().unwrap_or_else(PoisonError::into_inner).take();
+            body.expect("a thread is started once")()
+        };
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, run)
+    };
+    let mut started = once();
+    if started.is_err() && machine::live::SPARE.make_room() {
+        let until = std::time::Instant::now() + REMOVAL;
+        while started.is_err() && std::time::Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+            started = once();
+        }
+    }
+    started
+}
+
 /// A stream keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
@@ -194,8 +223,7 @@ where
                     let _end = End(barrier);
                     work.stream(source, halt, Ready { barrier }, time)
                 };
-                match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body)
-                {
+                match spawn(scope, body) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         refused.get_or_insert_with(|| refused_thread(&error));

@@ -17,16 +17,26 @@ const GRACE_NS: Nanos = 150_000_000;
 /// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-#[derive(Clone, Copy)]
-struct Outstanding {
-    offset: u64,
-    len: u32,
-    op: Op,
-}
+/// The outstanding requests by slot; empty if the source keeps them.
+struct Outstanding(Box<[Request]>);
 
 impl Outstanding {
-    fn request(self, slot: u32) -> Request {
-        Request { op: self.op, target: 0, offset: self.offset, len: self.len, slot }
+    fn of<A: RequestSource>(source: &A) -> Outstanding {
+        let none = Request { op: Op::Read, target: 0, offset: 0, len: 0, slot: 0 };
+        let kept = if source.keeps_requests() { 0 } else { source.depth() };
+        Outstanding(vec![none; kept as usize].into_boxed_slice())
+    }
+
+    #[inline(always)]
+    fn set<A: RequestSource>(&mut self, source: &A, request: &Request) {
+        if !source.keeps_requests() {
+            self.0[request.slot as usize] = *request;
+        }
+    }
+
+    #[inline(always)]
+    fn get<A: RequestSource>(&self, source: &A, slot: u32) -> Request {
+        if source.keeps_requests() { source.outstanding(slot) } else { self.0[slot as usize] }
     }
 }
 
@@ -42,17 +52,16 @@ impl<S: Session> Flight<'_, S> {
     fn issue<A: RequestSource>(
         &mut self,
         source: &mut A,
-        outstanding: &mut [Outstanding],
+        outstanding: &mut Outstanding,
         request: &Request,
     ) {
         let at = ready(source, self.arena, request);
-        let &Request { op, target, offset, len, slot } = request;
-        outstanding[slot as usize] = Outstanding { op, offset, len };
+        outstanding.set(source, request);
         self.requests += 1;
         if source.gives_priorities() {
-            self.session.set_priority(source.priority(slot));
+            self.session.set_priority(source.priority(request.slot));
         }
-        self.session.issue(target, request, at);
+        self.session.issue(request.target, request, at);
     }
 }
 
@@ -81,8 +90,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     halt: Halt<'_>,
     reap: (Reap, &PartCounters),
 ) -> Result<Nanos> {
-    let none = Outstanding { op: Op::Read, offset: 0, len: 0 };
-    let mut outstanding = vec![none; source.depth() as usize].into_boxed_slice();
+    let mut outstanding = Outstanding::of(source);
     let mut flight = Flight { session: ManuallyDrop::new(session), arena, requests: 0 };
     let checks = source.checks();
     let full = source.max_request() as i32;
@@ -169,18 +177,18 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             last = now;
             // Most requests have the full size. Only the others need a look at the table.
             if completion.result != full {
-                let request = &outstanding[completion.slot as usize];
+                let request = outstanding.get(source, completion.slot);
                 if completion.result != request.len as i32 {
                     if source.failed(completion, now) {
                         return;
                     }
-                    fail(&mut ending.failure, &request.request(completion.slot), completion.result);
+                    fail(&mut ending.failure, &request, completion.result);
                     ends = true;
                     return;
                 }
             }
             if checks
-                && let request = &outstanding[completion.slot as usize]
+                && let request = outstanding.get(source, completion.slot)
                 && request.op == Op::Read
             {
                 // SAFETY: the read filled the slot's buffer; nothing else writes it until the slot

@@ -29,6 +29,7 @@ fn destroying(path: &Path) -> TargetSpec {
 fn access(engine: Engine) -> Access {
     Access {
         reap: machine::Reap::default(),
+        kernel_polls: false,
         engine,
         buffering: Buffering::Buffered,
         metadata_sync: false,

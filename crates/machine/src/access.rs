@@ -228,6 +228,9 @@ pub struct Access {
     /// State of the page cache at the start.
     pub cache: CacheState,
     pub reap: Reap,
+    /// The kernel polls the device for the completions of direct requests, if the device can be
+    /// polled. Only with blocking calls and io_uring.
+    pub kernel_polls: bool,
     /// End with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
     /// First byte and length of the used region of each target; only it is prepared.

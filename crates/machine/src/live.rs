@@ -2,7 +2,7 @@
 //! no result depends on them.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,55 @@ impl Filling {
     pub fn read(&self) -> Option<(u64, u64)> {
         let goal = self.goal.load(Relaxed);
         (goal > 0).then(|| (self.done.load(Relaxed), goal))
+    }
+}
+
+/// Threads that only show something. They end if the system refuses a thread that the work needs.
+#[derive(Debug)]
+pub struct Spare {
+    threads: AtomicUsize,
+    end: AtomicBool,
+}
+
+/// The threads of this process that only show something.
+pub static SPARE: Spare = Spare { threads: AtomicUsize::new(0), end: AtomicBool::new(false) };
+
+/// Counts a thread until it is dropped.
+#[derive(Debug)]
+pub struct SpareThread<'a>(&'a Spare);
+
+impl Drop for SpareThread<'_> {
+    fn drop(&mut self) {
+        self.0.threads.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A spare thread looks this often whether it must end.
+pub const SPARE_LOOK: Duration = Duration::from_millis(250);
+
+impl Spare {
+    /// Counts a thread that is about to start.
+    #[must_use]
+    pub fn begin(&self) -> SpareThread<'_> {
+        self.threads.fetch_add(1, Relaxed);
+        SpareThread(self)
+    }
+
+    pub fn must_end(&self) -> bool {
+        self.end.load(Relaxed)
+    }
+
+    /// Ends the spare threads, for good, and waits for their end; `false` if there are none.
+    pub fn make_room(&self) -> bool {
+        if self.threads.load(Relaxed) == 0 {
+            return false;
+        }
+        self.end.store(true, Relaxed);
+        let until = Instant::now() + 4 * SPARE_LOOK;
+        while self.threads.load(Relaxed) > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 }
 
@@ -267,6 +316,23 @@ mod tests {
         assert_eq!(WORK.read(), Some((0.0, None)));
         drop(guard);
         assert_eq!(WORK.read(), None);
+    }
+
+    #[test]
+    fn spare_threads_make_room() {
+        let spare = Spare { threads: AtomicUsize::new(0), end: AtomicBool::new(false) };
+        assert!(!spare.make_room() && !spare.must_end(), "there is none");
+        std::thread::scope(|scope| {
+            let one = spare.begin();
+            scope.spawn(|| {
+                let _one = one;
+                while !spare.must_end() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            assert!(spare.make_room());
+            assert_eq!(spare.threads.load(Relaxed), 0, "it has ended");
+        });
     }
 
     #[test]

@@ -135,6 +135,8 @@ pub struct RunOptions {
     /// Bytes that the run may bring into an empty page cache. A guest whose free memory is
     /// reclaimed faults it in first.
     pub cache_bytes: u64,
+    /// Bytes of memory that are locked during the run, so that others cannot use them.
+    pub locked_bytes: u64,
 }
 
 #[derive(Debug, Default)]

@@ -107,6 +107,18 @@ pub trait RequestSource: Send {
     /// Any request may be a write.
     fn writes(&self) -> bool;
 
+    /// The source answers [`RequestSource::outstanding`], so the machine need not remember its
+    /// requests.
+    #[inline(always)]
+    fn keeps_requests(&self) -> bool {
+        false
+    }
+
+    /// The request in a slot whose completion has not been reported.
+    fn outstanding(&self, _slot: u32) -> Request {
+        unreachable!("only sources that keep their requests are asked")
+    }
+
     /// A sync to do before the next request. The machine asks after it has processed completions,
     /// and answers with [`RequestSource::synced`].
     #[inline(always)]

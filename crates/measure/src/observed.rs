@@ -59,6 +59,16 @@ impl<O: Observer> RequestSource for Observed<O> {
     }
 
     #[inline(always)]
+    fn keeps_requests(&self) -> bool {
+        self.stream.keeps_requests()
+    }
+
+    #[inline(always)]
+    fn outstanding(&self, slot: u32) -> Request {
+        self.stream.outstanding(slot)
+    }
+
+    #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         self.stream.sync_due()
     }

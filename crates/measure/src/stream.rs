@@ -1,12 +1,14 @@
 //! Keeps its requests outstanding and issues the next one on each completion. Host and simulator
 //! share it, and all of it is the hot path: no allocation, no lock, no formatting.
 
+mod source;
+
 use crate::histogram::Histogram;
 use crate::live::{SecondMark, WatchedRun};
 use crate::pace::Pace;
 use crate::slices::Slices;
 use machine::live::Reading;
-use machine::{Allocation, CacheState, Completion, Nanos, Next, Op, Request, RequestSource};
+use machine::{Allocation, CacheState, Nanos, Next, Op, Request};
 use workload::{Cursor, Filler, Pattern, Sequence, Stop, Workload};
 
 /// Width of the time slices in which completions are counted.
@@ -16,8 +18,10 @@ pub(crate) const SLICE_NS: Nanos = 5_000_000;
 struct Slot {
     /// The scheduled time in an open loop, otherwise the issue.
     since: Nanos,
-    op: Op,
+    offset: u64,
+    len: u32,
     next: u32,
+    op: Op,
 }
 
 const NO_SLOT: u32 = u32::MAX;
@@ -72,13 +76,10 @@ pub struct Stream {
     /// Bytes of the completed requests, and of those in the ramp.
     bytes: u64,
     bytes_before: u64,
-    /// Times of the completions less those of the issues: with the present time of each request in
-    /// flight added, the time integral of their number. Two sums per request cost less than a
-    /// product per event. They wrap around; the integral does not: 65,536 requests in flight take
-    /// 78 hours to reach 2^64 ns.
-    depth_sum: u64,
     /// Part of the latencies that is not service time: before the issue, and within the ramp.
     not_served: u64,
+    /// Latencies of the failed requests, which are not recorded.
+    abandoned_ns: u64,
     latency: [Histogram; 2],
     slices: Slices,
     /// The counts that [`machine::live`] has of the present measurement.
@@ -140,8 +141,10 @@ impl Stream {
             slots: (1..=depth)
                 .map(|next| Slot {
                     since: 0,
-                    op: Op::Read,
+                    offset: 0,
+                    len: 0,
                     next: if next == depth { NO_SLOT } else { next },
+                    op: Op::Read,
                 })
                 .collect(),
             free: 0,
@@ -172,8 +175,8 @@ impl Stream {
             in_time: None,
             bytes: 0,
             bytes_before: 0,
-            depth_sum: 0,
             not_served: 0,
+            abandoned_ns: 0,
             latency: [Histogram::new(), Histogram::new()],
             slices: Slices::new(0, SLICE_NS),
             shown: Reading::default(),
@@ -196,19 +199,24 @@ impl Stream {
         self.before += self.completed();
         self.bytes_before = self.bytes;
         self.in_time = None;
-        self.depth_sum = from.wrapping_mul(u64::from(self.in_flight)).wrapping_neg();
+        self.abandoned_ns = 0;
         self.latency.iter_mut().for_each(Histogram::clear);
         self.slices = Slices::new(from, SLICE_NS);
         self.slices.close(now, 0);
         self.slice_end = self.slices.end();
         // A request that started in the ramp counts from here for the depth, and thus also for the
         // service time.
-        let before = |slot: &Slot| from.saturating_sub(slot.since);
-        let all: u64 = self.slots.iter().map(before).sum();
+        self.not_served = self.passed_in_flight(from);
+    }
+
+    /// The times from the start of each request in flight until `until`, added.
+    fn passed_in_flight(&self, until: Nanos) -> u64 {
+        let passed = |slot: &Slot| until.saturating_sub(slot.since);
+        let all: u64 = self.slots.iter().map(passed).sum();
         let free = std::iter::successors(self.slots.get(self.free as usize), |slot| {
             self.slots.get(slot.next as usize)
         });
-        self.not_served = all - free.map(before).sum::<u64>();
+        all - free.map(passed).sum::<u64>()
     }
 
     /// Discards the measurements and restarts the time. Nothing may be in flight.
@@ -226,7 +234,7 @@ impl Stream {
         let now = Reading {
             requests: self.completed(),
             bytes: self.bytes,
-            latency_ns: self.latency[0].sum().saturating_add(self.latency[1].sum()),
+            latency_ns: self.latencies_ns(),
         };
         machine::live::REQUESTS.add(Reading {
             requests: now.requests - self.shown.requests,
@@ -309,12 +317,13 @@ impl Stream {
     }
 
     #[inline(always)]
-    fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Request {
+    fn issue(&mut self, index: u32, since: Nanos) -> Request {
         self.in_flight += 1;
-        self.depth_sum = self.depth_sum.wrapping_sub(now);
         let request = self.take(index);
         let slot = &mut self.slots[index as usize];
         slot.since = since;
+        slot.offset = request.offset;
+        slot.len = request.len;
         slot.op = request.op;
         self.free = slot.next;
         request
@@ -324,11 +333,9 @@ impl Stream {
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
-        (self.slots[0].since, self.free, self.in_flight) = (since, NO_SLOT, 1);
-        self.depth_sum = self.depth_sum.wrapping_sub(now);
+        (self.slots[0].since, self.free) = (since, NO_SLOT);
         self.at_mark(now);
-        self.depth_sum = self.depth_sum.wrapping_add(now);
-        (self.free, self.in_flight) = (0, 0);
+        self.free = 0;
     }
 
     /// Appends a free slot to the list of pausing slots.
@@ -371,7 +378,7 @@ impl Stream {
         }
         // It may end the ramp, and earlier time does not belong to this request.
         self.advance_clock(now);
-        let request = self.issue(self.free, now, since);
+        let request = self.issue(self.free, since);
         self.not_served += now - since;
         Next::Issue(request)
     }
@@ -455,9 +462,9 @@ impl Stream {
     #[cold]
     pub fn abandon(&mut self, slot: u32, now: Nanos) {
         self.advance_clock(now);
+        self.abandoned_ns += now - self.slots[slot as usize].since;
         self.slots[slot as usize].next = self.free;
         self.in_flight -= 1;
-        self.depth_sum = self.depth_sum.wrapping_add(now);
         if self.think == 0 {
             self.free = slot;
         } else {
@@ -515,15 +522,21 @@ impl Stream {
 
     /// Requests in flight over the measured part.
     pub fn mean_depth(&self) -> f64 {
-        let outstanding = self.last_event.wrapping_mul(u64::from(self.in_flight));
-        self.depth_sum.wrapping_add(outstanding) as f64 / self.measured_ns().max(1) as f64
+        let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
+        let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
+        time as f64 / self.measured_ns().max(1) as f64
+    }
+
+    /// The sum of all latencies in the measured part.
+    fn latencies_ns(&self) -> u64 {
+        self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
     /// Mean time from issue to completion. With [`Stream::mean_depth`] and the rate it obeys
     /// Little's law.
     pub fn mean_service_ns(&self) -> f64 {
-        let latencies = self.latency[0].sum().saturating_add(self.latency[1].sum());
-        latencies.saturating_sub(self.not_served) as f64 / self.completed().max(1) as f64
+        let served = self.latencies_ns().saturating_sub(self.not_served);
+        served as f64 / self.completed().max(1) as f64
     }
 
     /// Counts the seconds of this run.
@@ -546,92 +559,5 @@ impl Stream {
     /// Completions by time slice.
     pub fn slices(&self) -> &Slices {
         &self.slices
-    }
-}
-
-impl RequestSource for Stream {
-    fn depth(&self) -> u32 {
-        self.slots.len() as u32
-    }
-
-    fn max_request(&self) -> u32 {
-        self.request
-    }
-
-    fn writes(&self) -> bool {
-        self.writes
-    }
-
-    fn fill_buffers(&mut self, buffers: &mut [u8]) {
-        self.filler.fill_buffers(buffers);
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.began = now;
-        self.deadline = now.saturating_add(self.ramp).saturating_add(self.run_ns);
-        self.last_event = now;
-        self.slice_end = now + self.ramp;
-        self.plain_until = if self.pace.is_some() || self.think > 0 || self.budget == 0 {
-            0
-        } else {
-            self.deadline
-        };
-        if self.ramp == 0 {
-            self.measure_from(now, now);
-        }
-        self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
-    }
-
-    #[inline]
-    fn next(&mut self, now: Nanos) -> Next {
-        match self.next_fast(now) {
-            Some(request) => Next::Issue(request),
-            None if self.free == NO_SLOT => Next::WaitForCompletion,
-            None => self.next_slow(now),
-        }
-    }
-
-    #[inline(always)]
-    fn next_fast(&mut self, now: Nanos) -> Option<Request> {
-        let index = self.free;
-        (index != NO_SLOT && now < self.plain_until).then(|| self.issue(index, now, now))
-    }
-
-    #[inline(always)]
-    fn complete(&mut self, completion: Completion, now: Nanos) {
-        self.advance_clock(now);
-        let slot = &mut self.slots[completion.slot as usize];
-        self.latency[slot.op as usize].record(now - slot.since);
-        // A failed request ends the run, so its byte count is never used.
-        self.bytes += u64::from(completion.result as u32);
-        slot.next = self.free;
-        self.in_flight -= 1;
-        self.depth_sum = self.depth_sum.wrapping_add(now);
-        if self.think == 0 {
-            self.free = completion.slot;
-        } else {
-            self.rest(completion.slot, now);
-        }
-    }
-
-    #[inline(always)]
-    fn next_sync(&mut self, now: Nanos) -> Option<Request> {
-        (now < self.plain_until).then(|| self.take(0))
-    }
-
-    #[inline(always)]
-    fn complete_sync(&mut self, request: &Request, since: Nanos, now: Nanos) {
-        self.depth_sum = self.depth_sum.wrapping_add(now - since);
-        self.last_event = now;
-        if now >= self.next_mark {
-            self.at_mark_alone(since, now);
-        }
-        self.latency[request.op as usize].record(now - since);
-        self.bytes += u64::from(request.len);
-    }
-
-    #[inline(always)]
-    fn fill(&mut self, _request: &Request, buffer: &mut [u8]) {
-        self.filler.stamp(buffer);
     }
 }

@@ -111,6 +111,7 @@ pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
         buffering: Buffering::Direct,
         metadata_sync: false,
         reap: Reap::default(),
+        kernel_polls: false,
         hint: Hint::None,
         memory: Memory::Huge,
         allocation: Allocation::Written,

@@ -130,6 +130,7 @@ impl State {
             buffering: Buffering::Buffered,
             metadata_sync: false,
             reap: Reap::default(),
+            kernel_polls: false,
             hint: Hint::None,
             memory: Memory::Pages,
             allocation: Allocation::Written,

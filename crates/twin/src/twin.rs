@@ -176,6 +176,12 @@ impl Twin {
                 "the simulated processor handles each completion at once, as polling does",
                 "leave it out",
             )
+        } else if part.access.kernel_polls {
+            (
+                "completions that the kernel polls for",
+                "the simulated processor handles each completion at once, as polling does",
+                "leave it out",
+            )
         } else if part.scheduling.io_priority.is_some() || part.scheduling.nice.is_some() {
             ("priorities", "a simulated machine ignores priorities", "leave out the priorities")
         } else if !part.scheduling.processors.is_empty() {
@@ -370,6 +376,10 @@ impl machine::Machine for Twin {
                 why,
                 "ask for processor time instead",
             ));
+        }
+        if options.locked_bytes > 0 {
+            let why = "a simulated machine's memory is set by its model";
+            return Err(self.refused("locking memory", why, "use a machine with less of it"));
         }
         let mut checked = Vec::with_capacity(parts.len());
         for part in &*parts {

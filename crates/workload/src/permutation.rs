@@ -82,6 +82,43 @@ impl Mixer {
         if x < self.n { x } else { self.walk(x) }
     }
 
+    /// The numbers at `count` positions from `first`; other elements are undefined. Positions end at
+    /// `n`.
+    pub(crate) fn at_each<const N: usize>(&self, first: u64, numbers: &mut [u64; N], count: usize) {
+        if self.mask <= u64::from(u32::MAX) {
+            self.mix_narrow(first, numbers);
+        } else {
+            for (at, number) in numbers.iter_mut().enumerate() {
+                *number = self.mix(first.wrapping_add(at as u64));
+            }
+        }
+        if self.n <= self.mask {
+            for number in numbers.iter_mut().take(count) {
+                if *number >= self.n {
+                    *number = self.walk(*number);
+                }
+            }
+        }
+    }
+
+    /// [`Mixer::mix`] in 32 bits, which compilers turn into vector instructions.
+    #[inline]
+    fn mix_narrow<const N: usize>(&self, first: u64, numbers: &mut [u64; N]) {
+        let start = first.wrapping_add(self.add) as u32;
+        let (mask, shift) = (self.mask as u32, self.shift);
+        let mut each: [u32; N] = std::array::from_fn(|at| start.wrapping_add(at as u32));
+        for key in self.keys {
+            let key = key as u32;
+            for x in &mut each {
+                *x = x.wrapping_mul(key.wrapping_add(*x << 1)) & mask;
+                *x ^= *x >> shift;
+            }
+        }
+        for (number, x) in numbers.iter_mut().zip(each) {
+            *number = u64::from(x);
+        }
+    }
+
     /// Separate, so that the first step need not save registers for it.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
@@ -125,6 +162,28 @@ mod tests {
         {
             for key in 0..3 {
                 assert_permutes(n, key);
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_holds_what_single_positions_do() {
+        for n in
+            [1025u64, 1 << 16, 100_003, 1 << 31, (1 << 32) - 5, 1 << 32, (1 << 32) + 1, 1 << 45]
+        {
+            for key in 0..20 {
+                let mixer = Mixer::new(n, key);
+                for first in [0, 16, n / 2, n - 16, n - 3] {
+                    let count = (n - first).min(16) as usize;
+                    let mut numbers = [0; 16];
+                    mixer.at_each(first, &mut numbers, count);
+                    let single = (first..).take(count).map(|at| mixer.at(at));
+                    assert_eq!(
+                        numbers[..count].to_vec(),
+                        single.collect::<Vec<_>>(),
+                        "{n} {first}"
+                    );
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-use crate::permutation::{Mixer, Permutation};
+use crate::permutation::Permutation;
 use crate::rng::{below, derive, hash};
 use crate::sizes::Varied;
 use crate::skew::{Normal, SelfSimilar};
@@ -8,6 +8,10 @@ use machine::Op;
 use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Requests that are computed together: constants, branches and vector registers are used once for
+/// all of them.
+const BATCH: usize = 16;
 
 mod purpose {
     /// Random orders and draws.
@@ -50,13 +54,15 @@ pub enum Cursor {
 pub struct Sequence {
     /// In the current pass, for [`Cursor::Own`].
     place: u64,
+    /// The requests of `ready` end here.
+    ready_to: u64,
+    /// Offsets and operations of the places in the present batch, by place modulo [`BATCH`].
+    ready: [u64; BATCH],
+    ready_ops: [Op; BATCH],
     /// The fast path of [`Sequence::next`] applies below this position; 0 if it never does.
     short_to: u64,
     /// The most that `short_to` can be: the end of the pass, or 0.
     short_pass: u64,
-    mixes: bool,
-    /// Copy of the mixer in `order`.
-    mixer: Mixer,
     base: u64,
     request: u32,
     choice: Choice,
@@ -242,27 +248,27 @@ impl Sequence {
                 | Order::Pareto(_)
                 | Order::Normal(_)
         );
-        let short = varied.is_none()
-            && matches!(
-                (&order, &cursor),
-                (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own)
-            );
+        let pass_len = if endless { u64::MAX } else { blocks };
+        let short_pass =
+            if varied.is_none() && matches!(cursor, Cursor::Own) { pass_len } else { 0 };
+        let choice = Choice::new(workload, stream);
         let mut sequence = Sequence {
             place: 0,
-            short_to: if short { blocks } else { 0 },
-            short_pass: if short { blocks } else { 0 },
-            mixes: matches!(order, Order::Random(_)),
-            mixer: Mixer::new(2, 0),
+            ready_to: 0,
+            ready: [0; BATCH],
+            ready_ops: [choice.op; BATCH],
+            short_to: short_pass,
+            short_pass,
             base: region.0 + workload.offset_bytes + first * request,
             request: workload.request_bytes,
-            choice: Choice::new(workload, stream),
+            choice,
             varied: varied.map(Box::new),
             shared: match cursor {
                 Cursor::Own => None,
                 Cursor::Shared(counter) => Some(counter),
             },
             pass_start: 0,
-            pass_len: if endless { u64::MAX } else { blocks },
+            pass_len,
             pass: 0,
             blocks,
             order,
@@ -282,22 +288,49 @@ impl Sequence {
         }
     }
 
-    /// [`Sequence::next`] for the most common patterns, within a pass and within
-    /// [`Sequence::limit_short`]; it is inlined in the caller's loop. `None`: call
+    /// [`Sequence::next`] for requests of one size from a cursor of their own, within a pass and
+    /// within [`Sequence::limit_short`]; it is inlined in the caller's loop. `None`: call
     /// [`Sequence::next`].
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
-        if place >= self.short_to {
+        if place >= self.ready_to && !self.prepare() {
             return None;
         }
         self.place = place + 1;
-        let block = if self.mixes { self.mixer.at(place) } else { place };
-        Some((
-            self.choice.at(self.pass_start + place),
-            self.base + block * u64::from(self.request),
-            self.request,
-        ))
+        let at = place as usize % BATCH;
+        Some((self.ready_ops[at], self.ready[at], self.request))
+    }
+
+    /// Computes the batch of the present place; `false`: the fast path ends here.
+    #[inline(never)]
+    fn prepare(&mut self) -> bool {
+        if self.place >= self.short_to {
+            return false;
+        }
+        let first = self.place - self.place % BATCH as u64;
+        let count = (self.short_to - first).min(BATCH as u64) as usize;
+        self.ready_to = first + count as u64;
+        match &self.order {
+            Order::Random(Permutation::Mixer(mixer)) => {
+                mixer.at_each(first, &mut self.ready, count);
+            }
+            _ => {
+                for at in 0..count {
+                    self.ready[at] = self.block(first + at as u64);
+                }
+            }
+        }
+        let (base, request) = (self.base, u64::from(self.request));
+        // Places beyond the end hold anything.
+        let offset = |block: u64| base.wrapping_add(block.wrapping_mul(request));
+        self.ready.iter_mut().for_each(|block| *block = offset(*block));
+        if self.choice.mixed {
+            for at in 0..count {
+                self.ready_ops[at] = self.choice.at(self.pass_start + first + at as u64);
+            }
+        }
+        true
     }
 
     /// Until the next call of this, [`Sequence::next_short`] serves only requests that leave some of
@@ -307,6 +340,7 @@ impl Sequence {
         if self.short_pass > 0 {
             let requests = bytes.saturating_sub(1) / u64::from(self.request);
             self.short_to = self.short_pass.min(self.place.saturating_add(requests));
+            self.ready_to = self.ready_to.min(self.short_to);
         }
     }
 
@@ -334,7 +368,18 @@ impl Sequence {
             let (place, size) = varied.follow(index, op);
             return (op, self.base + place, size);
         }
-        let block = match &self.order {
+        let block = self.block(place);
+        match &self.varied {
+            None => (op, self.base + block * u64::from(self.request), self.request),
+            Some(varied) => (op, self.base + block * varied.unit, varied.size(index, op)),
+        }
+    }
+
+    /// The block at a place of the present pass.
+    #[inline]
+    fn block(&self, place: u64) -> u64 {
+        let index = self.pass_start + place;
+        match &self.order {
             Order::Forward => place,
             Order::Random(permutation) => permutation.at(place),
             Order::Backward => self.blocks - 1 - place,
@@ -350,10 +395,6 @@ impl Sequence {
                 let drawn = law.0.draw(self.seed, index);
                 law.1.as_ref().map_or(drawn, |scatter| scatter.at(drawn))
             }
-        };
-        match &self.varied {
-            None => (op, self.base + block * u64::from(self.request), self.request),
-            Some(varied) => (op, self.base + block * varied.unit, varied.size(index, op)),
         }
     }
 
@@ -365,6 +406,7 @@ impl Sequence {
         let passes = place / self.pass_len;
         self.pass += passes;
         self.pass_start += passes * self.pass_len;
+        self.ready_to = 0;
         self.key();
         place % self.pass_len
     }
@@ -372,9 +414,6 @@ impl Sequence {
     fn key(&mut self) {
         if let Order::Random(permutation) = &mut self.order {
             *permutation = Permutation::new(self.blocks, hash(self.seed, self.pass));
-            if let Permutation::Mixer(mixer) = permutation {
-                self.mixer = mixer.clone();
-            }
         }
     }
 
@@ -404,6 +443,7 @@ impl Sequence {
     pub fn fingerprint(&self, n: u64) -> u64 {
         let mut fresh = Sequence {
             place: 0,
+            ready_to: 0,
             short_to: 0,
             shared: None,
             pass_start: 0,

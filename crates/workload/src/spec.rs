@@ -337,6 +337,7 @@ impl Workload {
             allocation: self.allocation,
             cache: self.cache,
             reap: self.reap,
+            kernel_polls: false,
             sync_at_end: self.sync_at_end,
             region: self.region(size_bytes),
         }

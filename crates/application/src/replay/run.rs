@@ -193,6 +193,7 @@ fn plan(
         allocation: Allocation::Written,
         cache,
         reap: Reap::default(),
+        kernel_polls: false,
         sync_at_end: false,
         region: (0, places.used),
     };

@@ -18,6 +18,14 @@ impl Mapping {
         Ok(Mapping { start, len })
     }
 
+    /// In memory until it is dropped.
+    pub(crate) fn locked(len: usize) -> io::Result<Mapping> {
+        let mapping = Mapping::new(len)?;
+        // SAFETY: locks the mapping, whose content nothing uses.
+        unsafe { mm::mlock(mapping.start.as_ptr().cast(), len)? };
+        Ok(mapping)
+    }
+
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }

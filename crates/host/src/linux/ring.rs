@@ -23,6 +23,7 @@ pub(super) enum Opcode {
 
 /// IORING_SETUP_* flags.
 pub(super) mod setup {
+    pub(in super::super) const IOPOLL: u32 = 1;
     pub(in super::super) const CQSIZE: u32 = 1 << 3;
     pub(in super::super) const COOP_TASKRUN: u32 = 1 << 8;
     pub(in super::super) const SINGLE_ISSUER: u32 = 1 << 12;

@@ -4,6 +4,7 @@ use super::block_trace::BlockTrace;
 use super::clock::Clock;
 use super::counters::process_times;
 use super::facts::{DirtyWatch, Roots, memory_left, own_limit_left};
+use super::mapping::Mapping;
 use super::member::descriptors;
 use super::part_files::{PartFiles, open_part, prepare_cache};
 use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
@@ -45,6 +46,7 @@ pub(crate) fn run<S: RequestSource>(
         opened.push(open_part(part, context.interrupt)?);
     }
     let mut warnings = Vec::new();
+    let _locked = lock_memory(options.locked_bytes, &mut warnings)?;
     // No more than there is, and nothing if a throttle applies: the reads would use up its
     // allowance.
     let throttled =
@@ -121,6 +123,34 @@ pub(crate) fn run<S: RequestSource>(
         failure = failure.or(settled.err());
     }
     failure.map_or(Ok(usage), Err)
+}
+
+/// Memory that locking leaves to the system.
+const UNLOCKED_BYTES: u64 = 128 << 20;
+
+/// Locks this much memory, or as much as the system can spare.
+fn lock_memory(bytes: u64, warnings: &mut Vec<Warning>) -> Result<Option<Mapping>> {
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let spare = memory_left(&Roots::default())
+        .map_or(u64::MAX, |left| left.saturating_sub(UNLOCKED_BYTES).max(1 << 20));
+    let locked = bytes.min(spare);
+    if locked < bytes {
+        warnings.push(Warning::from(format!(
+            "{} of the {} of memory to lock were locked: the system has no more to spare",
+            rounded(locked),
+            rounded(bytes)
+        )));
+    }
+    let len = usize::try_from(locked).unwrap_or(usize::MAX);
+    Mapping::locked(len).map(Some).map_err(|error| {
+        Error::refused(
+            format!("locking {} of memory", rounded(locked)),
+            error.to_string(),
+            "lock less, or raise the limit (ulimit -l)",
+        )
+    })
 }
 
 fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
@@ -449,8 +479,20 @@ fn stream<S: RequestSource>(
         source.fill_buffers(arena.bytes());
     }
     let (hint, reap, arena) = (access.hint, (access.reap, tally), &mut arena);
-    let memory = access.memory;
-    let stream =
-        engines::Stream { fds, stripe, end, hint, memory, source, arena, clock, halt, ready, reap };
+    let (memory, kernel_polls) = (access.memory, access.kernel_polls);
+    let stream = engines::Stream {
+        fds,
+        stripe,
+        end,
+        hint,
+        memory,
+        kernel_polls,
+        source,
+        arena,
+        clock,
+        halt,
+        ready,
+        reap,
+    };
     engines::run(access.engine, backend, stream)
 }

@@ -103,6 +103,7 @@ pub fn direct() -> Access {
         hint: Hint::None,
         memory: Memory::Huge,
         reap: machine::Reap::default(),
+        kernel_polls: false,
         allocation: Allocation::Written,
         cache: CacheState::Cold,
         sync_at_end: false,

@@ -186,6 +186,10 @@ pub struct Options {
     /// `thinktime_iotime`: time between pauses; 0: only requests count.
     pub think_io_ns: u64,
     pub serialize_overlap: bool,
+    /// `lockmem`: bytes of memory that each clone locks.
+    pub locked_bytes: u64,
+    /// `hipri`: the kernel polls the device for completions.
+    pub kernel_polls: bool,
     /// `random_distribution`.
     pub distribution: Distribution,
     /// `norandommap`: draw blocks with repetition.
@@ -234,6 +238,10 @@ pub struct Options {
     pub verify_interval: Option<u32>,
     /// `verify_backlog`: read back after this many writes; 0: all at the end.
     pub verify_backlog: u64,
+    /// `verify_backlog_batch`: writes that are read back before the next one; 0: all.
+    pub verify_batch: u64,
+    /// `verify_dump`: write blocks with wrong data to files.
+    pub verify_dump: bool,
     /// `verify_only`: check an earlier job's data without writing.
     pub verify_only: bool,
     /// `buffer_pattern`: repeating data of writes; empty: random data.
@@ -353,6 +361,8 @@ impl Default for Options {
             think_blocks: None,
             think_io_ns: 0,
             serialize_overlap: false,
+            locked_bytes: 0,
+            kernel_polls: false,
             distribution: Distribution::Uniform,
             no_random_map: false,
             seed: None,
@@ -377,6 +387,8 @@ impl Default for Options {
             checks_mix: false,
             verify_interval: None,
             verify_backlog: 0,
+            verify_batch: 0,
+            verify_dump: false,
             verify_only: false,
             buffer_pattern: Vec::new(),
             do_verify: true,

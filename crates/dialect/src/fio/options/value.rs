@@ -24,46 +24,59 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     Ok((number, &text[end..]))
 }
 
+/// What a suffix multiplies a number by: a power of `kb_base` for `k`, `kb` and `ki` (and m, g, t,
+/// p), in either case. As in fio, `kib` is a power of the other base: of 1000 if `kb_base` is 1024.
+fn multiplier(unit: &str, kb_base: u64) -> Option<u64> {
+    let unit = unit.to_ascii_lowercase();
+    let base = if unit.ends_with("ib") { 2024 - kb_base } else { kb_base };
+    let power = match unit.strip_suffix("ib").or(unit.strip_suffix(['b', 'i'])).unwrap_or(&unit) {
+        "" if matches!(unit.as_str(), "" | "b") => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
+        _ => return None,
+    };
+    Some(base.pow(power))
+}
+
 pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, Reason> {
     let (number, rest) = digits(text)?;
     // A percentage may have its sign.
     if !(rest.is_empty() || (rest == "%" && max == 100)) {
         return Err("it is not a whole number; write only digits".into());
     }
+    within(number, min, max)
+}
+
+/// The number of an option, which as in fio may have the suffix of a size.
+pub(crate) fn count(text: &str, kb_base: u64, min: u64, max: u64) -> Result<u64, Reason> {
+    let (digits, unit) = digits(text)?;
+    match multiplier(unit, kb_base) {
+        Some(times) => within(digits.checked_mul(times).ok_or(TOO_LARGE)?, min, max),
+        None => number(text, min, max),
+    }
+}
+
+fn within(number: u64, min: u64, max: u64) -> Result<u64, Reason> {
     if number < min || number > max {
         return Err(format!("it is too small or too large; write a number from {min} to {max}"));
     }
     Ok(number)
 }
 
-/// A size in bytes. The suffixes `k`, `m`, `g`, `t`, `p` (in either case, optionally with a `b`)
-/// are powers of `kb_base`.
+/// A size in bytes: a number with a suffix.
 pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
     let (number, unit) = digits(text)?;
-    let unit = unit.to_ascii_lowercase();
-    let power = match unit.strip_suffix('b').unwrap_or(&unit) {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        "p" => 5,
-        "ki" | "mi" | "gi" | "ti" | "pi" if kb_base == 1000 => {
-            let power = 1 + "kmgtp".find(&unit[..1]).unwrap_or(0) as u32;
-            return number.checked_mul(1024u64.pow(power)).ok_or_else(|| TOO_LARGE.into());
-        }
-        "ki" | "mi" | "gi" | "ti" | "pi" => {
-            return Err(format!(
-                "fio reads {unit} as a decimal unit if kb_base is 1024; write {number}{} for the binary one",
-                &unit[..1]
-            ));
-        }
-        _ if unit.starts_with('.') => {
-            return Err("it has a fraction; write a whole number of a smaller unit".into());
-        }
-        _ => return Err("its unit is unknown; write 4096, 4k, 16m or 2g".into()),
+    let Some(times) = multiplier(unit, kb_base) else {
+        return Err(if unit.starts_with('.') {
+            "it has a fraction; write a whole number of a smaller unit".into()
+        } else {
+            "its unit is unknown; write 4096, 4k, 16m or 2g".into()
+        });
     };
-    number.checked_mul(kb_base.pow(power)).ok_or_else(|| TOO_LARGE.into())
+    number.checked_mul(times).ok_or_else(|| TOO_LARGE.into())
 }
 
 /// An amount of a file: bytes or a percentage.
@@ -126,12 +139,14 @@ pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     }
 }
 
-/// A switch; an option without a value is on.
+/// A switch; an option without a value is on. As in fio, only the number at the front counts:
+/// `direct=1G` is on.
 pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
-    match text {
-        None | Some("1") => Ok(true),
-        Some("0") => Ok(false),
-        Some(_) => Err("it is neither 0 nor 1; write one of these".into()),
+    let Some(text) = text else { return Ok(true) };
+    match digits(text).map(|(number, _)| number) {
+        Ok(0) => Ok(false),
+        Ok(1) => Ok(true),
+        _ => Err("it is neither 0 nor 1; write one of these".into()),
     }
 }
 
@@ -196,20 +211,95 @@ mod tests {
         ] {
             assert_eq!(size(text, 1024), Ok(bytes), "{text}");
         }
-        assert_eq!(
-            (size("4k", 1000), size("4ki", 1000), size("4KiB", 1000), size("3gi", 1000)),
-            (Ok(4000), Ok(4096), Ok(4096), Ok(3 << 30))
-        );
         for (text, reason) in [
             ("-4k", "negative"),
-            ("8kib", "decimal unit"),
             ("1.5m", "fraction"),
             ("4x", "unknown"),
+            ("4ib", "unknown"),
+            ("4i", "unknown"),
             ("", "number"),
             ("99999999999g", "large"),
         ] {
             let error = size(text, 1024).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn switches_are_numbers() {
+        for (text, on) in [("1", true), ("0", false), ("1G", true), ("0x1", true), ("1.5", true)] {
+            assert_eq!(switch(Some(text)), Ok(on), "{text}");
+        }
+        for text in ["2", "true", "yes", "on", "", "k", "10"] {
+            assert!(switch(Some(text)).is_err(), "{text}");
+        }
+    }
+
+    /// The numbers that Debian's fio 3.33 makes of an option's values; `None`: it is not installed.
+    fn of_fio(kb_base: u64, option: &str, values: &[String]) -> Option<Vec<u64>> {
+        let mut command = std::process::Command::new("fio");
+        command.args(["--debug=parse", "--parse-only", "--name=j"]);
+        command.arg(format!("--kb_base={kb_base}"));
+        command.args(values.iter().map(|value| format!("--{option}={value}")));
+        let Ok(output) = command.output() else {
+            assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "fio is required");
+            eprintln!("skipped: fio is not installed");
+            return None;
+        };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        let lines = text.lines().skip_while(|line| !line.contains(&format!("={option},")));
+        let numbers = lines.filter_map(|line| line.split_once("ret=0, out="));
+        Some(numbers.map(|(_, number)| number.parse().expect("a number")).collect())
+    }
+
+    #[test]
+    fn suffixes_multiply_as_in_fio() {
+        let letters = ["k", "m", "g", "t", "p"];
+        let of_letter = |letter: &str| {
+            ["", "b", "i", "ib"]
+                .iter()
+                .flat_map(|end| {
+                    let suffix = format!("{letter}{end}");
+                    [
+                        suffix.clone(),
+                        suffix.to_uppercase(),
+                        format!("{}{end}", letter.to_uppercase()),
+                    ]
+                })
+                .collect::<Vec<_>>()
+        };
+        let suffixes = ["", "b", "B"].map(str::to_string).into_iter();
+        let values: Vec<String> = suffixes
+            .chain(letters.iter().flat_map(|letter| of_letter(letter)))
+            .map(|suffix| format!("3{suffix}"))
+            .collect();
+        for kb_base in [1024, 1000] {
+            let Some(expected) = of_fio(kb_base, "size", &values) else { return };
+            assert_eq!(expected.len(), values.len());
+            for (value, expected) in values.iter().zip(expected) {
+                assert_eq!(size(value, kb_base), Ok(expected), "size={value}, kb_base={kb_base}");
+                let found = count(value, kb_base, 0, u64::MAX);
+                assert_eq!(found, Ok(expected), "{value}, kb_base={kb_base}");
+            }
+            let counts = ["3k", "3Ki", "2kib", "0x10"].map(str::to_string);
+            let expected = of_fio(kb_base, "iodepth", &counts).unwrap();
+            let found = counts.map(|text| count(&text, kb_base, 0, u64::MAX).unwrap());
+            assert_eq!(found.to_vec(), expected);
+        }
+    }
+
+    #[test]
+    fn switches_take_what_fio_takes() {
+        for text in ["0", "1", "1G", "1k", "0x1", "1.5", "1abc", "2", "true", "on", "yes", "G1"] {
+            let Some(found) = of_fio(1024, "direct", &[text.into()]) else { return };
+            // fio shows a number out of range before it refuses it.
+            let expected = match found.as_slice() {
+                [0] => Some(false),
+                [1] => Some(true),
+                _ => None,
+            };
+            assert_eq!(switch(Some(text)).ok(), expected, "direct={text}");
         }
     }
 

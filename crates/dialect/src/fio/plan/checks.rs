@@ -12,6 +12,14 @@ use machine::units::show_size;
 pub(crate) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_requests(job, warnings)?;
     check_engine(job, warnings)?;
+    if job.options.kernel_polls
+        && !matches!(job.options.engine_name.as_str(), "io_uring" | "pvsync2")
+    {
+        return Err(job.wrong(format!(
+            "hipri: only io_uring and pvsync2 let the kernel poll the device; leave it out with ioengine={}",
+            job.options.engine_name
+        )));
+    }
     check_time(job, warnings)?;
     let options = &job.options;
     if !options.random && options.distribution != Distribution::Uniform {
@@ -150,6 +158,12 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
         return Ok(());
+    }
+    if options.verify_dump {
+        warnings.push(format!(
+            "{}: verify_dump=1: bad blocks are reported, and not written to files (fio writes what was read and what was expected)",
+            job.shown()
+        ));
     }
     if options.state_asked && job.is_threaded() {
         return Err(job

@@ -175,6 +175,7 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         allocation: Allocation::Written,
         cache: cache(job),
         reap: reap(job),
+        kernel_polls: job.options.kernel_polls,
         // As in fio, each stream syncs at its own end.
         sync_at_end: false,
         region: (0, size_bytes),

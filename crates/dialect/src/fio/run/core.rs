@@ -136,11 +136,12 @@ impl Core {
         self.record.begin(self.measured_from);
     }
 
-    /// Moves the schedules by a pause that the rate does not catch up with.
-    pub(crate) fn skip(&mut self, pause: Nanos) {
+    /// Moves the schedule by a pause after a request of this side that the rate does not catch up
+    /// with.
+    pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         self.stream.skip(|interval_ns| skipped_ns(pause as f64, interval_ns));
         if let Some(rates) = &mut self.rates {
-            rates.skip(pause);
+            rates.skip(pause, side);
         }
     }
 

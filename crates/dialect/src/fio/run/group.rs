@@ -7,10 +7,8 @@ use super::finished::Finished;
 use super::fio_stream::{FioStream, StreamState};
 use super::flow::Flow;
 use super::guide::{Guide, TracePlayer, Writes};
-use super::pending_verify::Piece;
-use super::read_back::{Reader, Walk, Written};
-use super::result::{CloneStats, FioResult, GroupResult, JobResult};
-use super::status::{Answers, Board, Running, Status, Unfinished};
+use super::result::{FioResult, GroupResult, JobResult};
+use super::status::{Answers, Board, Running, Status};
 use super::syncs::Passes;
 use super::system_stats::{Counts, DiskUse, SystemStats};
 use super::verify::{Check, CloneVerify, VerifyStats};
@@ -23,13 +21,13 @@ use crate::fio::plan::arrange::{Arrangement, ClonePlan};
 use crate::fio::plan::jobs::Job;
 use crate::fio::plan::translate;
 use machine::{
-    Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts,
-    TargetKind, Usage, Warning,
+    Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, Usage,
+    Warning,
 };
 use measure::streams;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use workload::{Cursor, Pattern, Sequence, Workload};
+use workload::{Cursor, Pattern, Sequence};
 
 /// Repeat a run if the program was paused for one part in this many.
 const TOLERATED: u64 = 100;
@@ -56,7 +54,7 @@ pub(crate) enum Ended {
 /// A job that does not run (set index and index in it), and its error if it has one.
 pub(crate) type NotRun = ((usize, usize), Option<JobError>);
 
-type Verified = Vec<Option<Arc<VerifyStats>>>;
+pub(super) type Verified = Vec<Option<Arc<VerifyStats>>>;
 
 pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
@@ -174,70 +172,6 @@ impl<'a, M: Machine> Group<'a, M> {
         }
     }
 
-    /// The group before its jobs have figures.
-    fn unfinished(
-        &self,
-        facts: &TargetFacts,
-        before: &(Counts, Vec<DiskUse>),
-        unix_ms: u64,
-    ) -> Unfinished<'_> {
-        let jobs: Vec<JobResult> =
-            (0..self.jobs.len()).map(|index| self.still_running(index, unix_ms)).collect();
-        let mut streams = Vec::new();
-        for clone in &self.clones {
-            let all = &jobs[clone.job.1].clones;
-            let place = all.iter().position(|one| one.number == clone.number).unwrap_or(0);
-            let count = streams_of(self.job_of(clone)) as usize;
-            streams.extend(std::iter::repeat_n((clone.job.1, place), count));
-        }
-        let group = GroupResult {
-            jobs,
-            usage: Usage::default(),
-            process_ns: None,
-            counts: Counts::default(),
-            disks: Vec::new(),
-            facts: facts.clone(),
-        };
-        let (before, system_stats) = (before.clone(), self.system_stats);
-        Unfinished { group, streams, before, system_stats }
-    }
-
-    fn without_runs(&self) -> GroupResult {
-        let unix_ms = self.system_stats.unix_ms();
-        GroupResult {
-            jobs: (0..self.jobs.len()).map(|index| self.without_a_run(index, unix_ms)).collect(),
-            usage: Usage::default(),
-            process_ns: None,
-            counts: Counts::default(),
-            disks: Vec::new(),
-            facts: facts_together(self.facts.iter()).unwrap_or_else(|| self.never_opened()),
-        }
-    }
-
-    /// Facts of files that could not be created: only their planned sizes.
-    fn never_opened(&self) -> TargetFacts {
-        let files = &self.asked.files;
-        let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
-        TargetFacts {
-            name: names.join(", "),
-            kind: TargetKind::TestFile,
-            size_bytes: files.iter().map(|file| file.bytes).max().unwrap_or(0),
-            writable: true,
-            direct: false,
-            direct_refused: None,
-            direct_align_bytes: 0,
-            physical_block_bytes: 0,
-            block_bytes: 0,
-            members: 1,
-            chunk_bytes: None,
-            raid5: None,
-            in_memory: false,
-            devices: Vec::new(),
-            layers: Vec::new(),
-            warnings: Vec::new(),
-        }
-    }
-
     fn run_once(&self, facts: &TargetFacts) -> Result<RunOutcome, FioError> {
         let verified: Verified = self
             .jobs
@@ -321,13 +255,18 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 
     /// Runs parts, each with its job's index. If a part fails, its job gets the error.
-    fn run_parts<S: RequestSource>(
+    pub(super) fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
         errors: &mut [Option<JobError>],
     ) -> Result<(Usage, Option<Pause>), FioError> {
         let (jobs, mut parts): (Vec<usize>, Vec<_>) = parts.into_iter().unzip();
-        let options = RunOptions { on_failure: OnFailure::EndPart, ..RunOptions::default() };
+        let locked = self.clones.iter().map(|clone| self.job_of(clone).options.locked_bytes);
+        let options = RunOptions {
+            on_failure: OnFailure::EndPart,
+            locked_bytes: locked.fold(0, u64::saturating_add),
+            ..RunOptions::default()
+        };
         let failed = |source: machine::Error| {
             let names: Vec<String> = self.jobs.iter().map(Job::shown).collect();
             FioError::Machine { job: names.join(", "), source }
@@ -367,7 +306,7 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok((whole, run.paused))
     }
 
-    fn targets_of(&self, clone: &ClonePlan) -> Vec<&'a M::Target> {
+    pub(super) fn targets_of(&self, clone: &ClonePlan) -> Vec<&'a M::Target> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
@@ -449,6 +388,7 @@ impl<'a, M: Machine> Group<'a, M> {
                 let verification = |stats: &Arc<VerifyStats>| Verification {
                     stats: CloneVerify::new(stats, &clone.files),
                     every,
+                    batch: if options.verify_backlog > 0 { options.verify_batch } else { 0 },
                     repeats,
                     keeps,
                 };
@@ -478,27 +418,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok((recorders, watches))
     }
 
-    fn walk(
-        &self,
-        clone: &ClonePlan,
-        workload: &Workload,
-        own: &[Finished],
-    ) -> Result<Walk, FioError> {
-        let job = self.job_of(clone);
-        let turns = translate::turns(job, clone, seed(job, self.chance));
-        let sequence =
-            Sequence::new(workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
-                .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
-        let mut requests: u64 = own.iter().map(|one| one.stream.completed_with_ramp()).sum();
-        let repeats = repeats(job);
-        if !job.options.reads && job.sizes().is_none() && !repeats {
-            // There is only one pass.
-            requests = requests.min(turns.pass_bytes() / job.request_bytes());
-        }
-        // With several sizes, the last request may have been cut short.
-        Ok(Walk::new(sequence, turns, requests, job.sizes().and(clone.limit_bytes), repeats))
-    }
-
     fn guide(&self, clone: &ClonePlan, seed: u64) -> Result<Option<Guide>, FioError> {
         let job = self.job_of(clone);
         if let Some(trace) = &job.options.trace {
@@ -522,70 +441,6 @@ impl<'a, M: Machine> Group<'a, M> {
         let bytes = clone.limit_bytes.unwrap_or(turns.pass_bytes());
         Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
     }
-
-    fn read_back(
-        &self,
-        recorders: &mut [Finished],
-        verified: &Verified,
-        errors: &mut [Option<JobError>],
-    ) -> Result<Vec<(u32, CloneStats)>, FioError> {
-        let mut rest = recorders;
-        let (mut asked, mut readers) = (Vec::new(), Vec::new());
-        for clone in &self.clones {
-            let (job, place) = (self.job_of(clone), clone.job.1);
-            let (own, others) = rest.split_at_mut(streams_of(job) as usize);
-            rest = others;
-            let options = &job.options;
-            let wanted = options.do_verify
-                && options.writes
-                && backlog(job, clone).is_none()
-                && errors[place].is_none();
-            // As in fio, a job whose time is over or that filled the disk reads nothing back.
-            let done: u64 = own.iter().map(|one| one.stream.completed_bytes_with_ramp()).sum();
-            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit)
-                || own.iter().any(|one| one.complete);
-            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(|one| one.no_space);
-            let Some(stats) = verified[place].as_ref().filter(|_| wanted && !late) else {
-                continue;
-            };
-            let seed = seed(job, self.chance);
-            let workload = translate::clone_workload(job, clone, seed);
-            let depth = if workload.engine.is_async() { workload.depth } else { 1 };
-            let contest = own.first().and_then(|one| one.contest.clone());
-            let pieces: Vec<Piece> =
-                own.iter_mut().flat_map(|one| std::mem::take(&mut one.kept)).collect();
-            let written = match job.keeps_writes() {
-                true => Written::Pieces(pieces.into_iter()),
-                false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
-            };
-            asked.push(*clone);
-            let stats = CloneVerify::new(stats, &clone.files);
-            readers.push(Reader::new(written, depth, workload.request_bytes, stats, contest));
-        }
-        if readers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let part = |(clone, reader): (&&'a ClonePlan, _)| {
-            let access = translate::access(self.job_of(clone), self.arrangement.file_bytes(clone));
-            let sources = std::slice::from_mut(reader);
-            (
-                clone.job.1,
-                Part {
-                    targets: self.targets_of(clone),
-                    access,
-                    buffering: Vec::new(),
-                    sources,
-                    scheduling: Scheduling::default(),
-                },
-            )
-        };
-        self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
-        Ok(asked
-            .iter()
-            .map(|clone| clone.number)
-            .zip(readers.into_iter().map(Reader::recorded))
-            .collect())
-    }
 }
 
 fn changes(job: &Job) -> bool {
@@ -593,7 +448,7 @@ fn changes(job: &Job) -> bool {
 }
 
 /// How much a stream writes before it reads back; `None`: not before the end.
-fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
+pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();
     match (options.verify_backlog, clone.limit_bytes) {
@@ -622,7 +477,7 @@ fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     }
 }
 
-fn repeats(job: &Job) -> bool {
+pub(super) fn repeats(job: &Job) -> bool {
     job.overlaps()
         || (!job.covers() && !matches!(translate::pattern(job), Pattern::Seq | Pattern::Random))
 }
@@ -631,7 +486,9 @@ pub(crate) fn streams_of(job: &Job) -> u32 {
     translate::engine(job).workers(job.effective_depth())
 }
 
-fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Option<TargetFacts> {
+pub(super) fn facts_together<'f>(
+    mut each: impl Iterator<Item = &'f TargetFacts>,
+) -> Option<TargetFacts> {
     let mut whole = each.next()?.clone();
     for facts in each {
         whole.name = format!("{}, {}", whole.name, facts.name);

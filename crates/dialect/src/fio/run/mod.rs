@@ -29,6 +29,7 @@ pub(super) mod stream_stats;
 pub(super) mod syncs;
 pub(super) mod system_stats;
 pub(super) mod trace_log;
+mod unfinished;
 pub(super) mod verify;
 pub(super) mod verifying;
 pub(super) mod whole_files;

@@ -20,6 +20,8 @@ pub(crate) struct Pauses {
     blocks: Option<u64>,
     io_ns: Nanos,
     issued: u64,
+    /// Of the last request.
+    side: usize,
     until: Nanos,
     /// The rate does not catch up with the pauses.
     ignored: bool,
@@ -33,6 +35,7 @@ impl Pauses {
             blocks,
             io_ns,
             issued: 0,
+            side: 0,
             until: 0,
             ignored: options.ignores_pauses,
         }
@@ -63,13 +66,14 @@ impl Filter for Pauses {
         }
         (self.issued, self.until) = (0, now + self.ns);
         if self.ignored {
-            core.skip(self.ns);
+            core.skip(self.ns, self.side);
         }
         Some(Next::WaitUntil(self.until))
     }
 
-    fn issued(&mut self, _core: &mut Core, _issue: &Issue) {
+    fn issued(&mut self, _core: &mut Core, issue: &Issue) {
         self.issued += 1;
+        self.side = issue.side;
     }
 
     ignores!(idle completed synced owes left fails read_back fill check finish);

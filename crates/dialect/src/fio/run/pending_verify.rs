@@ -100,10 +100,26 @@ impl PendingVerify {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn len(&self) -> usize {
         match self {
-            PendingVerify::Apart(pieces) => pieces.is_empty(),
-            PendingVerify::Newest(by_place) => by_place.is_empty(),
+            PendingVerify::Apart(pieces) => pieces.len(),
+            PendingVerify::Newest(by_place) => by_place.len(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Removes the first ones, at most this many.
+    pub(crate) fn take(&mut self, count: u64) -> Vec<Piece> {
+        let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.len());
+        match self {
+            _ if count == self.len() => self.drain(),
+            PendingVerify::Apart(pieces) => pieces.drain(..count).collect(),
+            PendingVerify::Newest(by_place) => {
+                (0..count).filter_map(|_| by_place.pop_first()).map(|(_, piece)| piece).collect()
+            }
         }
     }
 

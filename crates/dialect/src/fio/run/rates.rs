@@ -109,9 +109,11 @@ impl Rates {
         }
     }
 
-    /// A pause that the schedules do not catch up with (`rate_ignore_thinktime`).
-    pub(crate) fn skip(&mut self, pause: Nanos) {
-        for schedule in self.schedules.iter_mut().flatten() {
+    /// A pause that a schedule does not catch up with (`rate_ignore_thinktime`). As in fio, it is
+    /// that of the request before the pause; the other direction catches up.
+    pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
+        // A trim follows the schedule of writes.
+        if let Some(schedule) = &mut self.schedules[side.min(1)] {
             schedule.next_ns += skipped_ns(pause as f64, schedule.interval_ns);
         }
     }
@@ -166,5 +168,9 @@ mod tests {
     #[test]
     fn a_pause_that_is_ignored_moves_the_schedules() {
         assert_eq!((skipped_ns(200.0, 100.0), skipped_ns(50.0, 100.0)), (100.0, 50.0));
+        let mut rates = Rates::of(&job("rw=rw rate_iops=10,10"), 1, 1).unwrap();
+        rates.begin(0);
+        rates.skip(50_000_000, Op::Read as usize);
+        assert_eq!((rates.due(0), rates.due(1)), (50_000_000, 0), "writes catch up");
     }
 }

@@ -1,12 +1,18 @@
 use super::contested::Contest;
+use super::failures::JobError;
+use super::finished::Finished;
+use super::group::{Group, Verified, backlog, repeats, seed, streams_of};
 use super::pending_verify::{Piece, Read};
 use super::result::CloneStats;
 use super::verify::CloneVerify;
+use crate::fio::options::error::FioError;
+use crate::fio::plan::arrange::ClonePlan;
+use crate::fio::plan::translate;
 use crate::fio::plan::turns::FileTurns;
-use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
+use machine::{Completion, Machine, Nanos, Next, Op, Part, Request, RequestSource, Scheduling};
 use measure::histogram::Histogram;
 use std::collections::HashSet;
-use workload::Sequence;
+use workload::{Cursor, Sequence, Workload};
 
 pub(crate) enum Written {
     Walk(Box<Walk>),
@@ -144,5 +150,92 @@ impl RequestSource for Reader {
 
     fn check(&mut self, slot: u32, data: &[u8]) {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
+    }
+}
+
+impl<'a, M: Machine> Group<'a, M> {
+    pub(super) fn read_back(
+        &self,
+        recorders: &mut [Finished],
+        verified: &Verified,
+        errors: &mut [Option<JobError>],
+    ) -> Result<Vec<(u32, CloneStats)>, FioError> {
+        let mut rest = recorders;
+        let (mut asked, mut readers) = (Vec::new(), Vec::new());
+        for clone in &self.clones {
+            let (job, place) = (self.job_of(clone), clone.job.1);
+            let (own, others) = rest.split_at_mut(streams_of(job) as usize);
+            rest = others;
+            let options = &job.options;
+            let wanted = options.do_verify
+                && options.writes
+                && backlog(job, clone).is_none()
+                && errors[place].is_none();
+            // As in fio, a job whose time is over or that filled the disk reads nothing back.
+            let done: u64 = own.iter().map(|one| one.stream.completed_bytes_with_ramp()).sum();
+            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit)
+                || own.iter().any(|one| one.complete);
+            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(|one| one.no_space);
+            let Some(stats) = verified[place].as_ref().filter(|_| wanted && !late) else {
+                continue;
+            };
+            let seed = seed(job, self.chance);
+            let workload = translate::clone_workload(job, clone, seed);
+            let depth = if workload.engine.is_async() { workload.depth } else { 1 };
+            let contest = own.first().and_then(|one| one.contest.clone());
+            let pieces: Vec<Piece> =
+                own.iter_mut().flat_map(|one| std::mem::take(&mut one.kept)).collect();
+            let written = match job.keeps_writes() {
+                true => Written::Pieces(pieces.into_iter()),
+                false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
+            };
+            asked.push(*clone);
+            let stats = CloneVerify::new(stats, &clone.files);
+            readers.push(Reader::new(written, depth, workload.request_bytes, stats, contest));
+        }
+        if readers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let part = |(clone, reader): (&&'a ClonePlan, _)| {
+            let access = translate::access(self.job_of(clone), self.arrangement.file_bytes(clone));
+            let sources = std::slice::from_mut(reader);
+            (
+                clone.job.1,
+                Part {
+                    targets: self.targets_of(clone),
+                    access,
+                    buffering: Vec::new(),
+                    sources,
+                    scheduling: Scheduling::default(),
+                },
+            )
+        };
+        self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
+        Ok(asked
+            .iter()
+            .map(|clone| clone.number)
+            .zip(readers.into_iter().map(Reader::recorded))
+            .collect())
+    }
+
+    fn walk(
+        &self,
+        clone: &ClonePlan,
+        workload: &Workload,
+        own: &[Finished],
+    ) -> Result<Walk, FioError> {
+        let job = self.job_of(clone);
+        let turns = translate::turns(job, clone, seed(job, self.chance));
+        let sequence =
+            Sequence::new(workload, workload.region(self.arrangement.bytes(clone)), 0, Cursor::Own)
+                .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let mut requests: u64 = own.iter().map(|one| one.stream.completed_with_ramp()).sum();
+        let repeats = repeats(job);
+        if !job.options.reads && job.sizes().is_none() && !repeats {
+            // There is only one pass.
+            requests = requests.min(turns.pass_bytes() / job.request_bytes());
+        }
+        // With several sizes, the last request may have been cut short.
+        Ok(Walk::new(sequence, turns, requests, job.sizes().and(clone.limit_bytes), repeats))
     }
 }

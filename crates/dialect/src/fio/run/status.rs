@@ -6,9 +6,9 @@
 use super::core::Core;
 use super::filter::{Filter, ignores};
 use super::outcome::recorded;
-use super::result::{CloneStats, FioResult, GroupResult};
+use super::result::{CloneStats, FioResult};
 use super::stream_stats::Done;
-use super::system_stats::{Counts, DiskUse, SystemStats};
+use super::unfinished::Unfinished;
 use machine::{Nanos, Next};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -104,36 +104,6 @@ impl Filter for Answers {
     }
 
     ignores!(begin issued idle synced owes left fails read_back fill check finish);
-}
-
-/// A group before its jobs have figures, with its counters at that time.
-pub(crate) struct Unfinished<'a> {
-    /// The group with empty clones, and the job and clone of each stream.
-    pub(crate) group: GroupResult,
-    pub(crate) streams: Vec<(usize, usize)>,
-    pub(crate) before: (Counts, Vec<DiskUse>),
-    pub(crate) system_stats: &'a dyn SystemStats,
-}
-
-impl Unfinished<'_> {
-    /// The group with the statistics of each stream so far.
-    pub(crate) fn with(
-        &self,
-        recorded: impl IntoIterator<Item = CloneStats>,
-        elapsed_ns: Nanos,
-    ) -> GroupResult {
-        let mut group = self.group.clone();
-        for ((job, clone), part) in self.streams.iter().zip(recorded) {
-            group.jobs[*job].clones[*clone].recorded.add(&part);
-        }
-        group.counts = self.system_stats.counts().since(self.before.0);
-        let [user_ns, system_ns] = group.counts.cpu_ns;
-        group.usage.elapsed_ns = elapsed_ns;
-        (group.usage.cpu.user_ns, group.usage.cpu.system_ns) = (user_ns, system_ns);
-        group.disks =
-            DiskUse::all_since(&self.system_stats.disks(&group.facts.devices), &self.before.1);
-        group
-    }
 }
 
 /// A group whose streams answer.

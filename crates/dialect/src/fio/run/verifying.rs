@@ -15,6 +15,8 @@ pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
     /// When to read writes back; `None`: at the end.
     pub(crate) every: Option<BacklogInterval>,
+    /// `verify_backlog_batch`.
+    pub(crate) batch: u64,
     pub(crate) repeats: bool,
     pub(crate) keeps: bool,
 }
@@ -47,11 +49,11 @@ impl Verifying {
         }
         let depth = core.depth();
         let mut own = Verifying { stats: None, contest: None, backlog: None, kept: None };
-        if let Some(Verification { stats, every, repeats, keeps }) = asked {
+        if let Some(Verification { stats, every, batch, repeats, keeps }) = asked {
             let writes = core.stream.writes();
-            own.backlog = every
-                .filter(|_| writes)
-                .map(|every| Backlog::new(every, depth, repeats, stats.clone(), contest.clone()));
+            own.backlog = every.filter(|_| writes).map(|every| {
+                Backlog::new((every, batch), depth, repeats, stats.clone(), contest.clone())
+            });
             own.kept = keeps.then(|| PendingVerify::new(repeats));
             core.checks = own.backlog.is_some() || !writes;
             own.stats = Some(stats);

@@ -27,6 +27,7 @@ pub(crate) struct Stream<'f, 's, S> {
     pub(crate) end: u64,
     pub(crate) hint: Hint,
     pub(crate) memory: Memory,
+    pub(crate) kernel_polls: bool,
     pub(crate) source: &'s mut S,
     pub(crate) arena: &'s mut Arena,
     pub(crate) clock: Clock,
@@ -46,6 +47,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
             writes: self.source.writes(),
             hint: self.hint,
             register: self.memory != Memory::Pages,
+            kernel_polls: self.kernel_polls,
             tally: self.reap.1,
         };
         Q::open(setup)

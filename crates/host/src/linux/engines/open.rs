@@ -14,6 +14,7 @@ pub(super) struct Setup<'f, 's> {
     pub(super) writes: bool,
     pub(super) hint: Hint,
     pub(super) register: bool,
+    pub(super) kernel_polls: bool,
     pub(super) tally: &'s PartCounters,
 }
 

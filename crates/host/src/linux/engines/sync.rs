@@ -8,17 +8,43 @@ use std::os::fd::RawFd;
 
 pub(crate) struct Blocking<'a> {
     fds: &'a [RawFd],
+    kernel_polls: bool,
+}
+
+impl Blocking<'_> {
+    /// The kernel polls the device until the request is done.
+    #[cold]
+    fn perform_polled(&self, request: &Request, at: *mut u8) -> i32 {
+        let fd = self.fds[request.target as usize];
+        let data = libc::iovec { iov_base: at.cast(), iov_len: request.len as usize };
+        let offset = request.offset as libc::off_t;
+        // SAFETY: `at` is `len` bytes of the session's arena.
+        let done = unsafe {
+            match request.op {
+                Op::Read => libc::preadv2(fd, &raw const data, 1, offset, libc::RWF_HIPRI),
+                Op::Write => libc::pwritev2(fd, &raw const data, 1, offset, libc::RWF_HIPRI),
+            }
+        };
+        if done < 0 {
+            -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+        } else {
+            done as i32
+        }
+    }
 }
 
 impl<'f> Open<'f> for Blocking<'f> {
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
-        Ok(Blocking { fds: setup.fds })
+        Ok(Blocking { fds: setup.fds, kernel_polls: setup.kernel_polls })
     }
 }
 
 impl BlockingSession for Blocking<'_> {
     #[inline(always)]
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32 {
+        if self.kernel_polls {
+            return self.perform_polled(request, at);
+        }
         let number = match request.op {
             Op::Read => libc::SYS_pread64,
             Op::Write => libc::SYS_pwrite64,

@@ -31,6 +31,8 @@ static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
+    /// The ring has no timers, and no wait ends early: each wait looks once.
+    kernel_polls: bool,
 }
 
 pub(crate) struct Ring<'a> {
@@ -51,12 +53,13 @@ impl<'f> Open<'f> for Ring<'f> {
         let permitted =
             result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
         let locked = getrlimit(Resource::Memlock).current;
-        permitted && (locked.is_none_or(|limit| limit >= AMPLE_LOCKED) || build(MIN_RING).is_ok())
+        permitted
+            && (locked.is_none_or(|limit| limit >= AMPLE_LOCKED) || build(MIN_RING, false).is_ok())
     }
 
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
-        let Setup { fds, entries, arena, register, tally, .. } = setup;
-        let ring = build(entries)?;
+        let Setup { fds, entries, arena, register, kernel_polls, tally, .. } = setup;
+        let ring = build(entries, kernel_polls)?;
         ring.register_files(fds)?;
         let bytes = arena.bytes();
         let small = bytes.len() <= MAX_REGISTERED;
@@ -66,8 +69,10 @@ impl<'f> Open<'f> for Ring<'f> {
             // Unregistered buffers cost speed, not correctness.
             tally.note_unregistered();
         }
-        let mut queue = Queue { ring, backlog: VecDeque::new() };
-        queue.start_tick();
+        let mut queue = Queue { ring, backlog: VecDeque::new(), kernel_polls };
+        if !kernel_polls {
+            queue.start_tick();
+        }
         let read = if registered { Opcode::ReadFixed } else { Opcode::Read };
         Ok(Ring { queue, fds, transfers: Transfers::new(read) })
     }
@@ -101,6 +106,7 @@ impl Queue {
             self.submit_backlog()?;
         }
         let waited = match wait {
+            _ if self.kernel_polls => self.ring.submit_and_wait(0),
             Wait::One => self.ring.submit_and_wait(1),
             // A zero timeout would still arm a timer.
             Wait::For(0) => self.ring.submit_and_wait(0),
@@ -157,11 +163,11 @@ impl Queue {
 }
 
 /// The most efficient ring that kernel and locked-memory limit allow.
-fn build(entries: u32) -> io::Result<Rings> {
+fn build(entries: u32, kernel_polls: bool) -> io::Result<Rings> {
     // One more for the timer.
     let mut entries = entries.saturating_add(1).clamp(MIN_RING, MAX_RING);
     loop {
-        match build_sized(entries) {
+        match build_sized(entries, if kernel_polls { setup::IOPOLL } else { 0 }) {
             Err(error) if error.raw_os_error() == Some(libc::ENOMEM) => {
                 if entries == MIN_RING {
                     let why = "no memory may be locked (ulimit -l); raise the limit, or use --engine libaio";
@@ -174,11 +180,12 @@ fn build(entries: u32) -> io::Result<Rings> {
     }
 }
 
-fn build_sized(entries: u32) -> io::Result<Rings> {
+fn build_sized(entries: u32, flags: u32) -> io::Result<Rings> {
     let completions = entries.saturating_mul(2);
-    Rings::new(entries, completions, setup::SINGLE_ISSUER | setup::DEFER_TASKRUN)
-        .or_else(|_| Rings::new(entries, completions, setup::COOP_TASKRUN))
-        .or_else(|_| Rings::new(entries, completions, 0))
+    let new = |more| Rings::new(entries, completions, flags | more);
+    new(setup::SINGLE_ISSUER | setup::DEFER_TASKRUN)
+        .or_else(|_| new(setup::COOP_TASKRUN))
+        .or_else(|_| new(0))
 }
 
 impl Session for Ring<'_> {
@@ -243,7 +250,8 @@ pub(crate) struct NoOps {
 
 impl Open<'_> for NoOps {
     fn open(setup: Setup<'_, '_>) -> io::Result<NoOps> {
-        Ok(NoOps { queue: Queue { ring: build(setup.entries)?, backlog: VecDeque::new() } })
+        let (ring, backlog) = (build(setup.entries, false)?, VecDeque::new());
+        Ok(NoOps { queue: Queue { ring, backlog, kernel_polls: false } })
     }
 }
 

@@ -86,7 +86,7 @@ fn ignored_options_still_check_their_value() {
         assert!(!is_flag(name) && Options::default().set(name, Some(good)).is_ok(), "{name}");
         assert!(Options::default().set(name, Some(bad)).is_err(), "{name}={bad}");
     }
-    assert!(Options::default().set("hipri", None).unwrap_err().contains("only 0"));
+    assert!(Options::default().set("sqthread_poll", None).unwrap_err().contains("only 0"));
 }
 
 #[test]

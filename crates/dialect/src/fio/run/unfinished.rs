@@ -1,0 +1,102 @@
+//! Groups without figures: those that have not ended, and those that did not run.
+
+use super::group::{Group, facts_together, streams_of};
+use super::result::{CloneStats, GroupResult, JobResult};
+use super::system_stats::{Counts, DiskUse, SystemStats};
+use machine::{Machine, Nanos, TargetFacts, TargetKind, Usage};
+
+/// A group before its jobs have figures, with its counters at that time.
+pub(crate) struct Unfinished<'a> {
+    /// The group with empty clones, and the job and clone of each stream.
+    pub(crate) group: GroupResult,
+    pub(crate) streams: Vec<(usize, usize)>,
+    pub(crate) before: (Counts, Vec<DiskUse>),
+    pub(crate) system_stats: &'a dyn SystemStats,
+}
+
+impl Unfinished<'_> {
+    /// The group with the statistics of each stream so far.
+    pub(crate) fn with(
+        &self,
+        recorded: impl IntoIterator<Item = CloneStats>,
+        elapsed_ns: Nanos,
+    ) -> GroupResult {
+        let mut group = self.group.clone();
+        for ((job, clone), part) in self.streams.iter().zip(recorded) {
+            group.jobs[*job].clones[*clone].recorded.add(&part);
+        }
+        group.counts = self.system_stats.counts().since(self.before.0);
+        let [user_ns, system_ns] = group.counts.cpu_ns;
+        group.usage.elapsed_ns = elapsed_ns;
+        (group.usage.cpu.user_ns, group.usage.cpu.system_ns) = (user_ns, system_ns);
+        group.disks =
+            DiskUse::all_since(&self.system_stats.disks(&group.facts.devices), &self.before.1);
+        group
+    }
+}
+
+impl<M: Machine> Group<'_, M> {
+    /// The group before its jobs have figures.
+    pub(super) fn unfinished(
+        &self,
+        facts: &TargetFacts,
+        before: &(Counts, Vec<DiskUse>),
+        unix_ms: u64,
+    ) -> Unfinished<'_> {
+        let jobs: Vec<JobResult> =
+            (0..self.jobs.len()).map(|index| self.still_running(index, unix_ms)).collect();
+        let mut streams = Vec::new();
+        for clone in &self.clones {
+            let all = &jobs[clone.job.1].clones;
+            let place = all.iter().position(|one| one.number == clone.number).unwrap_or(0);
+            let count = streams_of(self.job_of(clone)) as usize;
+            streams.extend(std::iter::repeat_n((clone.job.1, place), count));
+        }
+        let group = GroupResult {
+            jobs,
+            usage: Usage::default(),
+            process_ns: None,
+            counts: Counts::default(),
+            disks: Vec::new(),
+            facts: facts.clone(),
+        };
+        let (before, system_stats) = (before.clone(), self.system_stats);
+        Unfinished { group, streams, before, system_stats }
+    }
+
+    pub(super) fn without_runs(&self) -> GroupResult {
+        let unix_ms = self.system_stats.unix_ms();
+        GroupResult {
+            jobs: (0..self.jobs.len()).map(|index| self.without_a_run(index, unix_ms)).collect(),
+            usage: Usage::default(),
+            process_ns: None,
+            counts: Counts::default(),
+            disks: Vec::new(),
+            facts: facts_together(self.facts.iter()).unwrap_or_else(|| self.never_opened()),
+        }
+    }
+
+    /// Facts of files that could not be created: only their planned sizes.
+    pub(super) fn never_opened(&self) -> TargetFacts {
+        let files = &self.asked.files;
+        let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
+        TargetFacts {
+            name: names.join(", "),
+            kind: TargetKind::TestFile,
+            size_bytes: files.iter().map(|file| file.bytes).max().unwrap_or(0),
+            writable: true,
+            direct: false,
+            direct_refused: None,
+            direct_align_bytes: 0,
+            physical_block_bytes: 0,
+            block_bytes: 0,
+            members: 1,
+            chunk_bytes: None,
+            raid5: None,
+            in_memory: false,
+            devices: Vec::new(),
+            layers: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
