@@ -124,6 +124,14 @@ impl<S: RequestSource> RequestSource for Warped<'_, S> {
         self.source.writes()
     }
 
+    fn keeps_requests(&self) -> bool {
+        self.source.keeps_requests()
+    }
+
+    fn outstanding(&self, slot: u32) -> Request {
+        self.source.outstanding(slot)
+    }
+
     fn sync_due(&self) -> Option<Stability> {
         self.source.sync_due()
     }
