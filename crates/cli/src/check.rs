@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::load::LoadArguments;
 use crate::output::{self, Metrics};
+use crate::points::measured_document;
 use crate::target::{Where, on_machine, resolve};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -16,7 +17,7 @@ use machine::{Engine, Machine, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::compare::{Comparison, FailIf, Side, compare};
 use results::history::{Filter, Fingerprint, History, difference};
-use results::{Began, Kind, Point, Question, Results, measure_points};
+use results::{Began, Point, Question, Results};
 use std::path::{Path, PathBuf};
 use workload::{OpKind, Stop, Workload};
 
@@ -355,7 +356,6 @@ fn measured<M: Machine>(
     let precision = usual.precision.min(limit.percent() / 100.0 * PRECISION_OF_LIMIT);
     let repeats = Repeats { max: MAX_RUNS, precision, ..usual };
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
-    let facts = runner.facts()[0].clone();
     let budget_ns = until.saturating_sub(machine.now());
     // At least three runs of each point, and up to three more if they disagree.
     let run_ns = (budget_ns / (6 * chosen.len() as u64)).min(MAX_RUN_NS);
@@ -368,24 +368,8 @@ fn measured<M: Machine>(
             *ns = if may_last { run_ns } else { (*ns).min(run_ns) }.max(1);
         }
     }
-    let bar = crate::progress::bar(3 * workloads.len() as u64);
-    let points =
-        measure_points(&mut runner, &workloads, Repeats { budget_ns, ..repeats }, |index, runs| {
-            bar.set_message(workloads[index].short());
-            if runs <= 3 {
-                bar.inc(1);
-            }
-        });
-    bar.finish_and_clear();
-    let results = Results::new(
-        machine,
-        Kind::Sweep,
-        crate::context::program(),
-        began,
-        facts,
-        arguments.target.seed,
-    );
-    Ok(Results { points: points?, ..results })
+    let repeats = Repeats { budget_ns, ..repeats };
+    measured_document(&mut runner, &workloads, repeats, 3, began, arguments.target.seed)
 }
 
 fn compared(name: &str, baseline: &Results, chosen: &[Point], now: &Results) -> Comparison {

@@ -10,7 +10,7 @@ use crate::unfinished::{Unfinished, refuse_twin};
 use machine::{Buffering, Engine, Machine, Memory, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::{
-    Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_rate_within_p99,
+    Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_points, measure_rate_within_p99,
     measure_within_p99, meets_published_p99, points_of,
 };
 use std::path::{Path, PathBuf};
@@ -306,6 +306,32 @@ pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
         ))),
         None => Ok(()),
     }
+}
+
+/// Measures the workloads on the first target and makes a document of the points. The progress
+/// counts `runs` of each.
+///
+/// # Errors
+/// An interruption.
+pub(crate) fn measured_document<M: Machine>(
+    runner: &mut Runner<'_, M>,
+    workloads: &[Workload],
+    repeats: Repeats,
+    runs: u32,
+    began: Began,
+    seed: u64,
+) -> Result<Results, Failure> {
+    let bar = crate::progress::bar(u64::from(runs) * workloads.len() as u64);
+    let points = measure_points(runner, workloads, repeats, |index, done| {
+        bar.set_message(workloads[index].short());
+        if done <= runs as usize {
+            bar.inc(1);
+        }
+    });
+    bar.finish_and_clear();
+    let (machine, facts) = (runner.machine(), runner.facts()[0].clone());
+    let results = Results::new(machine, Kind::Sweep, crate::context::program(), began, facts, seed);
+    Ok(Results { points: points?, ..results })
 }
 
 /// How often each workload runs.

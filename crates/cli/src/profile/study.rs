@@ -4,6 +4,7 @@
 use super::Arguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::points::measured_document;
 use crate::target::{is_twin, machine_of, on_machine, results_in};
 use application::profile::Profile;
 use application::verdict::workloads;
@@ -13,7 +14,7 @@ use machine::units::MIB;
 use machine::{Machine, TargetSpec};
 use measure::{Repeats, RunRequest, Runner};
 use results::history::Filter;
-use results::{Began, Kind, Results, measure_points};
+use results::{Began, Results};
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
@@ -118,20 +119,5 @@ fn on<M: Machine>(
     let repeats =
         Repeats { min: RUNS, max: RUNS, budget_ns: 2 * arguments.budget, ..Repeats::default() };
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
-    let facts = runner.facts()[0].clone();
-    let bar = crate::progress::bar(u64::from(RUNS) * workloads.len() as u64);
-    let points = measure_points(&mut runner, &workloads, repeats, |index, _| {
-        bar.set_message(workloads[index].short());
-        bar.inc(1);
-    });
-    bar.finish_and_clear();
-    let results = Results::new(
-        machine,
-        Kind::Sweep,
-        crate::context::program(),
-        began,
-        facts,
-        Workload::default().seed,
-    );
-    Ok(Results { points: points?, ..results })
+    measured_document(&mut runner, &workloads, repeats, RUNS, began, Workload::default().seed)
 }
