@@ -143,8 +143,14 @@ impl Profile {
         }
         for file in self.files.iter().take(SHOWN) {
             lines.push(String::new());
-            let size =
-                file.size_bytes.map_or(String::new(), |size| format!(" ({})", show_size(size)));
+            let size = match (file.size_bytes, file.grown_to_bytes) {
+                (None, _) => String::new(),
+                (Some(size), None) => format!(" ({})", show_size(size)),
+                (Some(0), Some(end)) => format!(" (new, {})", show_size(end)),
+                (Some(size), Some(end)) => {
+                    format!(" ({}, grew to {})", show_size(size), show_size(end))
+                }
+            };
             lines.push(format!("{}{size}", file.name));
             lines.push(format!("  {}", file.sentence(self.elapsed_ns)));
         }
