@@ -171,9 +171,9 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
         }
         now = time.now();
         let Flight { session, arena, requests } = &mut flight;
-        let before = *requests;
+        let mut completed = 0;
         session.reap(|completion| {
-            *requests -= 1;
+            completed += 1;
             last = now;
             // Most requests have the full size. Only the others need a look at the table.
             if completion.result != full {
@@ -202,7 +202,8 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             }
             source.complete(completion, now);
         });
-        reaping.turned(u64::from(before - *requests), now);
+        *requests -= completed;
+        reaping.turned(u64::from(completed), now);
         if let Some(what) = source.sync_due()
             && !ends
         {

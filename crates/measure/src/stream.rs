@@ -316,7 +316,21 @@ impl Stream {
         (op, offset, len)
     }
 
+    /// [`Stream::issue`] of a request of the sequence's fast path; `None`: no slot is free, or that
+    /// path ends.
     #[inline(always)]
+    fn issue_short(&mut self, since: Nanos) -> Option<Request> {
+        // [`NO_SLOT`] is beyond the slots.
+        let slot = self.slots.get_mut(self.free as usize)?;
+        let (op, offset, len) = self.sequence.next_short()?;
+        let request = Request { op, target: 0, offset, len, slot: self.free };
+        self.in_flight += 1;
+        *slot = Slot { since, offset, len, op, next: slot.next };
+        self.free = slot.next;
+        Some(request)
+    }
+
+    #[inline(never)]
     fn issue(&mut self, index: u32, since: Nanos) -> Request {
         self.in_flight += 1;
         let request = self.take(index);

@@ -82,28 +82,45 @@ impl Mixer {
         if x < self.n { x } else { self.walk(x) }
     }
 
-    /// The numbers at `count` positions from `first`; other elements are undefined. Positions end at
-    /// `n`.
-    pub(crate) fn at_each<const N: usize>(&self, first: u64, numbers: &mut [u64; N], count: usize) {
-        if self.mask <= u64::from(u32::MAX) {
-            self.mix_narrow(first, numbers);
+    /// `base` plus `step` times the number at each of `count` positions from `first`; other elements
+    /// are undefined. Positions end at `n`.
+    pub(crate) fn places<const N: usize>(
+        &self,
+        (first, count): (u64, usize),
+        (base, step): (u64, u32),
+        places: &mut [u64; N],
+    ) {
+        let mut numbers = [0; N];
+        let narrow = self.mask <= u64::from(u32::MAX);
+        if narrow {
+            let each = self.mix_narrow::<N>(first);
+            if self.n > self.mask {
+                // A product of two 32-bit numbers is one vector instruction.
+                for (place, x) in places.iter_mut().zip(each) {
+                    *place = base.wrapping_add(u64::from(x) * u64::from(step));
+                }
+                return;
+            }
+            numbers = each.map(u64::from);
         } else {
             for (at, number) in numbers.iter_mut().enumerate() {
                 *number = self.mix(first.wrapping_add(at as u64));
             }
         }
-        if self.n <= self.mask {
-            for number in numbers.iter_mut().take(count) {
-                if *number >= self.n {
-                    *number = self.walk(*number);
-                }
+        for number in numbers.iter_mut().take(count) {
+            if *number >= self.n {
+                *number = self.walk(*number);
             }
+        }
+        for (place, number) in places.iter_mut().zip(numbers) {
+            *place = base.wrapping_add(number.wrapping_mul(u64::from(step)));
         }
     }
 
-    /// [`Mixer::mix`] in 32 bits, which compilers turn into vector instructions.
+    /// [`Mixer::mix`] of consecutive positions in 32 bits, which compilers turn into vector
+    /// instructions.
     #[inline]
-    fn mix_narrow<const N: usize>(&self, first: u64, numbers: &mut [u64; N]) {
+    fn mix_narrow<const N: usize>(&self, first: u64) -> [u32; N] {
         let start = first.wrapping_add(self.add) as u32;
         let (mask, shift) = (self.mask as u32, self.shift);
         let mut each: [u32; N] = std::array::from_fn(|at| start.wrapping_add(at as u32));
@@ -114,9 +131,7 @@ impl Mixer {
                 *x ^= *x >> shift;
             }
         }
-        for (number, x) in numbers.iter_mut().zip(each) {
-            *number = u64::from(x);
-        }
+        each
     }
 
     /// Separate, so that the first step need not save registers for it.
@@ -175,14 +190,10 @@ mod tests {
                 let mixer = Mixer::new(n, key);
                 for first in [0, 16, n / 2, n - 16, n - 3] {
                     let count = (n - first).min(16) as usize;
-                    let mut numbers = [0; 16];
-                    mixer.at_each(first, &mut numbers, count);
-                    let single = (first..).take(count).map(|at| mixer.at(at));
-                    assert_eq!(
-                        numbers[..count].to_vec(),
-                        single.collect::<Vec<_>>(),
-                        "{n} {first}"
-                    );
+                    let mut places = [0; 16];
+                    mixer.places((first, count), (100, 7), &mut places);
+                    let single = (first..).take(count).map(|at| 100 + 7 * mixer.at(at));
+                    assert_eq!(places[..count].to_vec(), single.collect::<Vec<_>>(), "{n} {first}");
                 }
             }
         }

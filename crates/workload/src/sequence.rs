@@ -311,20 +311,17 @@ impl Sequence {
         let first = self.place - self.place % BATCH as u64;
         let count = (self.short_to - first).min(BATCH as u64) as usize;
         self.ready_to = first + count as u64;
+        let (base, request) = (self.base, self.request);
         match &self.order {
             Order::Random(Permutation::Mixer(mixer)) => {
-                mixer.at_each(first, &mut self.ready, count);
+                mixer.places((first, count), (base, request), &mut self.ready);
             }
             _ => {
                 for at in 0..count {
-                    self.ready[at] = self.block(first + at as u64);
+                    self.ready[at] = base + self.block(first + at as u64) * u64::from(request);
                 }
             }
         }
-        let (base, request) = (self.base, u64::from(self.request));
-        // Places beyond the end hold anything.
-        let offset = |block: u64| base.wrapping_add(block.wrapping_mul(request));
-        self.ready.iter_mut().for_each(|block| *block = offset(*block));
         if self.choice.mixed {
             for at in 0..count {
                 self.ready_ops[at] = self.choice.at(self.pass_start + first + at as u64);

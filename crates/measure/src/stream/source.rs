@@ -50,14 +50,14 @@ impl RequestSource for Stream {
         match self.next_fast(now) {
             Some(request) => Next::Issue(request),
             None if self.free == NO_SLOT => Next::WaitForCompletion,
+            None if now < self.plain_until => Next::Issue(self.issue(self.free, now)),
             None => self.next_slow(now),
         }
     }
 
     #[inline(always)]
     fn next_fast(&mut self, now: Nanos) -> Option<Request> {
-        let index = self.free;
-        (index != NO_SLOT && now < self.plain_until).then(|| self.issue(index, now))
+        if now < self.plain_until { self.issue_short(now) } else { None }
     }
 
     #[inline(always)]
