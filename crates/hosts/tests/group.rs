@@ -91,7 +91,12 @@ impl Machine for Odd {
 }
 
 fn hello(rank: usize) -> Hello {
-    Hello { version: "1.2.3".into(), host: format!("node{rank}"), processors: 2 }
+    Hello {
+        version: "1.2.3".into(),
+        host: format!("node{rank}"),
+        processors: 2,
+        process: rank as u32,
+    }
 }
 
 /// Runs `lead` on rank 0 while the other ranks follow with their machines.
@@ -110,7 +115,7 @@ fn with_group<T>(
                 use hosts::Group;
                 let own = hello(rank.rank());
                 // The other ranks end without the leader, which the test looks at.
-                let _ = follow(&rank, &machine, &own, &|| false);
+                let _ = follow(&rank, &machine, &own, &|| false, &mut hosts::no_jobs);
             });
         }
         lead(&first, &own)
@@ -158,14 +163,8 @@ fn clocks_that_differ_by_seconds_still_give_one_start() {
         assert_eq!(open.same_directory, Some(true));
         assert_eq!(open.all_facts().size_bytes, 3 << 20);
         let workloads = [workload.clone()];
-        let measured = measure_group(
-            &mut leader,
-            &mut open,
-            &workloads,
-            &[1, 3],
-            Repeats::exactly(2),
-            |_, _, _| {},
-        );
+        let measured =
+            measure_group(&mut leader, &mut open, &workloads, &[1, 3], Repeats::exactly(2), |_| {});
         leader.finish();
         let offsets: Vec<f64> =
             leader.clients().iter().map(|one| one.clock_offset_ns as f64 / 1e9).collect();
@@ -182,7 +181,7 @@ fn clocks_that_differ_by_seconds_still_give_one_start() {
     assert!(all.runs.iter().all(|run| run.begin_spread_ns < 200_000_000), "{:?}", all.runs);
     assert!(all.fairness.unwrap() > 0.98);
     let scaling = &scalings(&measured.points)[0];
-    assert_eq!(scaling.limit, hosts::ScalingLimit::Client, "{}", scaling.sentence);
+    assert_eq!(scaling.limit, hosts::ScalingLimit::Client, "{scaling:?}");
     assert!(is_empty(directory.path()), "all test files are removed");
 }
 
@@ -197,14 +196,8 @@ fn a_late_client_is_named() {
         let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
         let mut open = leader.open(&requests, 2).unwrap();
         let workloads = [workload.clone()];
-        let mut measured = measure_group(
-            &mut leader,
-            &mut open,
-            &workloads,
-            &[3],
-            Repeats::exactly(1),
-            |_, _, _| {},
-        );
+        let mut measured =
+            measure_group(&mut leader, &mut open, &workloads, &[3], Repeats::exactly(1), |_| {});
         leader.finish();
         measured.points.remove(0)
     });
@@ -287,14 +280,8 @@ fn a_failed_run_is_the_error_of_its_point_by_name() {
         let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
         let mut open = leader.open(&requests, 5).unwrap();
         let workloads = [workload.clone()];
-        let measured = measure_group(
-            &mut leader,
-            &mut open,
-            &workloads,
-            &[1, 2],
-            Repeats::exactly(1),
-            |_, _, _| {},
-        );
+        let measured =
+            measure_group(&mut leader, &mut open, &workloads, &[1, 2], Repeats::exactly(1), |_| {});
         leader.finish();
         measured
     });
@@ -316,7 +303,13 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
     let measured = std::thread::scope(|scope| {
         scope.spawn(|| {
             let machine = Odd::new();
-            let _ = follow(&second, &machine, &hello(1), &|| leaves.load(Ordering::Relaxed));
+            let _ = follow(
+                &second,
+                &machine,
+                &hello(1),
+                &|| leaves.load(Ordering::Relaxed),
+                &mut hosts::no_jobs,
+            );
             drop(second);
         });
         let machine = Odd::new();
