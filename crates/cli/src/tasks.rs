@@ -9,7 +9,7 @@ use dialect::tasks::{Alone, Crew, Done, Error, Member, Reply, Step, Worker};
 use host::files::directory_facts;
 use host::{Host, HostTaskFiles};
 use hosts::{Group, Hello, Leader, ThreadRank, follow, thread_group};
-use machine::{Machine, MachineFacts, Nanos, TaskFiles};
+use machine::{Machine, MachineFacts, Nanos, TargetFacts, TaskFiles};
 use results::{Began, Kind, Output, Results};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -196,6 +196,16 @@ fn directory(file: &Path) -> PathBuf {
     parent.unwrap_or(Path::new(".")).to_owned()
 }
 
+/// The directories of the test as a target.
+fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure> {
+    if let Some(missing) = directories.iter().find(|one| !one.is_dir()) {
+        let shown = missing.display();
+        let why = "no such directory; make it first, or name another";
+        return Err(Failure::Usage(format!("{shown}: {why}")));
+    }
+    Ok(directory_facts(directories)?)
+}
+
 /// Saves halfpower's own document, and adds it to the history.
 fn keep(
     context: &Context,
@@ -236,7 +246,7 @@ pub(crate) fn ior(
     let place = directory(&files[0]);
     let facts = machine.facts();
     let (result, target) = with_crew(started, tests.tasks_here, &machine, |crew| {
-        let target = directory_facts(std::slice::from_ref(&place))?;
+        let target = target_of(std::slice::from_ref(&place))?;
         let around = Surroundings { machine: named(&facts), target: target.clone(), now: &unix_s };
         let streams = tests.tests[0].format == Format::Text && summary.is_none();
         if streams {
@@ -290,7 +300,7 @@ pub(crate) fn mdtest(
     let machine = Host::new(crate::interrupt::flag());
     let began = Began::now(&machine);
     let (result, target) = with_crew(started, options.tasks_here, &machine, |crew| {
-        let target = directory_facts(mdtest::files(&options))?;
+        let target = target_of(mdtest::files(&options))?;
         let around = Surroundings { now: &unix_s };
         Ok((mdtest::run(crew, &options, &around, &mut report())?, target))
     })?;

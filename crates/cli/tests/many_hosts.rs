@@ -212,7 +212,7 @@ mod over_mpi {
         let mount = or_skip!(Mount::on_loop("ext4", 64 << 20));
         let group = or_skip!(SlowGroup::make(mount.device(), 5_000_000));
         let words = format!(
-            "run {} --size 4m --request 48k --rate 203 --runtime 1s --repeats 1 --max-repeats 1 --clients 1,4 --progress none --json",
+            "run {} --size 4m --request 48k --rate 203 --runtime 4s --repeats 1 --max-repeats 1 --clients 1,4 --progress none --json",
             mount.name()
         );
         let enter = format!("echo $$ > {}/tasks && exec \"$0\" \"$@\"", group.0.display());

@@ -47,7 +47,7 @@ fn a_shared_file_is_written_once_by_all_and_read_by_others() {
     assert_eq!(test.wrong_transfers, Some(0));
     assert_eq!(test.phases.len(), 4);
     for phase in &test.phases {
-        assert_eq!((phase.bytes, phase.transfers), (4 * 48 << 10, 48));
+        assert_eq!((phase.bytes, phase.transfers), ((4 * 48) << 10, 48));
         assert_eq!(phase.latency.count, 48);
         assert!(phase.total_ns >= phase.transfer_ns && phase.by_task.len() == 4);
     }

@@ -29,9 +29,7 @@ impl<G: Group, M: Machine> Leader<'_, G, M> {
         let others: Vec<usize> = jobs.iter().map(|job| job.0).filter(|&rank| rank > 0).collect();
         let mut start = None;
         if together && !others.is_empty() {
-            for &rank in &others {
-                self.set_clock(rank)?;
-            }
+            self.refresh_clocks(&others)?;
             start = Some(self.machine.now().saturating_add(self.ahead_ns));
         }
         for (rank, job) in jobs.iter().filter(|job| job.0 > 0) {

@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Round trips per clock and run.
 const ROUND_TRIPS: usize = 6;
 
+/// Clocks of good computers drift apart by less than 0.1 ms in this time.
+const CLOCK_AGE_NS: Nanos = 1_000_000_000;
+
 /// Time from the agreement to the first start. It grows if a rank was not ready in time.
 const AHEAD_NS: Nanos = 30_000_000;
 
@@ -77,6 +80,8 @@ pub struct Leader<'a, G: Group, M: Machine> {
     /// Each rank's kernel, and the number of its process there.
     processes: Vec<(String, u32)>,
     pub(crate) offsets: Vec<Offset>,
+    /// When each offset was measured.
+    measured: Vec<Option<Nanos>>,
     pub(crate) ahead_ns: Nanos,
     is_interrupted: &'a dyn Fn() -> bool,
     /// Ranks that answer no more.
@@ -132,6 +137,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             clients: Vec::new(),
             processes: Vec::new(),
             offsets: vec![Offset::default(); group.size()],
+            measured: vec![None; group.size()],
             ahead_ns: AHEAD_NS,
             is_interrupted,
             lost: Vec::new(),
@@ -421,6 +427,15 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         if failures.is_empty() { Ok(runs) } else { Err(Error::Failed(failures)) }
     }
 
+    /// Measures the clocks that may have drifted since they were measured.
+    pub(crate) fn refresh_clocks(&mut self, ranks: &[usize]) -> Result<(), Error> {
+        let now = self.machine.now();
+        let old = |measured: Option<Nanos>| measured.is_none_or(|at| now - at > CLOCK_AGE_NS);
+        let stale = ranks.iter().filter(|&&rank| old(self.measured[rank]));
+        let stale: Vec<usize> = stale.copied().collect();
+        stale.into_iter().try_for_each(|rank| self.set_clock(rank))
+    }
+
     pub(crate) fn set_clock(&mut self, rank: usize) -> Result<(), Error> {
         let mut trips = Vec::with_capacity(ROUND_TRIPS);
         for _ in 0..ROUND_TRIPS {
@@ -432,6 +447,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
         let offset = Offset::of(&trips).unwrap_or_default();
         self.offsets[rank] = offset;
+        self.measured[rank] = Some(self.machine.now());
         self.clients[rank].clock_offset_ns = offset.ns;
         self.clients[rank].clock_error_ns = offset.error_ns;
         Ok(())

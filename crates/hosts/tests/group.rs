@@ -96,6 +96,7 @@ fn hello(rank: usize) -> Hello {
         host: format!("node{rank}"),
         processors: 2,
         process: rank as u32,
+        kernel: "k".into(),
     }
 }
 
@@ -322,8 +323,8 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
             &workloads,
             &[1, 2],
             Repeats::exactly(2),
-            |_, _, runs| {
-                leaves.store(runs >= 1, Ordering::Relaxed);
+            |progress| {
+                leaves.store(progress.runs >= 1, Ordering::Relaxed);
                 // It leaves 900 ms after its interrupt.
                 machine.pause(1_000_000_000);
             },
@@ -333,4 +334,37 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
     assert_eq!(*who, ["rank 1 (node1)"]);
     assert_eq!(measured.points.len(), 1, "{:?}", measured.points);
     assert!(measured.points[0].clients == 1 && measured.points[0].point.numbers.is_some());
+}
+
+#[test]
+fn jobs_reach_their_ranks_begin_together_and_fail_by_name() {
+    let mut ranks = thread_group(3).into_iter();
+    let first = ranks.next().unwrap();
+    std::thread::scope(|scope| {
+        for rank in ranks {
+            scope.spawn(move || {
+                use hosts::Group;
+                let number = rank.rank();
+                let machine = Odd::new();
+                let mut perform = |job: &str, start: Option<machine::Nanos>| match job {
+                    "fail" => Err(MachineError::Unsupported("no luck".into()).into()),
+                    job => Ok(format!("{job} by {number}, together: {}", start.is_some())),
+                };
+                let _ = follow(&rank, &machine, &hello(number), &|| false, &mut perform);
+            });
+        }
+        let machine = Odd::new();
+        let mut leader = Leader::meet(&first, &machine, &hello(0), &|| false).unwrap();
+        let mut own = |job: &str, _: Option<machine::Nanos>| Ok(format!("{job} here"));
+        let jobs = [(2, "two".to_owned()), (0, "none".into()), (1, "one".into())];
+        let done = leader.jobs(&jobs, true, &mut own).unwrap();
+        let answers: Vec<&str> = done.iter().map(|one| one.answer.as_str()).collect();
+        assert_eq!(answers, ["two by 2, together: true", "none here", "one by 1, together: true"]);
+        let failed = leader.jobs(&[(1, "fail".into()), (2, "x".into())], false, &mut own);
+        assert_eq!(failed.unwrap_err().to_string(), "rank 1 (node1): no luck");
+        let here = tempfile::tempdir().unwrap();
+        assert!(leader.look(here.path(), 9).unwrap().is_empty());
+        assert!(leader.look(std::path::Path::new("/no/such"), 10).is_err());
+        leader.finish();
+    });
 }

@@ -29,6 +29,7 @@ impl Hosts {
         hosts.make()?;
         let agent = format!(
             "#!/bin/sh\nn=${{1#{NET}.1}}; shift\nfirst=$(cat {0}/first-$n 2>/dev/null || true)\n\
+             test -e {0}/outside-$n && . {0}/outside-$n\n\
              exec ip netns exec {1}-$n unshare --uts sh -c \"hostname node$n; $first $*\"\n",
             hosts.own.path().display(),
             hosts.name
@@ -64,6 +65,11 @@ impl Hosts {
     /// A shell command that a host runs before it starts its ranks; it ends with a semicolon.
     fn first(&self, host: u32, shell: &str) {
         fs::write(self.own.path().join(format!("first-{host}")), shell).unwrap();
+    }
+
+    /// A shell command that is run before a host's namespaces are entered.
+    fn outside(&self, host: u32, shell: &str) {
+        fs::write(self.own.path().join(format!("outside-{host}")), shell).unwrap();
     }
 
     fn launch(&self, words: &str) -> Command {
@@ -161,8 +167,8 @@ fn a_host_at_half_speed_is_named() {
     let hosts = or_skip!(Hosts::new());
     let mount = or_skip!(Mount::on_loop("ext4", 64 << 20));
     let group = or_skip!(crate::over_mpi::SlowGroup::make(mount.device(), 2_000_000));
-    hosts.first(2, &format!("echo \\$\\$ > {}/tasks;", group.path().display()));
-    // Written before, so that the throttled host reads.
+    hosts.outside(2, &format!("echo $$ > {}/tasks\n", group.path().display()));
+    // Only reads are throttled.
     let file = format!("{}/f", mount.name());
     let write = hosts.run(&format!("ior -w -k -e -t 64k -b 8m -F -o {file}"));
     assert_eq!(write.code, Some(0), "{}", write.stderr);

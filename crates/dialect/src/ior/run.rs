@@ -60,12 +60,16 @@ pub fn run(
         status_output(options, tests)?;
         plans.push((options, used));
     }
-    if format == Format::Text {
-        print(out, &report::head(tests, around))?;
-    }
     for (number, (options, count)) in plans.into_iter().enumerate() {
         let mut test = Test::new(crew, tests, options, &members[..count], number, around);
-        let ended = test.run(out);
+        // A refusal comes before the report.
+        let mut ended = if options.dry_run { Ok(()) } else { test.check() };
+        if ended.is_ok() && number == 0 && format == Format::Text {
+            print(out, &report::head(tests, around))?;
+        }
+        if ended.is_ok() {
+            ended = test.run(out);
+        }
         let Test { result: mut own, warnings, latencies, .. } = test;
         own.points = points(&own, &latencies, &around.target);
         for warning in warnings {

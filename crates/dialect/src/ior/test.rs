@@ -119,7 +119,12 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         if self.options.dry_run {
             return Ok(());
         }
-        self.check()?;
+        if self.options.unique_directory && self.options.write {
+            let directories: Vec<PathBuf> = (0..self.members.len())
+                .map(|task| directory_of(&self.options.file(task as u64, 0)).to_owned())
+                .collect();
+            self.all(|task| Step::MakeDirectory(directories[task].clone()), false)?;
+        }
         let layout = self.layout.clone();
         self.all(|_| Step::Begin(layout.clone()), false)?;
         let began = (self.around.now)();
@@ -179,7 +184,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
     }
 
     /// Asks all tasks before anything is written.
-    fn check(&mut self) -> Result<(), Error> {
+    pub(super) fn check(&mut self) -> Result<(), Error> {
         let files = if self.options.multi_file { self.options.repetitions } else { 1 };
         let writes = self.options.write;
         let directory = self.directory();
@@ -209,12 +214,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
             self.warnings.push(format!(
                 "{names} do not see the first task's directory: these are several file systems, and the sum of their rates is not the rate of one server"
             ));
-        }
-        if self.options.unique_directory && writes {
-            let directories: Vec<PathBuf> = (0..self.members.len())
-                .map(|task| directory_of(&self.options.file(task as u64, 0)).to_owned())
-                .collect();
-            self.all(|task| Step::MakeDirectory(directories[task].clone()), false)?;
         }
         // With a deadline nobody knows how much will be written.
         if !writes || self.options.deadline_s.is_some() {

@@ -44,6 +44,8 @@ pub fn run(
     // An unwritable output is found before the run, not after it.
     status_output(options)?;
     let mut test = Test::new(crew, options, &members);
+    // A refusal comes before the report.
+    test.check(0)?;
     print(out, &report::head(options, &members, &month_first((around.now)())))?;
     let mut ended = Ok(());
     for iteration in 0..options.iterations {
@@ -193,29 +195,34 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    fn iteration(&mut self, iteration: u32) -> Result<(), Error> {
+    /// Prepares an iteration, and asks all tasks before anything is made.
+    fn check(&mut self, iteration: u32) -> Result<(), Error> {
         let plan = self.plan(iteration);
         self.result.directories = plan.tree(0).len() as u64;
         self.all(|task| Step::Begin { plan: plan.clone(), task }, false)?;
         let makes = self.options.create;
         self.all(|_| Step::Check { makes }, false)?;
-        if iteration == 0 {
-            for directory in self.options.directories.clone() {
-                let elsewhere = self.crew.elsewhere(&directory)?;
-                if !elsewhere.is_empty() {
-                    let why = format!(
-                        "{} do not see the directory of the first task under this name",
-                        elsewhere.join(", ")
-                    );
-                    let hint = "name a directory on a file system that all see";
-                    return Err(machine::Error::refused(
-                        directory.display().to_string(),
-                        why,
-                        hint,
-                    )
-                    .into());
-                }
+        if iteration > 0 {
+            return Ok(());
+        }
+        for directory in self.options.directories.clone() {
+            let elsewhere = self.crew.elsewhere(&directory)?;
+            if elsewhere.is_empty() {
+                continue;
             }
+            let why = format!(
+                "{} do not see the directory of the first task under this name",
+                elsewhere.join(", ")
+            );
+            let hint = "name a directory on a file system that all see";
+            return Err(machine::Error::refused(directory.display().to_string(), why, hint).into());
+        }
+        Ok(())
+    }
+
+    fn iteration(&mut self, iteration: u32) -> Result<(), Error> {
+        if iteration > 0 {
+            self.check(iteration)?;
         }
         if self.options.create {
             let planters = self.planters();
