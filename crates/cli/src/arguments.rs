@@ -274,9 +274,25 @@ pub(crate) struct PointArguments {
     /// [default: all]; docs/hosts.md
     #[arg(long, alias = "hosts", value_name = "LIST|powers", value_parser = Clients::from_str, help_heading = "At once", hide_short_help = true)]
     pub(crate) clients: Option<Clients>,
-    /// Under mpirun: all clients read one existing file, each its own part of it
+    /// Under mpirun: keep the results in this file, from the first run on
+    #[arg(long, value_name = "FILE", help_heading = "At once", hide_short_help = true)]
+    pub(crate) save: Option<PathBuf>,
+    /// Under mpirun: all clients use one file, each its own part of it
     #[arg(long, help_heading = "At once", hide_short_help = true)]
     pub(crate) shared_file: bool,
+    /// With --shared-file: the clients take turns request by request, instead of a part each
+    #[arg(long, requires = "shared_file", help_heading = "At once", hide_short_help = true)]
+    pub(crate) interleaved: bool,
+    /// With --shared-file: each client reads the part of the client N further, which another has
+    /// written
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "shared_file",
+        help_heading = "At once",
+        hide_short_help = true
+    )]
+    pub(crate) shift: Option<usize>,
     /// run: print rate, latency percentiles and depth of every second on standard error, and draw
     /// them in the report
     #[arg(long, conflicts_with_all = ["each", "beside", "verify", "p99"], help_heading = "Precision and output")]

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::progress::{self, Display, Mode};
 use crate::{
     check, compare, fio, history, metadata, plan, points, postmark, profile, pts, record, replay,
-    shell, stack, studies, tools, trace, tune, twin, verify,
+    shell, stack, studies, tasks, tools, trace, tune, twin, verify,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -128,6 +128,12 @@ pub(crate) enum Command {
     /// Run fio jobs and job files
     #[command(disable_help_flag = true)]
     Fio(ToolArguments),
+    /// Run an IOR command line: many tasks write and read files together
+    #[command(disable_help_flag = true)]
+    Ior(ToolArguments),
+    /// Run an mdtest command line: many tasks create, stat, read and remove files
+    #[command(disable_help_flag = true)]
+    Mdtest(ToolArguments),
     /// Run PostMark commands from a file, a prompt or a pipe: small files as mail and web servers
     /// use them
     Postmark(postmark::Arguments),
@@ -188,6 +194,8 @@ impl Cli {
             Command::Sqlio(arguments) => tools::sqlio(context.clone(), &arguments.words),
             Command::Diskspd(arguments) => tools::diskspd(context.clone(), &arguments.words),
             Command::Fio(arguments) => fio::fio(context.clone(), &arguments.words),
+            Command::Ior(arguments) => tasks::ior(context.clone(), &arguments.words, None),
+            Command::Mdtest(arguments) => tasks::mdtest(context.clone(), &arguments.words, None),
             Command::Postmark(arguments) => postmark::postmark(context, &arguments),
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
             Command::Replay(arguments) => replay::replay(context, &arguments),

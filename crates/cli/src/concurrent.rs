@@ -64,6 +64,7 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
         (other.verify || other.p99.is_some(), "--verify or --p99"),
         (other.openmetrics.is_some(), "--openmetrics"),
         (other.clients.is_some() || other.shared_file, "--clients or --shared-file"),
+        (other.save.is_some(), "--save"),
         (other.resume || other.live, "--resume or --live"),
     ] {
         if given {

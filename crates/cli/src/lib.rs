@@ -34,6 +34,7 @@ mod stack;
 mod studies;
 mod sustained;
 mod target;
+mod tasks;
 mod tools;
 mod trace;
 mod tune;

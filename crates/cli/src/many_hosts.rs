@@ -25,12 +25,15 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
 
 /// Runs a command that was started several times.
 pub(crate) fn run(cli: Cli, launch: &Launch) -> Result<(), Failure> {
-    let measures = matches!(cli.command, Command::Run(_) | Command::Sweep(_));
+    let measures = matches!(
+        cli.command,
+        Command::Run(_) | Command::Sweep(_) | Command::Ior(_) | Command::Mdtest(_)
+    );
     if !measures {
         return Err(silently(
             launch,
             Failure::Usage(format!(
-                "{} started {} copies of this command: only halfpower run and sweep measure with many clients; start it once, without {}",
+                "{} started {} copies of this command: only halfpower run, sweep, ior and mdtest work with many clients; start it once, without {}",
                 launch.launcher, launch.processes, launch.launcher
             )),
         ));

@@ -286,8 +286,11 @@ pub(crate) fn published_bar(
 
 /// Refuses options for many clients if there is one only.
 pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
-    let given =
-        [(arguments.clients.is_some(), "--clients"), (arguments.shared_file, "--shared-file")];
+    let given = [
+        (arguments.clients.is_some(), "--clients"),
+        (arguments.shared_file, "--shared-file"),
+        (arguments.save.is_some(), "--save"),
+    ];
     match given.iter().find(|(given, _)| *given) {
         Some((_, option)) => Err(Failure::Usage(format!(
             "{option}: this process is the only client; start several: mpirun -np 4 halfpower run or sweep"

@@ -1,6 +1,12 @@
 //! Many clients under mpirun: rates, the verdict, and everything that can go wrong with one of them.
 
 mod common;
+#[cfg(feature = "mpi")]
+#[path = "many_hosts/namespaces.rs"]
+mod namespaces;
+#[cfg(feature = "mpi")]
+#[path = "many_hosts/together.rs"]
+mod together;
 
 use common::{HALFPOWER, command, finish};
 
@@ -20,7 +26,7 @@ fn only_rank_0_speaks_for_the_command_line() {
         assert_eq!((other.stdout.as_str(), other.stderr.as_str()), ("", ""), "{words}");
     }
     let study = as_rank("0", "study .");
-    study.refused(&["mpirun started 4 copies", "only halfpower run and sweep"]);
+    study.refused(&["mpirun started 4 copies", "only halfpower run, sweep, ior and mdtest"]);
 }
 
 #[test]
@@ -53,9 +59,9 @@ mod over_mpi {
     use std::path::{Path, PathBuf};
     use std::process::Command;
 
-    const MPIRUN: [&str; 2] = ["--oversubscribe", "--allow-run-as-root"];
+    pub const MPIRUN: [&str; 2] = ["--oversubscribe", "--allow-run-as-root"];
 
-    fn mpi_is_here() -> Result<(), String> {
+    pub fn mpi_is_here() -> Result<(), String> {
         match Command::new("mpirun").arg("--version").output() {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(format!("mpirun --version: {}", output.status)),
@@ -64,7 +70,7 @@ mod over_mpi {
     }
 
     /// A launch: blocks of processes, as mpirun separates them with a colon.
-    fn launch(directory: &Path, blocks: &[(usize, &[&str], &str)], words: &str) -> Command {
+    pub fn launch(directory: &Path, blocks: &[(usize, &[&str], &str)], words: &str) -> Command {
         let mut all: Vec<String> = MPIRUN.map(String::from).to_vec();
         for (place, (processes, before, program)) in blocks.iter().enumerate() {
             if place > 0 {
@@ -80,12 +86,12 @@ mod over_mpi {
         command
     }
 
-    fn clients(directory: &Path, processes: usize, words: &str) -> Ended {
+    pub fn clients(directory: &Path, processes: usize, words: &str) -> Ended {
         finish(launch(directory, &[(processes, &[], HALFPOWER)], words))
     }
 
     /// The document; mpirun must end well.
-    fn document(ended: &Ended) -> Value {
+    pub fn document(ended: &Ended) -> Value {
         let document = ended.good_json();
         let schema: Value = serde_json::from_str(&hosts::HostsResult::schema()).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
@@ -95,7 +101,13 @@ mod over_mpi {
         document
     }
 
-    fn warnings(document: &Value) -> String {
+    /// The conclusion of the first scaling.
+    fn sentence(document: &Value) -> String {
+        let result: hosts::HostsResult = serde_json::from_value(document.clone()).unwrap();
+        report::hosts::sentence(&result.scaling[0], &result.points)
+    }
+
+    pub fn warnings(document: &Value) -> String {
         let all = points(document).iter().flat_map(|point| point["warnings"].as_array().unwrap());
         all.map(|text| text.as_str().unwrap().to_owned() + "\n").collect()
     }
@@ -159,7 +171,7 @@ mod over_mpi {
             (Some(2), Some(3)),
             "{scaling:#}"
         );
-        let sentence = scaling["sentence"].as_str().unwrap();
+        let sentence = sentence(&document);
         for words in ["2 clients reach half", "more than 3 gain nothing", "the server is the limit"]
         {
             assert!(sentence.contains(words), "{sentence}");
@@ -167,10 +179,14 @@ mod over_mpi {
     }
 
     /// A control group with a limit of its own.
-    struct SlowGroup(PathBuf);
+    pub struct SlowGroup(PathBuf);
 
     impl SlowGroup {
-        fn make(device: &Loop, read_bps: u64) -> Result<SlowGroup, String> {
+        pub fn path(&self) -> &Path {
+            &self.0
+        }
+
+        pub fn make(device: &Loop, read_bps: u64) -> Result<SlowGroup, String> {
             let group = SlowGroup(PathBuf::from(format!(
                 "/sys/fs/cgroup/blkio/halfpower-test-{}",
                 std::process::id()
@@ -196,7 +212,7 @@ mod over_mpi {
         let mount = or_skip!(Mount::on_loop("ext4", 64 << 20));
         let group = or_skip!(SlowGroup::make(mount.device(), 5_000_000));
         let words = format!(
-            "run {} --size 4m --request 48k --rate 203 --runtime 1s --repeats 1 --max-repeats 1 --clients 1,4 --progress none --json",
+            "run {} --size 4m --request 48k --rate 203 --runtime 4s --repeats 1 --max-repeats 1 --clients 1,4 --progress none --json",
             mount.name()
         );
         let enter = format!("echo $$ > {}/tasks && exec \"$0\" \"$@\"", group.0.display());
@@ -210,21 +226,25 @@ mod over_mpi {
         assert!(warnings(&document).contains("rank 2 ("), "{}", warnings(&document));
         let scaling = &document["scaling"][0];
         assert_eq!(scaling["limit"], "imbalance", "{scaling:#}");
-        assert!(scaling["sentence"].as_str().unwrap().contains("rank 2"), "{scaling:#}");
+        assert!(sentence(&document).contains("rank 2 ("), "{}", sentence(&document));
+    }
+
+    /// The same program with another version in it.
+    pub fn write_other_version(path: &Path) {
+        let label = b"halfpower-hosts-version ";
+        let mut program = fs::read(HALFPOWER).unwrap();
+        let place = program.windows(label.len()).position(|window| window == label).unwrap();
+        program[place + label.len()] = b'9';
+        fs::write(path, program).unwrap();
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
 
     #[test]
     fn another_version_is_named_and_nothing_is_written() {
         or_skip!(mpi_is_here());
         let directory = memory_directory();
-        // The same program with another version in it.
-        let label = b"halfpower-hosts-version ";
-        let mut program = fs::read(HALFPOWER).unwrap();
-        let place = program.windows(label.len()).position(|window| window == label).unwrap();
-        program[place + label.len()] = b'9';
         let other = directory.path().join("other");
-        fs::write(&other, program).unwrap();
-        fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        write_other_version(&other);
         let blocks: [(usize, &[&str], &str); 2] =
             [(2, &[], HALFPOWER), (1, &[], other.to_str().unwrap())];
         let target = directory.path().join("target");
@@ -371,8 +391,6 @@ mod over_mpi {
             "3 MiB",
             "3 clients",
         ]);
-        run(&format!("run {name} --shared-file --op write --destroy-data {name}"))
-            .refused(&["--shared-file", "--op read"]);
         assert_eq!(fs::read(&file).unwrap(), content, "nothing was written");
     }
 }

@@ -16,6 +16,11 @@ pub(crate) fn year_first(unix_s: u64) -> String {
     formatted(unix_s, "%Y/%m/%d %H:%M:%S UTC")
 }
 
+/// `05/21/2020 10:00:00`, as mdtest has it.
+pub(crate) fn month_first(unix_s: u64) -> String {
+    formatted(unix_s, "%m/%d/%Y %H:%M:%S")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -121,8 +121,13 @@ pub struct Scaling {
     pub knee_clients: u32,
     /// The bottleneck with the most clients.
     pub limit: ScalingLimit,
-    /// The conclusion in a sentence.
-    pub sentence: String,
+    /// No client had a free processor.
+    pub processors_busy: bool,
+    /// Ranks far below the median rate of the clients.
+    pub slow_clients: Vec<u32>,
+    /// What more clients would give; absent with fewer than four numbers of clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ScalingModel>,
 }
 
 /// The rate with a number of clients.
@@ -137,6 +142,35 @@ pub struct ScalingStep {
     /// Rate over this number of times the rate of one client.
     pub efficiency: Option<f64>,
     pub fairness: Option<f64>,
+}
+
+/// A model of the rates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScalingModel {
+    pub form: ModelForm,
+    /// The rate that any number of clients reach at most; absent if none is seen.
+    pub peak_bytes_per_s: Option<f64>,
+    /// Largest relative error on a step, if the model is fitted to the others only.
+    pub left_out_error: f64,
+    /// Rates with more clients than were measured.
+    pub predicted: Vec<ScalingPrediction>,
+}
+
+/// The form of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelForm {
+    /// Each client has its own rate until a limit that all share.
+    SharedLimit,
+    /// The rate n/(n + h) of a peak: clients wait for one another before the limit.
+    Waiting,
+}
+
+/// The rate that a model gives for a number of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScalingPrediction {
+    pub clients: u32,
+    pub throughput_bytes_per_s: f64,
 }
 
 /// The bottleneck of many clients.

@@ -4,7 +4,7 @@ use crate::group::{Group, GroupError, receive, send};
 use crate::link::LinkWatch;
 use crate::marker;
 use crate::message::{Answer, Failure, Hello, Order, Ran};
-use machine::{Error, Machine};
+use machine::{Error, Machine, Nanos};
 use measure::{Options, RunRequest, Runner, sample};
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,18 @@ pub(crate) fn run_once<M: Machine>(
     Ok(Ran { sample, network_percent })
 }
 
-/// Does as rank 0 says, until it says that all is done.
+/// Does a job of another crate: its description, its time of start, and its answer.
+pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
+
+/// For commands without jobs.
+///
+/// # Errors
+/// Always.
+pub fn no_jobs(_job: &str, _start: Option<Nanos>) -> Result<String, Failure> {
+    Err(Error::Unsupported("this command has no jobs".into()).into())
+}
+
+/// Does as rank 0 says, until it says that all is done. Jobs go to `perform`.
 ///
 /// # Errors
 /// Rank 0 is gone, or the user's interrupt.
@@ -61,6 +72,7 @@ pub fn follow<M: Machine>(
     machine: &M,
     hello: &Hello,
     is_interrupted: &dyn Fn() -> bool,
+    perform: Perform<'_>,
 ) -> Result<(), GroupError> {
     send(group, 0, hello)?;
     let mut wait = Wait::new(is_interrupted, PATIENCE);
@@ -79,7 +91,14 @@ pub fn follow<M: Machine>(
                 };
                 send(group, 0, &Answer::Ran(ran))?;
             }
-            Order::Look(_) => send(group, 0, &Answer::Seen(false))?,
+            Order::Look { directory, marker } => {
+                let seen = directory.is_some_and(|directory| marker::is_seen(&directory, &marker));
+                send(group, 0, &Answer::Seen(seen))?;
+            }
+            Order::Job { job, start } => {
+                let answer = perform(&job, start);
+                send(group, 0, &Answer::Job(answer))?;
+            }
             Order::Go | Order::Stop => {}
             Order::Finish => return Ok(()),
         }
@@ -138,7 +157,7 @@ fn checked(
     send(group, 0, &Answer::Checked(result))?;
     loop {
         match receive(group, 0, || wait.goes_on())? {
-            Order::Look(marker) => {
+            Order::Look { marker, .. } => {
                 let seen = directory.is_some_and(|directory| marker::is_seen(directory, &marker));
                 send(group, 0, &Answer::Seen(seen))?;
             }

@@ -6,7 +6,7 @@ use crate::group::{Group, GroupError, receive, send};
 use crate::marker::Made;
 use crate::merge::ClientRun;
 use crate::message::{Answer, Client, Failure, Hello, Order, Ran};
-use machine::{Error as MachineError, Machine, Nanos, Start, TargetFacts, TargetKind};
+use machine::{Error as MachineError, Machine, Nanos, Sharing, Start, TargetFacts, TargetKind};
 use measure::{Options, RunRequest, Runner};
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Round trips per clock and run.
 const ROUND_TRIPS: usize = 6;
+
+/// Clocks of good computers drift apart by less than 0.1 ms in this time.
+const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
 /// Time from the agreement to the first start. It grows if a rank was not ready in time.
 const AHEAD_NS: Nanos = 30_000_000;
@@ -71,11 +74,15 @@ fn each(all: &[(String, Failure)]) -> String {
 
 /// The leading rank with its group.
 pub struct Leader<'a, G: Group, M: Machine> {
-    group: &'a G,
-    machine: &'a M,
-    clients: Vec<Client>,
-    offsets: Vec<Offset>,
-    ahead_ns: Nanos,
+    pub(crate) group: &'a G,
+    pub(crate) machine: &'a M,
+    pub(crate) clients: Vec<Client>,
+    /// Each rank's kernel, and the number of its process there.
+    processes: Vec<(String, u32)>,
+    pub(crate) offsets: Vec<Offset>,
+    /// When each offset was measured.
+    measured: Vec<Option<Nanos>>,
+    pub(crate) ahead_ns: Nanos,
     is_interrupted: &'a dyn Fn() -> bool,
     /// Ranks that answer no more.
     lost: Vec<usize>,
@@ -99,7 +106,8 @@ impl<M: Machine> OpenGroup<'_, M> {
     /// one for all.
     pub fn all_facts(&self) -> TargetFacts {
         let mut all = self.facts[0][0].clone();
-        if all.kind == TargetKind::TestFile {
+        let shares = self.request.targets.iter().any(|spec| spec.sharing.is_some());
+        if all.kind == TargetKind::TestFile && !shares {
             let sizes = self.facts.iter().filter_map(|own| own.first()).map(|own| own.size_bytes);
             all.size_bytes = sizes.fold(0, u64::saturating_add);
         }
@@ -127,7 +135,9 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             group,
             machine,
             clients: Vec::new(),
+            processes: Vec::new(),
             offsets: vec![Offset::default(); group.size()],
+            measured: vec![None; group.size()],
             ahead_ns: AHEAD_NS,
             is_interrupted,
             lost: Vec::new(),
@@ -151,6 +161,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
                     }
                 },
             };
+            leader.processes.push((hello.kernel, hello.process));
             let client = Client {
                 rank: rank as u32,
                 host: hello.host,
@@ -185,6 +196,25 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.machine
     }
 
+    /// Each rank's kernel, and the number of its process there.
+    pub fn processes(&self) -> &[(String, u32)] {
+        &self.processes
+    }
+
+    /// The request of a rank, with its role in a file that all write.
+    fn joined(&self, rank: usize, request: &RunRequest) -> RunRequest {
+        let mut request = request.clone();
+        for spec in request.targets.iter_mut().filter(|spec| spec.sharing.is_some()) {
+            let number = spec.places.first().and_then(|place| self.machine.file_number_at(place));
+            let here =
+                self.processes.iter().filter(|(kernel, _)| *kernel == self.processes[rank].0);
+            let processes = here.map(|(_, process)| *process).collect();
+            // Without a number it is not the same file.
+            spec.sharing = Some(Sharing::Joins { number: number.unwrap_or(0), processes });
+        }
+        request
+    }
+
     /// Opens each rank's request. Nothing is written before all ranks have checked theirs.
     ///
     /// # Errors
@@ -194,12 +224,15 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         requests: &[RunRequest],
         unique: u64,
     ) -> Result<OpenGroup<'a, M>, Error> {
-        for (rank, request) in requests.iter().enumerate().skip(1) {
-            self.order(rank, &Order::Open(request.clone()))?;
+        // A file that all write is held by rank 0 before the others join.
+        let shares = requests[0].targets.iter().any(|spec| spec.sharing.is_some());
+        if !shares {
+            self.order_open(requests)?;
         }
         let mut agreed: Option<Result<Vec<String>, Error>> = None;
         let own = Runner::open_then(self.machine, &requests[0], || {
-            let result = self.agree(Ok(()), requests, unique);
+            let ordered = if shares { self.order_open(requests) } else { Ok(()) };
+            let result = ordered.and_then(|()| self.agree(Ok(()), requests, unique));
             let may = result.is_ok();
             agreed = Some(result);
             if may { Ok(()) } else { Err(MachineError::Unsupported("a rank refused".into())) }
@@ -212,6 +245,9 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
                     Err(error) => Failure::from(error),
                     Ok(_) => return Err(Error::Confused("the targets were not checked".into())),
                 };
+                if shares {
+                    return Err(refused(vec![(self.clients[0].name(), failure)]));
+                }
                 self.agree(Err(failure), requests, unique)?;
                 return Err(Error::Confused("a refusal was not heard".into()));
             }
@@ -251,6 +287,14 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
+    fn order_open(&mut self, requests: &[RunRequest]) -> Result<(), Error> {
+        for (rank, request) in requests.iter().enumerate().skip(1) {
+            let request = self.joined(rank, request);
+            self.order(rank, &Order::Open(request))?;
+        }
+        Ok(())
+    }
+
     /// The directory in which all ranks make their files, if they do.
     fn marks_directory<'r>(&self, requests: &'r [RunRequest]) -> Option<&'r Path> {
         let place = requests[0].targets.first()?.places.first()?;
@@ -282,25 +326,38 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
         let mut elsewhere = Vec::new();
         if let Some(directory) = self.marks_directory(requests) {
-            match Made::in_directory(directory, unique) {
-                Ok(made) => {
-                    self.order_all(&Order::Look(made.marker.clone()))?;
-                    for (rank, answer) in self.gather(1..self.group.size())? {
-                        match answer {
-                            Answer::Seen(true) => {}
-                            Answer::Seen(false) => elsewhere.push(self.clients[rank].name()),
-                            _ => return Err(self.confused(rank)),
-                        }
-                    }
-                }
-                Err(error) => {
+            match self.look(directory, unique) {
+                Err(Error::Refused(all)) => {
                     self.order_all(&Order::Stop)?;
-                    let error = MachineError::io("cannot make a file in", directory)(error);
-                    return Err(refused(vec![(self.clients[0].name(), error.into())]));
+                    return Err(Error::Refused(all));
                 }
+                seen => elsewhere = seen?,
             }
         }
         self.order_all(&Order::Go)?;
+        Ok(elsewhere)
+    }
+
+    /// Ranks that do not see a file that rank 0 makes in a directory; `unique` differs between two
+    /// calls.
+    ///
+    /// # Errors
+    /// No file can be made there; a lost rank.
+    pub fn look(&mut self, directory: &Path, unique: u64) -> Result<Vec<String>, Error> {
+        let made = Made::in_directory(directory, unique).map_err(|error| {
+            let error = MachineError::io("cannot make a file in", directory)(error);
+            refused(vec![(self.clients[0].name(), error.into())])
+        })?;
+        let look = Order::Look { directory: Some(directory.into()), marker: made.marker.clone() };
+        self.order_all(&look)?;
+        let mut elsewhere = Vec::new();
+        for (rank, answer) in self.gather(1..self.group.size())? {
+            match answer {
+                Answer::Seen(true) => {}
+                Answer::Seen(false) => elsewhere.push(self.clients[rank].name()),
+                _ => return Err(self.confused(rank)),
+            }
+        }
         Ok(elsewhere)
     }
 
@@ -370,7 +427,16 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         if failures.is_empty() { Ok(runs) } else { Err(Error::Failed(failures)) }
     }
 
-    fn set_clock(&mut self, rank: usize) -> Result<(), Error> {
+    /// Measures the clocks that may have drifted since they were measured.
+    pub(crate) fn refresh_clocks(&mut self, ranks: &[usize]) -> Result<(), Error> {
+        let now = self.machine.now();
+        let old = |measured: Option<Nanos>| measured.is_none_or(|at| now - at > CLOCK_AGE_NS);
+        let stale = ranks.iter().filter(|&&rank| old(self.measured[rank]));
+        let stale: Vec<usize> = stale.copied().collect();
+        stale.into_iter().try_for_each(|rank| self.set_clock(rank))
+    }
+
+    pub(crate) fn set_clock(&mut self, rank: usize) -> Result<(), Error> {
         let mut trips = Vec::with_capacity(ROUND_TRIPS);
         for _ in 0..ROUND_TRIPS {
             let sent = self.machine.now();
@@ -381,6 +447,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
         let offset = Offset::of(&trips).unwrap_or_default();
         self.offsets[rank] = offset;
+        self.measured[rank] = Some(self.machine.now());
         self.clients[rank].clock_offset_ns = offset.ns;
         self.clients[rank].clock_error_ns = offset.error_ns;
         Ok(())
@@ -398,7 +465,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         !self.lost.is_empty()
     }
 
-    fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
+    pub(crate) fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
         send(self.group, rank, order).map_err(|_| self.lost_rank(rank))
     }
 
@@ -407,7 +474,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
     }
 
     /// One answer of each rank.
-    fn gather(
+    pub(crate) fn gather(
         &mut self,
         ranks: impl IntoIterator<Item = usize>,
     ) -> Result<Vec<(usize, Answer)>, Error> {
@@ -431,7 +498,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
     }
 
     /// The user's interrupt, or the launcher's because a rank is lost: those that still live answer.
-    fn interrupted(&mut self) -> Error {
+    pub(crate) fn interrupted(&mut self) -> Error {
         let all: Vec<usize> = (1..self.group.size()).collect();
         for &rank in &all {
             if let Err(error) = self.order(rank, &Order::Clock) {
@@ -454,7 +521,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Error::Lost(vec![self.clients[rank].name()])
     }
 
-    fn confused(&self, rank: usize) -> Error {
+    pub(crate) fn confused(&self, rank: usize) -> Error {
         Error::Confused(format!(
             "{} sent an answer to another question; this is a fault of halfpower",
             self.clients[rank].name()

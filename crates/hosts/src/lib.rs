@@ -9,6 +9,7 @@ mod curve;
 mod document;
 mod follow;
 mod group;
+mod jobs;
 mod launch;
 mod lead;
 mod link;
@@ -16,6 +17,7 @@ mod marker;
 mod measure_group;
 mod merge;
 mod message;
+mod model;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod scaling;
@@ -25,14 +27,15 @@ mod threads;
 pub use crate::mpi::MpiRank;
 pub use clock::{Offset, RoundTrip};
 pub use document::{
-    ClientNumbers, HOSTS_SCHEMA, HostsPoint, HostsResult, HostsRun, Scaling, ScalingLimit,
-    ScalingStep,
+    ClientNumbers, HOSTS_SCHEMA, HostsPoint, HostsResult, HostsRun, ModelForm, Scaling,
+    ScalingLimit, ScalingModel, ScalingPrediction, ScalingStep,
 };
-pub use follow::follow;
+pub use follow::{Perform, follow, no_jobs};
 pub use group::{Group, GroupError, receive, send};
+pub use jobs::JobDone;
 pub use launch::Launch;
 pub use lead::{Error, Leader, OpenGroup};
-pub use measure_group::{GroupMeasurement, jain, joining_order, measure_group};
+pub use measure_group::{GroupMeasurement, GroupProgress, jain, joining_order, measure_group};
 pub use merge::{ClientRun, Merged, NoWindow, merge, merged_latency};
 pub use message::{Client, Failure, Hello};
 pub use scaling::scalings;

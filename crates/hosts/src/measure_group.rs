@@ -37,6 +37,18 @@ struct Case<'w> {
     network_percent: Vec<Vec<f64>>,
 }
 
+/// A run that has just ended.
+pub struct GroupProgress<'p> {
+    /// Number of clients, and the workload's index.
+    pub clients: usize,
+    pub part: usize,
+    /// Runs of that point so far.
+    pub runs: usize,
+    /// All points with results so far.
+    pub points: &'p dyn Fn(&[Client]) -> Vec<HostsPoint>,
+    pub client_list: &'p [Client],
+}
+
 struct Cases<'c, 'a, G: Group, M: Machine, P> {
     leader: &'c mut Leader<'a, G, M>,
     open: &'c mut OpenGroup<'a, M>,
@@ -46,7 +58,7 @@ struct Cases<'c, 'a, G: Group, M: Machine, P> {
     ended: Option<Error>,
 }
 
-impl<G: Group, M: Machine, P: FnMut(usize, usize)> Repeated for Cases<'_, '_, G, M, P> {
+impl<G: Group, M: Machine, P: FnMut(GroupProgress<'_>)> Repeated for Cases<'_, '_, G, M, P> {
     fn status(&self, point: usize) -> PointStatus {
         self.cases[point].merged.status()
     }
@@ -81,7 +93,15 @@ impl<G: Group, M: Machine, P: FnMut(usize, usize)> Repeated for Cases<'_, '_, G,
             Ok((runs, merged)) => case.keep(runs, merged)?,
             Err(error) => case.merged.push(Err(error))?,
         }
-        (self.on_progress)(point, self.cases[point].merged.samples.len());
+        let (cases, facts) = (&self.cases, self.facts);
+        let points = |clients: &[Client]| points(cases, facts, clients);
+        (self.on_progress)(GroupProgress {
+            clients: cases[point].ranks.len(),
+            part: cases[point].part,
+            runs: cases[point].merged.samples.len(),
+            points: &points,
+            client_list: self.leader.clients(),
+        });
         Ok(())
     }
 
@@ -213,6 +233,13 @@ fn warnings(point: &HostsPoint, workload: &Workload, clients: &[Client]) -> Vec<
     Warning::merged(&all).into_iter().map(|(warning, _)| warning.to_string()).collect()
 }
 
+/// The points that have results.
+fn points(cases: &[Case<'_>], facts: &TargetFacts, clients: &[Client]) -> Vec<HostsPoint> {
+    let measured = cases.iter().filter(|case| !case.merged.samples.is_empty());
+    let all = measured.map(|case| case.point(facts, clients));
+    all.filter(|one| one.point.numbers.is_some()).collect()
+}
+
 /// The points measured before the end.
 pub struct GroupMeasurement {
     pub points: Vec<HostsPoint>,
@@ -222,14 +249,14 @@ pub struct GroupMeasurement {
 
 /// Measures every workload with every number of clients. A failed run is the error of its point.
 ///
-/// `on_progress` gets the number of clients, the workload's index and the runs so far.
+/// `on_progress` is called after each run.
 pub fn measure_group<'a, G: Group, M: Machine>(
     leader: &mut Leader<'a, G, M>,
     open: &mut OpenGroup<'a, M>,
     workloads: &[Workload],
     numbers: &[usize],
     repeats: Repeats,
-    mut on_progress: impl FnMut(usize, usize, usize),
+    on_progress: impl FnMut(GroupProgress<'_>),
 ) -> GroupMeasurement {
     let order = joining_order(leader.clients());
     let mut cases = Vec::new();
@@ -251,21 +278,18 @@ pub fn measure_group<'a, G: Group, M: Machine>(
     }
     let facts = open.all_facts();
     let all: Vec<usize> = (0..cases.len()).collect();
-    let of: Vec<(usize, usize)> = cases.iter().map(|case| (case.ranks.len(), case.part)).collect();
-    let progress = |case: usize, runs: usize| on_progress(of[case].0, of[case].1, runs);
-    let mut subject =
-        Cases { leader, open, facts: &facts, cases, on_progress: progress, ended: None };
+    let mut subject = Cases { leader, open, facts: &facts, cases, on_progress, ended: None };
     let ended = repeat(&mut subject, &all, repeats);
     let ended = match (subject.ended.take(), ended) {
         (Some(error), _) => Some(error),
         (None, Err(_)) => Some(Error::Interrupted),
         (None, Ok(())) => None,
     };
-    let mut points: Vec<HostsPoint> =
-        subject.cases.iter().map(|case| case.point(&facts, subject.leader.clients())).collect();
-    if ended.is_some() {
-        points.retain(|one| one.point.numbers.is_some());
-    }
+    let clients = subject.leader.clients();
+    let points = match ended {
+        Some(_) => points(&subject.cases, &facts, clients),
+        None => subject.cases.iter().map(|case| case.point(&facts, clients)).collect(),
+    };
     GroupMeasurement { points, ended }
 }
 

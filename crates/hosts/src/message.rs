@@ -4,6 +4,7 @@ use machine::{Error, Nanos, TargetFacts};
 use measure::{Options, RunRequest, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +15,10 @@ pub struct Hello {
     pub host: String,
     /// Its processors.
     pub processors: u32,
+    /// Number of the process on its host.
+    pub process: u32,
+    /// Identifies what processes with the same numbers are: one kernel, and one set of numbers.
+    pub kernel: String,
 }
 
 /// A rank that takes part.
@@ -44,8 +49,11 @@ pub(crate) enum Order {
     Clock,
     /// Check the targets, then wait for [`Order::Go`] before anything is written.
     Open(RunRequest),
-    /// Look for this file, which rank 0 made.
-    Look(Marker),
+    /// Look for a file that rank 0 made in a directory: the one given, or that of the targets.
+    Look {
+        directory: Option<PathBuf>,
+        marker: Marker,
+    },
     /// All ranks have checked their targets.
     Go,
     /// A rank refused: write nothing.
@@ -54,6 +62,11 @@ pub(crate) enum Order {
     Run {
         part: usize,
         options: Options,
+    },
+    /// Do a job that another crate describes, from this time on the rank's clock.
+    Job {
+        job: String,
+        start: Option<Nanos>,
     },
     Finish,
 }
@@ -66,6 +79,7 @@ pub(crate) enum Answer {
     Seen(bool),
     Opened(Result<Vec<TargetFacts>, Failure>),
     Ran(Result<Ran, Failure>),
+    Job(Result<String, Failure>),
 }
 
 /// One run of a rank.

@@ -2,7 +2,7 @@
 
 use crate::document::{ClientNumbers, HostsPoint, Scaling, ScalingLimit, ScalingStep};
 use crate::measure_group::SLOW_SHARE;
-use machine::units::show_rate;
+use crate::model::model;
 use results::WorkloadRecord;
 
 /// More clients gain something from this factor on.
@@ -63,18 +63,18 @@ fn scaling(workload: &WorkloadRecord, points: &[HostsPoint]) -> Option<Scaling> 
     let half = steps.iter().find(|step| rate(step) >= peak / 2.0)?.clients;
     let knee = steps.iter().find(|step| rate(step) * GAIN >= peak)?.clients;
     let last = &steps[steps.len() - 1];
-    let limit = limit(&steps, knee, &points[last.point as usize]);
-    let mut scaling = Scaling {
+    let most = &points[last.point as usize];
+    Some(Scaling {
         workload: workload.short(),
-        steps,
         peak_bytes_per_s: peak,
         half_power_clients: half,
         knee_clients: knee,
-        limit,
-        sentence: String::new(),
-    };
-    scaling.sentence = sentence(&scaling, points);
-    Some(scaling)
+        limit: limit(&steps, knee, most),
+        processors_busy: are_busy(most),
+        slow_clients: slow(most).map(|one| one.rank).collect(),
+        model: model(&steps),
+        steps,
+    })
 }
 
 /// The limit, from the rates and from the largest number of clients.
@@ -112,50 +112,4 @@ fn are_busy(point: &HostsPoint) -> bool {
 fn slow(point: &HostsPoint) -> impl Iterator<Item = &ClientNumbers> {
     let several = point.by_client.len() > 2;
     point.by_client.iter().filter(move |one| several && one.of_median < SLOW_SHARE)
-}
-
-fn clients(number: u32) -> String {
-    if number == 1 { "1 client".into() } else { format!("{number} clients") }
-}
-
-fn sentence(scaling: &Scaling, points: &[HostsPoint]) -> String {
-    let last = &scaling.steps[scaling.steps.len() - 1];
-    let (most, knee, half) = (last.clients, scaling.knee_clients, scaling.half_power_clients);
-    let peak = show_rate(scaling.peak_bytes_per_s);
-    let reach = if half == 1 { "reaches" } else { "reach" };
-    let begin = format!("{} {reach} half of the peak of {peak}", clients(half));
-    let more = if knee < most {
-        format!("more than {knee} gain nothing")
-    } else {
-        format!("the rate still grows at {}", clients(most))
-    };
-    let efficiency = last.efficiency.map(|share| {
-        format!("{} get {:.0} % of {most} times the rate of one", clients(most), share * 100.0)
-    });
-    let why = match scaling.limit {
-        ScalingLimit::Client if are_busy(&points[last.point as usize]) => {
-            "the clients are the limit: their processors are busy".into()
-        }
-        ScalingLimit::Client => {
-            "each client is its own limit, and more clients would gain more".into()
-        }
-        ScalingLimit::Server => "the server is the limit".into(),
-        ScalingLimit::Network => {
-            "the clients' network links are the limit: they carry what they can".into()
-        }
-        ScalingLimit::Imbalance => {
-            let names: Vec<String> = slow(&points[last.point as usize])
-                .map(|one| {
-                    format!("rank {} ({}) at {:.0} %", one.rank, one.host, one.of_median * 100.0)
-                })
-                .collect();
-            let is = if names.len() == 1 { "is" } else { "are" };
-            format!("the clients are not equal: {} of the median rate {is} slow", names.join(", "))
-        }
-        ScalingLimit::Undecided => {
-            "what limits them is not decided: measure with more clients, or longer".into()
-        }
-    };
-    let end = efficiency.map_or(String::new(), |text| format!(" ({text})"));
-    format!("{begin}; {more}; {why}{end}.")
 }

@@ -91,7 +91,13 @@ impl Machine for Odd {
 }
 
 fn hello(rank: usize) -> Hello {
-    Hello { version: "1.2.3".into(), host: format!("node{rank}"), processors: 2 }
+    Hello {
+        version: "1.2.3".into(),
+        host: format!("node{rank}"),
+        processors: 2,
+        process: rank as u32,
+        kernel: "k".into(),
+    }
 }
 
 /// Runs `lead` on rank 0 while the other ranks follow with their machines.
@@ -110,7 +116,7 @@ fn with_group<T>(
                 use hosts::Group;
                 let own = hello(rank.rank());
                 // The other ranks end without the leader, which the test looks at.
-                let _ = follow(&rank, &machine, &own, &|| false);
+                let _ = follow(&rank, &machine, &own, &|| false, &mut hosts::no_jobs);
             });
         }
         lead(&first, &own)
@@ -158,14 +164,8 @@ fn clocks_that_differ_by_seconds_still_give_one_start() {
         assert_eq!(open.same_directory, Some(true));
         assert_eq!(open.all_facts().size_bytes, 3 << 20);
         let workloads = [workload.clone()];
-        let measured = measure_group(
-            &mut leader,
-            &mut open,
-            &workloads,
-            &[1, 3],
-            Repeats::exactly(2),
-            |_, _, _| {},
-        );
+        let measured =
+            measure_group(&mut leader, &mut open, &workloads, &[1, 3], Repeats::exactly(2), |_| {});
         leader.finish();
         let offsets: Vec<f64> =
             leader.clients().iter().map(|one| one.clock_offset_ns as f64 / 1e9).collect();
@@ -182,7 +182,7 @@ fn clocks_that_differ_by_seconds_still_give_one_start() {
     assert!(all.runs.iter().all(|run| run.begin_spread_ns < 200_000_000), "{:?}", all.runs);
     assert!(all.fairness.unwrap() > 0.98);
     let scaling = &scalings(&measured.points)[0];
-    assert_eq!(scaling.limit, hosts::ScalingLimit::Client, "{}", scaling.sentence);
+    assert_eq!(scaling.limit, hosts::ScalingLimit::Client, "{scaling:?}");
     assert!(is_empty(directory.path()), "all test files are removed");
 }
 
@@ -197,14 +197,8 @@ fn a_late_client_is_named() {
         let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
         let mut open = leader.open(&requests, 2).unwrap();
         let workloads = [workload.clone()];
-        let mut measured = measure_group(
-            &mut leader,
-            &mut open,
-            &workloads,
-            &[3],
-            Repeats::exactly(1),
-            |_, _, _| {},
-        );
+        let mut measured =
+            measure_group(&mut leader, &mut open, &workloads, &[3], Repeats::exactly(1), |_| {});
         leader.finish();
         measured.points.remove(0)
     });
@@ -287,14 +281,8 @@ fn a_failed_run_is_the_error_of_its_point_by_name() {
         let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
         let mut open = leader.open(&requests, 5).unwrap();
         let workloads = [workload.clone()];
-        let measured = measure_group(
-            &mut leader,
-            &mut open,
-            &workloads,
-            &[1, 2],
-            Repeats::exactly(1),
-            |_, _, _| {},
-        );
+        let measured =
+            measure_group(&mut leader, &mut open, &workloads, &[1, 2], Repeats::exactly(1), |_| {});
         leader.finish();
         measured
     });
@@ -316,7 +304,13 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
     let measured = std::thread::scope(|scope| {
         scope.spawn(|| {
             let machine = Odd::new();
-            let _ = follow(&second, &machine, &hello(1), &|| leaves.load(Ordering::Relaxed));
+            let _ = follow(
+                &second,
+                &machine,
+                &hello(1),
+                &|| leaves.load(Ordering::Relaxed),
+                &mut hosts::no_jobs,
+            );
             drop(second);
         });
         let machine = Odd::new();
@@ -329,8 +323,8 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
             &workloads,
             &[1, 2],
             Repeats::exactly(2),
-            |_, _, runs| {
-                leaves.store(runs >= 1, Ordering::Relaxed);
+            |progress| {
+                leaves.store(progress.runs >= 1, Ordering::Relaxed);
                 // It leaves 900 ms after its interrupt.
                 machine.pause(1_000_000_000);
             },
@@ -340,4 +334,37 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
     assert_eq!(*who, ["rank 1 (node1)"]);
     assert_eq!(measured.points.len(), 1, "{:?}", measured.points);
     assert!(measured.points[0].clients == 1 && measured.points[0].point.numbers.is_some());
+}
+
+#[test]
+fn jobs_reach_their_ranks_begin_together_and_fail_by_name() {
+    let mut ranks = thread_group(3).into_iter();
+    let first = ranks.next().unwrap();
+    std::thread::scope(|scope| {
+        for rank in ranks {
+            scope.spawn(move || {
+                use hosts::Group;
+                let number = rank.rank();
+                let machine = Odd::new();
+                let mut perform = |job: &str, start: Option<machine::Nanos>| match job {
+                    "fail" => Err(MachineError::Unsupported("no luck".into()).into()),
+                    job => Ok(format!("{job} by {number}, together: {}", start.is_some())),
+                };
+                let _ = follow(&rank, &machine, &hello(number), &|| false, &mut perform);
+            });
+        }
+        let machine = Odd::new();
+        let mut leader = Leader::meet(&first, &machine, &hello(0), &|| false).unwrap();
+        let mut own = |job: &str, _: Option<machine::Nanos>| Ok(format!("{job} here"));
+        let jobs = [(2, "two".to_owned()), (0, "none".into()), (1, "one".into())];
+        let done = leader.jobs(&jobs, true, &mut own).unwrap();
+        let answers: Vec<&str> = done.iter().map(|one| one.answer.as_str()).collect();
+        assert_eq!(answers, ["two by 2, together: true", "none here", "one by 1, together: true"]);
+        let failed = leader.jobs(&[(1, "fail".into()), (2, "x".into())], false, &mut own);
+        assert_eq!(failed.unwrap_err().to_string(), "rank 1 (node1): no luck");
+        let here = tempfile::tempdir().unwrap();
+        assert!(leader.look(here.path(), 9).unwrap().is_empty());
+        assert!(leader.look(std::path::Path::new("/no/such"), 10).is_err());
+        leader.finish();
+    });
 }

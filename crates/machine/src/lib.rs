@@ -14,6 +14,7 @@ pub mod mark;
 mod name;
 mod run;
 mod source;
+mod tasks;
 pub mod text;
 pub mod units;
 mod usage;
@@ -40,6 +41,7 @@ pub use run::{
     Scheduling, Start,
 };
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
+pub use tasks::{OpenAs, Sharing, TaskFile, TaskFiles, Wanted};
 pub use usage::{
     BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryKind, MemoryUse, NetworkLink,
     ParityUse, Pause, PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes,
@@ -48,7 +50,7 @@ pub use usage::{
 pub use warning::{Figure, Warning};
 
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Smallest test file, space permitting, if sized by fill time.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
@@ -83,6 +85,9 @@ pub struct TargetSpec {
     /// Leave existing data until a run writes it: no initial fill.
     pub as_is: bool,
     pub new_file: NewFile,
+    /// If other processes write the file, too.
+    #[serde(default)]
+    pub sharing: Option<Sharing>,
 }
 
 /// The device below a file.
@@ -225,6 +230,11 @@ pub trait Machine {
     /// # Errors
     /// A member that does not exist, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
+
+    /// The number of a file in its file system, if there is one.
+    fn file_number_at(&self, _path: &Path) -> Option<u64> {
+        None
+    }
 
     /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}

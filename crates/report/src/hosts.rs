@@ -2,7 +2,9 @@
 
 use crate::format::{plural, plus_minus, rate_number, rate_unit};
 use crate::terminal::{Tone, paint, table, wrap};
-use hosts::{HostsPoint, HostsResult};
+use hosts::{
+    ClientNumbers, HostsPoint, HostsResult, ModelForm, Scaling, ScalingLimit, ScalingModel,
+};
 use machine::text::printable;
 use machine::units::{show_rate, show_time, significant};
 
@@ -51,7 +53,10 @@ pub fn terminal(result: &HostsResult, width: usize, colour: bool) -> String {
         plural(hosts.len(), "host")
     );
     text.say(Tone::Strong, &title);
-    result.scaling.iter().for_each(|one| text.say(Tone::Strong, &one.sentence));
+    for one in &result.scaling {
+        text.say(Tone::Strong, &sentence(one, &result.points));
+        one.model.iter().for_each(|model| text.say(Tone::Quiet, &outlook(model)));
+    }
     text.out.push('\n');
     points(&mut text, result);
     for one in last_points(result) {
@@ -161,4 +166,120 @@ fn clients(text: &mut Text, point: &HostsPoint) {
         show_rate(mean(&|run| run.until_last_finished_bytes_per_s)),
     );
     text.say(Tone::Plain, &timing);
+}
+
+/// What a model says about more clients.
+pub fn outlook(model: &ScalingModel) -> String {
+    let form = match model.form {
+        ModelForm::SharedLimit => "each client has its own rate until a limit that all share",
+        ModelForm::Waiting => "clients wait for one another",
+    };
+    let each = model.predicted.iter().map(|one| {
+        format!("{} with {} clients", show_rate(one.throughput_bytes_per_s), one.clients)
+    });
+    let each: Vec<String> = each.collect();
+    format!(
+        "Expected: {}. The model ({form}) is off by at most {:.0} % at a number of clients that it was not fitted to.",
+        each.join(", "),
+        model.left_out_error * 100.0
+    )
+}
+
+/// The conclusion about more clients.
+pub fn sentence(scaling: &Scaling, points: &[HostsPoint]) -> String {
+    let Some(last) = scaling.steps.last() else { return String::new() };
+    let (most, knee, half) = (last.clients, scaling.knee_clients, scaling.half_power_clients);
+    let clients = |number: u32| plural(number as usize, "client");
+    let peak = show_rate(scaling.peak_bytes_per_s);
+    let reach = if half == 1 { "reaches" } else { "reach" };
+    let begin = format!("{} {reach} half of the peak of {peak}", clients(half));
+    let more = if knee < most {
+        format!("more than {knee} gain nothing")
+    } else {
+        format!("the rate still grows at {}", clients(most))
+    };
+    let efficiency = last.efficiency.map_or(String::new(), |share| {
+        let share = share * 100.0;
+        format!(" ({} get {share:.0} % of {most} times the rate of one)", clients(most))
+    });
+    let why = match scaling.limit {
+        ScalingLimit::Client if scaling.processors_busy => {
+            "the clients are the limit: their processors are busy".into()
+        }
+        ScalingLimit::Client => {
+            "each client is its own limit, and more clients would gain more".into()
+        }
+        ScalingLimit::Server => "the server is the limit".into(),
+        ScalingLimit::Network => {
+            "the clients' network links are the limit: they carry what they can".into()
+        }
+        ScalingLimit::Imbalance => {
+            let shares = points.get(last.point as usize).map_or(&[][..], |point| &point.by_client);
+            let is_slow = |one: &&ClientNumbers| scaling.slow_clients.contains(&one.rank);
+            let name = |one: &ClientNumbers| {
+                format!("rank {} ({}) at {:.0} %", one.rank, one.host, one.of_median * 100.0)
+            };
+            let names: Vec<String> = shares.iter().filter(is_slow).map(name).collect();
+            let is = if names.len() == 1 { "is" } else { "are" };
+            format!("the clients are not equal: {} of the median rate {is} slow", names.join(", "))
+        }
+        ScalingLimit::Undecided => {
+            "what limits them is not decided: measure with more clients, or longer".into()
+        }
+    };
+    format!("{begin}; {more}; {why}{efficiency}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hosts::ScalingStep;
+
+    fn scaling(limit: ScalingLimit, knee: u32, busy: bool) -> Scaling {
+        let step = |clients: u32| ScalingStep {
+            clients,
+            point: 0,
+            throughput_bytes_per_s: 1e6,
+            interval_95: None,
+            efficiency: Some(0.5),
+            fairness: None,
+        };
+        Scaling {
+            workload: "w".into(),
+            steps: vec![step(1), step(8)],
+            peak_bytes_per_s: 1e6,
+            half_power_clients: 4,
+            knee_clients: knee,
+            limit,
+            processors_busy: busy,
+            slow_clients: vec![2],
+            model: None,
+        }
+    }
+
+    #[test]
+    fn an_outlook_gives_rates_and_its_error() {
+        let model = ScalingModel {
+            form: ModelForm::Waiting,
+            peak_bytes_per_s: Some(1e9),
+            left_out_error: 0.07,
+            predicted: vec![hosts::ScalingPrediction { clients: 16, throughput_bytes_per_s: 8e8 }],
+        };
+        let said = outlook(&model);
+        assert!(said.contains("with 16 clients") && said.contains("at most 7 %"), "{said}");
+    }
+
+    #[test]
+    fn a_conclusion_names_the_number_of_clients_and_the_limit() {
+        let said = |limit, knee, busy| sentence(&scaling(limit, knee, busy), &[]);
+        let server = said(ScalingLimit::Server, 4, false);
+        assert!(server.starts_with("4 clients reach half of the peak of "), "{server}");
+        assert!(server.contains("more than 4 gain nothing; the server is the limit"), "{server}");
+        assert!(server.ends_with("(8 clients get 50 % of 8 times the rate of one)."), "{server}");
+        let client = said(ScalingLimit::Client, 8, false);
+        assert!(client.contains("the rate still grows at 8 clients"), "{client}");
+        assert!(said(ScalingLimit::Client, 4, true).contains("their processors are busy"));
+        assert!(said(ScalingLimit::Network, 4, false).contains("network links"));
+        assert!(said(ScalingLimit::Undecided, 8, false).contains("measure with more clients"));
+    }
 }

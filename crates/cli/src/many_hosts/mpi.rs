@@ -1,22 +1,26 @@
 use crate::arguments::PointArguments;
 use crate::commands::{Cli, Command};
 use crate::console::{print, tell};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::points::{check_grid, grid, lists_in, repeats, target_of};
 use crate::progress::{self, Display};
 use crate::target::Where;
-use host::Host;
+use crate::tasks::{self, OverGroup};
+use dialect::tasks::Worker;
+use host::{Host, HostTaskFiles};
 use hosts::{
-    Error, Group, GroupMeasurement, HOSTS_SCHEMA, Hello, HostsResult, Launch, Leader, MpiRank,
-    OpenGroup, follow, measure_group, scalings,
+    Client, Error, Group, GroupMeasurement, HOSTS_SCHEMA, HostsPoint, HostsResult, Launch, Leader,
+    MpiRank, follow, measure_group, scalings,
 };
-use machine::{Machine, TargetSpec};
+use machine::{Machine, Sharing, TargetFacts, TargetSpec};
 use measure::RunRequest;
 use results::Began;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
-use workload::Workload;
+use workload::{Pattern, Workload};
 
 /// The version that all ranks must have. In the program it follows a label, so that one can find it
 /// there.
@@ -31,11 +35,7 @@ fn is_interrupted() -> bool {
 
 pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let mode = progress::mode(cli.progress, std::env::args_os());
-    let (arguments, is_run) = match cli.command {
-        Command::Run(arguments) => (arguments, true),
-        Command::Sweep(arguments) => (arguments, false),
-        _ => return Err(Failure::Usage("only run and sweep measure with many clients".into())),
-    };
+    let context = Context::new(cli.force, cli.no_history, cli.history);
     // Before the first message: a signal must not end a rank for which others wait.
     let machine = Host::new(crate::interrupt::flag());
     let rank = MpiRank::new().map_err(Failure::Usage)?;
@@ -47,15 +47,14 @@ pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
             rank.size()
         )));
     }
-    let facts = machine.facts();
     let version = std::hint::black_box(VERSION);
-    let hello = Hello {
-        version: version.rsplit(' ').next().unwrap_or(version).into(),
-        host: facts.name,
-        processors: facts.processors,
-    };
+    let hello = tasks::hello(&machine.facts(), version.rsplit(' ').next().unwrap_or(version));
+    let files = HostTaskFiles::new(crate::interrupt::flag());
     if rank.rank() > 0 {
-        let followed = follow(&rank, &machine, &hello, &is_interrupted);
+        let mut worker = Worker::new(&files);
+        let perform = &mut |job: &str, start| tasks::perform(&mut worker, job, start);
+        let followed = follow(&rank, &machine, &hello, &is_interrupted, perform);
+        drop(worker);
         if followed.is_err() || is_interrupted() {
             rank.leave();
         }
@@ -65,7 +64,7 @@ pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let mut lost = false;
     let result = match Leader::meet(&rank, &machine, &hello, &is_interrupted) {
         Ok(mut leader) => {
-            let result = lead(&mut leader, &arguments, is_run);
+            let result = command(&mut leader, cli.command, context, &files);
             leader.finish();
             lost = leader.has_lost();
             result
@@ -80,6 +79,25 @@ pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
         rank.leave();
     }
     result
+}
+
+fn command(
+    leader: &mut Leader<'_, MpiRank, Host>,
+    command: Command,
+    context: Context,
+    files: &HostTaskFiles,
+) -> Result<(), Failure> {
+    match command {
+        Command::Run(arguments) => lead(leader, &arguments, true),
+        Command::Sweep(arguments) => lead(leader, &arguments, false),
+        Command::Ior(arguments) => {
+            tasks::ior(context, &arguments.words, Some(&mut OverGroup::new(leader, files)))
+        }
+        Command::Mdtest(arguments) => {
+            tasks::mdtest(context, &arguments.words, Some(&mut OverGroup::new(leader, files)))
+        }
+        _ => Err(Failure::Usage("this command works with one client only".into())),
+    }
 }
 
 fn failure(error: Error) -> Failure {
@@ -147,16 +165,42 @@ fn lead(
     let repeats = repeats(arguments);
     let steps = (workloads.len() * numbers.len()) as u64 * u64::from(repeats.min);
     let bar = progress::bar(steps);
-    let measured =
-        measure_group(leader, &mut open, &workloads, &numbers, repeats, |clients, part, runs| {
-            bar.set_message(format!("{clients} clients: {}", workloads[part].short()));
-            if runs <= repeats.min as usize {
-                bar.inc(1);
-            }
-        });
+    let about = About {
+        machine,
+        target: open.all_facts(),
+        same_directory: open.same_directory,
+        elsewhere: open.elsewhere.clone(),
+        seed: arguments.target.seed,
+        began,
+    };
+    let places: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
+    let context = Context::new(false, true, None);
+    let save = output::optional(&context, "--save", arguments.save.as_deref(), &places)?;
+    let mut unsaved = None;
+    let measured = measure_group(leader, &mut open, &workloads, &numbers, repeats, |progress| {
+        let workload = workloads[progress.part].short();
+        bar.set_message(format!("{} clients: {workload}", progress.clients));
+        if progress.runs <= repeats.min as usize {
+            bar.inc(1);
+        }
+        if let Some(save) = &save {
+            let clients = progress.client_list;
+            let so_far = about.document(clients, (progress.points)(clients), None, true);
+            // The run goes on; the end reports it.
+            unsaved = saved(save, &so_far).err();
+        }
+    });
     bar.finish_and_clear();
-    let (result, ended) = document(leader, &open, measured, arguments, began);
+    let GroupMeasurement { points, ended } = measured;
+    let result = about.document(leader.clients(), points, ended.as_ref(), ended.is_some());
     drop(open);
+    if let Some(save) = &save {
+        unsaved = saved(save, &result).err();
+    }
+    if let Some(failure) = unsaved {
+        show(&result, arguments)?;
+        return Err(failure);
+    }
     let failed = result.points.iter().all(|one| one.point.numbers.is_none());
     let Some(error) = ended else {
         show(&result, arguments)?;
@@ -191,17 +235,21 @@ fn requests(
     arguments: &PointArguments,
     ranks: usize,
 ) -> Result<Vec<RunRequest>, Failure> {
-    let segments = match arguments.shared_file {
-        true => Some(segments(spec, workloads, arguments, ranks)?),
+    let shared = match arguments.shared_file {
+        true => Some(shared_file(spec, workloads, arguments, ranks)?),
         false => None,
     };
     let request = |rank: usize| {
-        let spec = TargetSpec { seed: spec.seed.wrapping_add(rank as u64), ..spec.clone() };
+        let mut spec = TargetSpec { seed: spec.seed.wrapping_add(rank as u64), ..spec.clone() };
+        if let Some(shared) = &shared {
+            spec.sharing = shared.writes.then_some(Sharing::Holds);
+            spec.create = shared.writes;
+        }
         let own = |workload: &Workload| {
             let mut own = workload.clone();
             own.seed = own.seed.wrapping_add(rank as u64);
-            if let Some(segments) = &segments {
-                (own.region_start_bytes, own.region_bytes) = segments.of(rank);
+            if let Some(shared) = &shared {
+                shared.give(&mut own, rank);
             }
             own
         };
@@ -211,54 +259,94 @@ fn requests(
     Ok((0..ranks).map(request).collect())
 }
 
-/// Equal parts of one file, one for each rank.
-struct Segments {
+/// One file for all ranks.
+struct SharedFile {
     start: u64,
-    each: u64,
+    whole: u64,
+    /// Of the largest request.
+    request: u64,
+    ranks: u64,
+    /// Each rank reads the part of the rank this much further.
+    shift: u64,
+    /// The ranks take turns request by request.
+    interleaved: bool,
+    writes: bool,
 }
 
-impl Segments {
-    /// First byte and length of a rank's part.
-    fn of(&self, rank: usize) -> (u64, Option<u64>) {
-        (self.start + rank as u64 * self.each, Some(self.each))
+impl SharedFile {
+    /// Bytes of a rank's part.
+    fn each(&self) -> u64 {
+        self.whole / self.ranks / self.request * self.request
+    }
+
+    /// Restricts a workload to a rank's part.
+    fn give(&self, workload: &mut Workload, rank: usize) {
+        // What is read was written by another.
+        let shift = if workload.writes() { 0 } else { self.shift };
+        let place = (rank as u64 + shift) % self.ranks;
+        if self.interleaved {
+            let request = u64::from(workload.request_bytes);
+            workload.region_start_bytes = self.start + place * request;
+            workload.region_bytes = Some(self.whole - (self.ranks - 1) * request);
+            workload.pattern = Pattern::Stride(self.ranks * request);
+        } else {
+            workload.region_start_bytes = self.start + place * self.each();
+            workload.region_bytes = Some(self.each());
+        }
     }
 }
 
 /// Divides the file that all ranks use.
-fn segments(
+fn shared_file(
     spec: &TargetSpec,
     workloads: &[Workload],
     arguments: &PointArguments,
     ranks: usize,
-) -> Result<Segments, Failure> {
+) -> Result<SharedFile, Failure> {
+    let refused = |why: String| Err(Failure::Usage(format!("--shared-file: {why}")));
     let [place] = spec.places.as_slice() else {
-        return Err(Failure::Usage(
-            "--shared-file: all clients use one file; name one target".into(),
-        ));
+        return refused("all clients use one file; name one target".into());
     };
     let shown = place.display();
-    if workloads.iter().any(Workload::writes) {
-        return Err(Failure::Usage(format!(
-            "--shared-file: halfpower writes a file only while no other process does, so clients cannot write {shown} together; give --op read, or a directory, in which each writes its own file"
-        )));
-    }
     if place.is_dir() {
-        return Err(Failure::Usage(format!(
-            "--shared-file: {shown} is a directory, in which each client makes its own file; name an existing file in it"
-        )));
+        return refused(format!(
+            "{shown} is a directory, in which each client makes its own file; name a file in it"
+        ));
+    }
+    let writes = workloads.iter().any(Workload::writes);
+    if !place.exists() && !writes {
+        return refused(format!(
+            "{shown} does not exist; name a file that does, or make it with --op write,read --size SIZE (sweep)"
+        ));
+    }
+    if !place.exists() && spec.size.is_none() {
+        return refused(format!("{shown} does not exist; give the --size of the file to be made"));
+    }
+    if arguments.interleaved && workloads.iter().any(|one| one.pattern != Pattern::Seq) {
+        return refused(
+            "--interleaved is the order of the requests; leave it out, or leave out --pattern"
+                .into(),
+        );
     }
     let length = std::fs::metadata(place).map_or(0, |file| file.len());
     let whole = spec.size.unwrap_or(length).saturating_sub(arguments.region_start);
     let whole = arguments.region.map_or(whole, |region| region.min(whole));
-    let request = workloads.iter().map(|one| u64::from(one.request_bytes)).max().unwrap_or(1);
-    let each = whole / ranks as u64 / request * request;
-    if each == 0 {
-        return Err(Failure::Usage(format!(
-            "--shared-file: the {} of {shown} are less than one request for each of {ranks} clients; use a larger file, or give the --size of a device",
+    let shared = SharedFile {
+        start: arguments.region_start,
+        whole,
+        request: workloads.iter().map(|one| u64::from(one.request_bytes)).max().unwrap_or(1),
+        ranks: ranks as u64,
+        shift: arguments.shift.unwrap_or(0) as u64,
+        interleaved: arguments.interleaved,
+        writes,
+    };
+    if shared.each() == 0 {
+        return refused(format!(
+            "the {} of {shown} are less than one request for each of {ranks} clients; use a larger file, or give the --size of a device",
             machine::units::show_size(whole)
-        )));
+        ));
     }
-    Ok(Segments { start: arguments.region_start, each })
+    Ok(shared)
 }
 
 /// The size of each client's file if halfpower chooses it: together they take what one would.
@@ -289,60 +377,73 @@ fn size_for_each(
     Ok(Some(each))
 }
 
-fn document(
-    leader: &Leader<'_, MpiRank, Host>,
-    open: &OpenGroup<'_, Host>,
-    measured: GroupMeasurement,
-    arguments: &PointArguments,
+fn saved(save: &results::Output, result: &HostsResult) -> Result<(), Failure> {
+    output::save(save, &output::json(result.to_json())?)
+}
+
+/// What a document says apart from its points.
+struct About<'m> {
+    machine: &'m Host,
+    target: TargetFacts,
+    same_directory: Option<bool>,
+    /// Clients that do not see rank 0's directory.
+    elsewhere: Vec<String>,
+    seed: u64,
     began: Began,
-) -> (HostsResult, Option<Error>) {
-    let machine = leader.machine();
-    let GroupMeasurement { points, ended } = measured;
-    let target = open.all_facts();
-    let usual = results::Results::new(
-        machine,
-        results::Kind::Run,
-        crate::context::program(),
-        began,
-        target,
-        arguments.target.seed,
-    );
-    let mut warnings = Vec::new();
-    if !open.elsewhere.is_empty() {
-        warnings.push(format!(
-            "{} do not see the file that rank 0 made in the target: these are several file systems, and the sum of their rates is not the rate of one server",
-            open.elsewhere.join(", ")
-        ));
+}
+
+impl About<'_> {
+    fn document(
+        &self,
+        clients: &[Client],
+        points: Vec<HostsPoint>,
+        ended: Option<&Error>,
+        incomplete: bool,
+    ) -> HostsResult {
+        let usual = results::Results::new(
+            self.machine,
+            results::Kind::Run,
+            crate::context::program(),
+            self.began,
+            self.target.clone(),
+            self.seed,
+        );
+        let mut warnings = Vec::new();
+        if !self.elsewhere.is_empty() {
+            warnings.push(format!(
+                "{} do not see the file that rank 0 made in the target: these are several file systems, and the sum of their rates is not the rate of one server",
+                self.elsewhere.join(", ")
+            ));
+        }
+        let mut hosts: Vec<&str> = clients.iter().map(|one| one.host.as_str()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        if hosts.len() < clients.len() {
+            warnings.push(format!(
+                "{} clients share {} {}: its processors and its cache are theirs together; to measure a server, start one rank per host",
+                clients.len(),
+                hosts.len(),
+                if hosts.len() == 1 { "host" } else { "hosts" },
+            ));
+        }
+        if let Some(error) = ended {
+            warnings.push(format!("it ended early: {error}"));
+        }
+        warnings.extend(usual.warnings);
+        HostsResult {
+            schema: HOSTS_SCHEMA.into(),
+            program: usual.program,
+            machine: usual.machine,
+            target: usual.target,
+            clients: clients.to_vec(),
+            same_directory: self.same_directory,
+            began_unix_s: usual.began_unix_s,
+            elapsed_ns: usual.elapsed_ns,
+            seed: usual.seed,
+            scaling: scalings(&points),
+            incomplete,
+            points,
+            warnings,
+        }
     }
-    let mut hosts: Vec<&str> = leader.clients().iter().map(|one| one.host.as_str()).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    if hosts.len() < leader.clients().len() {
-        warnings.push(format!(
-            "{} clients share {} {}: its processors and its cache are theirs together; to measure a server, start one rank per host",
-            leader.clients().len(),
-            hosts.len(),
-            if hosts.len() == 1 { "host" } else { "hosts" },
-        ));
-    }
-    if let Some(error) = &ended {
-        warnings.push(format!("it ended early: {error}"));
-    }
-    warnings.extend(usual.warnings);
-    let result = HostsResult {
-        schema: HOSTS_SCHEMA.into(),
-        program: usual.program,
-        machine: usual.machine,
-        target: usual.target,
-        clients: leader.clients().to_vec(),
-        same_directory: open.same_directory,
-        began_unix_s: usual.began_unix_s,
-        elapsed_ns: usual.elapsed_ns,
-        seed: usual.seed,
-        scaling: scalings(&points),
-        incomplete: ended.is_some(),
-        points,
-        warnings,
-    };
-    (result, ended)
 }

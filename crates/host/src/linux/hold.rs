@@ -3,7 +3,7 @@
 
 use super::owned_file::reopen;
 use super::{facts, sys};
-use machine::{Error, Result, TargetSpec};
+use machine::{Error, Result, Sharing, TargetSpec};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
@@ -43,10 +43,24 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
     let shown = path.display().to_string();
     let in_use = |why: String| Error::refused(&shown, why, "name one that nothing uses");
     let is_device = metadata.file_type().is_block_device();
-    let unknown = unused(&file, is_device).map_err(in_use)?;
+    let group = match &spec.sharing {
+        Some(Sharing::Joins { number, processes }) => {
+            check_number(&metadata, *number, path)?;
+            Some(processes.as_slice())
+        }
+        _ => None,
+    };
+    let unknown = unused(&file, is_device, group).map_err(in_use)?;
     if is_device && sys::is_read_only(&file) {
         let hint = "make it writable (blockdev --setrw), or leave out --destroy-data to read it";
         return Err(Error::refused(&shown, "the device is read-only", hint));
+    }
+    if is_device && spec.sharing.is_some() {
+        return Err(Error::refused(
+            shown,
+            "a device is held by one process at a time, so several cannot write it together",
+            "name a file that all see",
+        ));
     }
     // Not before the checks: an overlay copies a lower layer's file as soon as it is opened for
     // writing.
@@ -56,12 +70,20 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
         _ => explain_open(error, path, true),
     })?;
     if !is_device {
-        sys::try_lock(&taken).map_err(|error| match error.raw_os_error() {
+        let locked = match spec.sharing {
+            None => sys::try_lock(&taken),
+            // Exclusive at first: no other group may have it.
+            Some(Sharing::Holds) => sys::try_lock(&taken).and_then(|()| sys::try_share(&taken)),
+            Some(Sharing::Joins { .. }) => sys::try_share(&taken),
+        };
+        locked.map_err(|error| match error.raw_os_error() {
             Some(libc::EWOULDBLOCK) => in_use(OTHER_RUN.into()),
             _ => Error::io("cannot lock for this run", path)(error),
         })?;
     }
-    if let (false, false) = (unknown.is_empty(), spec.destroy_signed) {
+    // Those who join rely on the checks of the one who holds it.
+    let confirmed = spec.destroy_signed || group.is_some();
+    if let (false, false) = (unknown.is_empty(), confirmed) {
         let why = format!("it cannot be ruled out that it is in use: {}", unknown.join(", "));
         return Err(Error::refused(
             shown,
@@ -70,7 +92,7 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
         ));
     }
     match facts::signature(&sys::path_of(&taken)) {
-        Ok(Some(found)) if !spec.destroy_signed => {
+        Ok(Some(found)) if !confirmed => {
             let hint =
                 "if it may be lost, confirm with --destroy-signature, or wipe it first (wipefs)";
             return Err(Error::refused(
@@ -88,22 +110,40 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
 
 const OTHER_RUN: &str = "another run of halfpower writes it";
 
-/// Possible uses that the kernel does not show, or a sentence with a certain use.
-fn unused(file: &File, is_device: bool) -> std::result::Result<Vec<String>, String> {
+/// Refuses another file than the one that the group holds.
+pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) -> Result<()> {
+    if metadata.ino() == number {
+        return Ok(());
+    }
+    Err(Error::refused(
+        path.display().to_string(),
+        "it is not the file that the first process has opened under this name",
+        "name a file on a file system that all hosts see, and let nothing replace it",
+    ))
+}
+
+/// Possible uses that the kernel does not show, or a sentence with a certain use. The processes of
+/// a group may write the file.
+fn unused(
+    file: &File,
+    is_device: bool,
+    group: Option<&[u32]>,
+) -> std::result::Result<Vec<String>, String> {
     let (roots, own_path) = (facts::Roots::default(), sys::path_of(file));
     let began = Instant::now();
     loop {
-        let is_written = if is_device { None } else { sys::is_written(file) };
+        // A lease does not say who writes.
+        let is_written = if is_device || group.is_some() { None } else { sys::is_written(file) };
         let spaces = facts::Namespaces::visible(&roots);
         let uses = facts::uses(&roots, &spaces, &own_path, is_written);
         if !uses.held.is_empty() {
             return Err(format!("it is in use: {}", uses.held.join(", ")));
         }
-        let users = facts::users(&roots, &spaces, &own_path, is_written);
+        let users = facts::users(&roots, &spaces, &own_path, is_written, group.unwrap_or_default());
         if users.held.is_empty() {
             return Ok([uses.unknown, users.unknown].concat());
         }
-        if !is_device && sys::is_locked(file) {
+        if !is_device && group.is_none() && sys::is_locked(file) {
             return Err(OTHER_RUN.into());
         }
         if began.elapsed() > CLOSING {

@@ -7,7 +7,7 @@ use super::owned_file::{OwnedFile, directory_of, kept, remove_leftovers, reopen}
 use super::{facts, sys};
 use crate::arena::Arena;
 use crate::test_file::{self, Fill};
-use machine::{Error, NewFile, Result, TargetKind, TargetSpec, fill_random, live, units};
+use machine::{Error, NewFile, Result, Sharing, TargetKind, TargetSpec, fill_random, live, units};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -44,12 +44,15 @@ impl Member {
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
+        if matches!(spec.sharing, Some(Sharing::Joins { .. })) {
+            return Member::join(path, spec, fill);
+        }
         let named = spec.destroy.iter().any(|named| same_file(named, path));
         if let Some(kept) = kept(path).filter(|kept| !named && is_unused(kept)) {
-            return Member::again(kept, path, spec, fill);
+            return Member::again(kept, path, spec, fill)?.shared(spec);
         }
         if spec.create && is_absent(path) {
-            return Member::make(directory_of(path), Some(path), spec.new_file, fill);
+            return Member::make(directory_of(path), Some(path), spec.new_file, fill)?.shared(spec);
         }
         let metadata = fs::metadata(path).map_err(|error| match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENOTDIR) => {
@@ -140,6 +143,32 @@ impl Member {
         let to_fill = if device && fill.size.is_none() { FillTo::Time } else { FillTo::End };
         let to_fill = (writable && !spec.as_is).then_some(to_fill);
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
+    }
+
+    /// A file that another process holds for the group.
+    fn join(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
+        let file = hold(open_for(path, false)?, path, spec)?;
+        let there = file.metadata().map_err(Error::io("cannot look at", path))?.len();
+        // The holder may fill it only now.
+        let size = fill.size.unwrap_or(there);
+        let kind = TargetKind::File;
+        Ok(Member {
+            path: path.into(),
+            kind,
+            size,
+            writable: true,
+            file,
+            made: None,
+            to_fill: None,
+        })
+    }
+
+    /// Lets the group's other processes write a file that was made here.
+    fn shared(self, spec: &TargetSpec) -> Result<Member> {
+        if let (Some(made), Some(_)) = (&self.made, &spec.sharing) {
+            made.share().map_err(Error::io("cannot lock for this run", &self.path))?;
+        }
+        Ok(self)
     }
 
     fn endless(path: &Path, size: Option<u64>) -> Result<Member> {
@@ -363,18 +392,18 @@ fn endless_device(metadata: &fs::Metadata) -> bool {
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)
 }
 
-fn is_unused(made: &OwnedFile) -> bool {
+pub(super) fn is_unused(made: &OwnedFile) -> bool {
     let roots = facts::Roots::default();
     facts::uses(&roots, &facts::Namespaces::visible(&roots), &sys::path_of(made.file()), None)
         .held
         .is_empty()
 }
 
-fn is_absent(path: &Path) -> bool {
+pub(super) fn is_absent(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-fn open_for(path: &Path, write: bool) -> Result<File> {
+pub(super) fn open_for(path: &Path, write: bool) -> Result<File> {
     File::options()
         .read(true)
         .write(write)

@@ -24,6 +24,7 @@ mod signals;
 mod snapshot;
 mod sys;
 mod target;
+mod task_files;
 mod trace_instance;
 
 use crate::session::Time;
@@ -43,6 +44,7 @@ pub use signals::is_ignored;
 pub use sys::stack_limit;
 pub(crate) use sys::{INTERRUPTED_CALL, request_error};
 pub use target::{DEFAULT_CHUNK, HostTarget};
+pub use task_files::{HostTaskFile, HostTaskFiles};
 
 /// Pause after filling test files: after heavy load, a virtual machine's thread with one request at
 /// a time is slower for up to two seconds, but not after this pause (docs/performance.md).
@@ -52,6 +54,14 @@ const REST_NS: Nanos = 200_000_000;
 /// number and bytes.
 pub fn remove_leftovers(directory: &Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
+}
+
+/// Identifies the running kernel and this process's set of process numbers: in both the same, a
+/// number means the same process.
+pub fn process_space() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", boot.trim(), numbers.display())
 }
 
 /// Threads in an uninterruptible kernel wait (state D, proc(5)).
@@ -128,6 +138,11 @@ impl machine::Machine for Host {
 
     fn below(&self, target: &HostTarget) -> Option<machine::Below> {
         target.below()
+    }
+
+    fn file_number_at(&self, path: &Path) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).ok().map(|metadata| metadata.ino())
     }
 
     fn open_all(

@@ -89,6 +89,11 @@ impl OwnedFile {
         self.kept |= self.is_named;
     }
 
+    /// Lets other processes of a group write it; other runs still cannot.
+    pub(crate) fn share(&self) -> io::Result<()> {
+        sys::try_share(&self.file)
+    }
+
     /// Call before writing: if then killed, the file belongs to the user.
     pub(crate) fn touch(&self) {
         if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {

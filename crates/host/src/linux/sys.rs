@@ -26,9 +26,16 @@ pub(crate) fn request_error(result: i32) -> io::Error {
 
 /// Fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
-    match rustix::io::retry_on_intr(|| {
-        fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)
-    }) {
+    lock(file, fs::FlockOperation::NonBlockingLockExclusive)
+}
+
+/// A lock that other processes of a group may have, too; an exclusive one becomes this.
+pub(crate) fn try_share(file: &File) -> io::Result<()> {
+    lock(file, fs::FlockOperation::NonBlockingLockShared)
+}
+
+fn lock(file: &File, operation: fs::FlockOperation) -> io::Result<()> {
+    match rustix::io::retry_on_intr(|| fs::flock(file, operation)) {
         Err(rustix::io::Errno::NOLCK) => Err(io::Error::other(
             "the file system has no locks (ENOLCK), as NFS without a lock service: \
              start it (rpc.statd), or mount with -o local_lock=flock",

@@ -201,12 +201,13 @@ fn held_exclusively(path: &Path) -> bool {
 }
 
 /// Other processes that write a file or device, or serve a file system from it. `is_written` as in
-/// [`uses`]; `Some(false)` usually saves the search.
+/// [`uses`]; `Some(false)` usually saves the search. The processes `others` may.
 pub(crate) fn users(
     roots: &Roots,
     spaces: &Namespaces,
     path: &Path,
     is_written: Option<bool>,
+    others: &[u32],
 ) -> Uses {
     let mut uses = Uses::default();
     let Ok(own) = Seen::of(path) else { return uses };
@@ -217,8 +218,9 @@ pub(crate) fn users(
     if is_written == Some(false) && spaces.is_plain(&own) && !served {
         return uses;
     }
-    let this = std::process::id().to_string();
-    for process in processes(roots).filter(|process| *process != this) {
+    let mut allowed: Vec<String> = others.iter().map(u32::to_string).collect();
+    allowed.push(std::process::id().to_string());
+    for process in processes(roots).filter(|process| !allowed.contains(process)) {
         let directory = roots.proc.join(&process);
         let of = |file: String| {
             let leads_to = std::fs::read_link(directory.join("fd").join(&file)).unwrap_or_default();

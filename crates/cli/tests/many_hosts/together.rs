@@ -1,0 +1,98 @@
+//! One file that all clients write, and IOR and mdtest under mpirun.
+
+use crate::common::places::memory_directory;
+use crate::common::{HALFPOWER, alone, halfpower_in, number, points, test_files};
+use crate::or_skip;
+use crate::over_mpi::{clients, document, launch, mpi_is_here};
+use std::fs;
+use std::path::Path;
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+const PACED: &str = "--buffered --request 4k --rate 300 --runtime 300ms --repeats 2 --max-repeats 2 --progress none --json";
+
+#[test]
+fn all_clients_write_one_file_and_read_what_others_wrote() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let directory = memory_directory();
+    for more in ["", "--interleaved", "--pattern random"] {
+        let words =
+            format!("sweep f --shared-file --op write,read --size 3m --shift 1 {more} {PACED}");
+        let document = document(&clients(directory.path(), 3, &words));
+        assert_eq!(points(&document).len(), 2, "{more}");
+        assert_eq!(document["target"]["size_bytes"], 3 << 20);
+        for point in points(&document) {
+            let iops = number(point, "/point/iops");
+            assert!((iops / 900.0 - 1.0).abs() < 0.1, "{iops} {more}");
+        }
+        assert!(names(directory.path()).is_empty(), "{more}");
+    }
+}
+
+#[test]
+fn an_existing_file_is_written_by_all_only_if_it_is_named() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let directory = memory_directory();
+    let file = directory.path().join("mine");
+    fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let words = format!("run mine --shared-file --op write {PACED}");
+    clients(directory.path(), 3, &words).refused(&["mine", "--destroy-data"]);
+    assert!(fs::read(&file).unwrap().iter().all(|&byte| byte == 7));
+    let document = document(&clients(directory.path(), 3, &format!("{words} --destroy-data mine")));
+    assert_eq!(points(&document)[0]["by_client"].as_array().unwrap().len(), 3);
+    assert!(fs::read(&file).unwrap().iter().any(|&byte| byte != 7));
+    assert_eq!(names(directory.path()), ["mine"], "it is the user's");
+}
+
+#[test]
+fn no_other_run_writes_the_file_of_a_group() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let directory = memory_directory();
+    fs::write(directory.path().join("f"), vec![7; 1 << 20]).unwrap();
+    let words = "run f --shared-file --op write --destroy-data f --buffered --request 4k --rate 300 --runtime 3s --repeats 1 --max-repeats 1 --progress none";
+    let group = launch(directory.path(), &[(2, &[], HALFPOWER)], words).spawn().unwrap();
+    let other = "run f --op write --destroy-data f --buffered --request 4k --rate 100 --runtime 100ms --repeats 1 --max-repeats 1";
+    let mut refused = false;
+    crate::common::wait_until("the group holds the file", || {
+        let ended = halfpower_in(directory.path(), other);
+        refused = ended.stderr.contains("in use") || ended.stderr.contains("another run");
+        refused
+    });
+    assert!(refused);
+    assert_eq!(crate::common::ended(group).code, Some(0));
+    assert_eq!(halfpower_in(directory.path(), other).code, Some(0), "then it may");
+}
+
+#[test]
+fn ior_and_mdtest_run_as_ranks() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let directory = memory_directory();
+    let ior = "ior -w -W -r -R -C -e -g -t 47008 -b 47008 -s 20 -o f -O summaryFormat=JSON";
+    let ended = clients(directory.path(), 4, ior);
+    let text = &ended.stdout;
+    let document: serde_json::Value = serde_json::from_str(text).unwrap();
+    let rows = document["tests"][0]["Results"][0].as_array().unwrap();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert_eq!(document["tests"][0]["Options"]["tasks"], 4);
+    assert!(!text.contains("wrong data"), "{text}");
+    assert!(names(directory.path()).is_empty());
+    let mdtest = "mdtest -n 30 -F -w 3901 -e 3901 -X -N 1 -u -i 2 -d .";
+    let ended = clients(directory.path(), 3, mdtest);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("launched with 3 total task(s) on 1 node(s)"));
+    assert!(ended.stdout.contains("3 tasks, 90 files"), "{}", ended.stdout);
+    assert!(names(directory.path()).is_empty());
+    clients(directory.path(), 2, "ior --tasks 2 -o f").refused(&["--tasks", "mpirun"]);
+    clients(directory.path(), 2, "ior -N 3 -o f").refused(&["-N 3"]);
+    assert!(test_files(directory.path()).is_empty() && names(directory.path()).is_empty());
+}

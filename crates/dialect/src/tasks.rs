@@ -1,0 +1,316 @@
+//! The tasks of IOR and mdtest: one in this process, or many that an implementation of [`Crew`]
+//! reaches. The first task leads: it sends [`Step`]s, and each task answers with a [`Reply`].
+
+use crate::{ior, mdtest};
+use machine::units::show_time;
+use machine::{Nanos, TaskFiles};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A task and where it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Name of its computer.
+    pub host: String,
+    /// Tasks of one kernel see one another's processes.
+    pub kernel: String,
+    /// Its process there.
+    pub process: u32,
+}
+
+/// What a task is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Step {
+    Ior(ior::Step),
+    Mdtest(mdtest::Step),
+}
+
+/// What a task has done.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Reply {
+    Ior(ior::Reply),
+    Mdtest(mdtest::Reply),
+}
+
+/// A reply and the clock of its times.
+#[derive(Debug, Clone)]
+pub struct Done {
+    pub reply: Reply,
+    /// The task's clock minus that of the first task, in ns.
+    pub ahead_ns: i64,
+}
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Machine(#[from] machine::Error),
+    /// Tasks refused or failed; the message names them.
+    #[error("{message}")]
+    Tasks {
+        message: String,
+        /// The command line is at fault, not the measurement.
+        usage: bool,
+    },
+    /// Tasks that have ended; no other can go on.
+    #[error("{0}")]
+    Lost(String),
+}
+
+impl Error {
+    /// The command line is at fault: exit code 2.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Error::Machine(error) => error.is_usage(),
+            Error::Tasks { usage, .. } => *usage,
+            Error::Lost(_) => false,
+        }
+    }
+
+    /// The user ended it.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(self, Error::Machine(machine::Error::Interrupted))
+    }
+
+    pub(crate) fn confused() -> Error {
+        let message = "a task answered another question; this is a fault of halfpower".into();
+        Error::Tasks { message, usage: false }
+    }
+}
+
+/// All tasks.
+pub trait Crew {
+    /// In order of their numbers; at least one.
+    fn members(&self) -> &[Member];
+
+    /// Lets tasks do a step each, and waits for all; replies are in the order of the steps.
+    /// `together`: they begin at the same time.
+    ///
+    /// # Errors
+    /// Tasks that failed or are lost.
+    fn perform(&mut self, steps: Vec<(usize, Step)>, together: bool) -> Result<Vec<Done>, Error>;
+
+    /// Tasks that do not see this task's directory under that name.
+    ///
+    /// # Errors
+    /// No file can be made there; a lost task.
+    fn elsewhere(&mut self, directory: &Path) -> Result<Vec<String>, Error>;
+
+    /// Lets time pass.
+    fn pause(&mut self, for_ns: Nanos);
+}
+
+/// Performs the steps of one task.
+pub struct Worker<'f, F: TaskFiles> {
+    files: &'f F,
+    ior: Option<ior::Task<'f, F>>,
+    mdtest: Option<mdtest::Task<'f, F>>,
+}
+
+impl<'f, F: TaskFiles> Worker<'f, F> {
+    pub fn new(files: &'f F) -> Worker<'f, F> {
+        Worker { files, ior: None, mdtest: None }
+    }
+
+    /// Does a step; `start` is the time of a common start on this computer's clock.
+    ///
+    /// # Errors
+    /// An operation failed, or the user's interrupt.
+    pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> machine::Result<Reply> {
+        match step {
+            Step::Ior(step) => {
+                let task = self.ior.get_or_insert_with(|| ior::Task::new(self.files));
+                task.perform(step, start).map(Reply::Ior)
+            }
+            Step::Mdtest(step) => {
+                let task = self.mdtest.get_or_insert_with(|| mdtest::Task::new(self.files));
+                task.perform(step, start).map(Reply::Mdtest)
+            }
+        }
+    }
+}
+
+/// One task, in this process.
+pub struct Alone<'f, F: TaskFiles> {
+    files: &'f F,
+    worker: Worker<'f, F>,
+    member: Member,
+}
+
+impl<'f, F: TaskFiles> Alone<'f, F> {
+    pub fn new(files: &'f F, host: String) -> Alone<'f, F> {
+        let member = Member { host, kernel: String::new(), process: std::process::id() };
+        Alone { files, worker: Worker::new(files), member }
+    }
+}
+
+impl<F: TaskFiles> Crew for Alone<'_, F> {
+    fn members(&self) -> &[Member] {
+        std::slice::from_ref(&self.member)
+    }
+
+    fn perform(&mut self, steps: Vec<(usize, Step)>, _together: bool) -> Result<Vec<Done>, Error> {
+        let done = |(_, step): (usize, Step)| {
+            Ok(Done { reply: self.worker.perform(&step, None)?, ahead_ns: 0 })
+        };
+        steps.into_iter().map(done).collect()
+    }
+
+    fn elsewhere(&mut self, _directory: &Path) -> Result<Vec<String>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn pause(&mut self, for_ns: Nanos) {
+        self.files.wait_until(self.files.now().saturating_add(for_ns));
+    }
+}
+
+/// From and until, on the task's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Span {
+    pub from: Nanos,
+    pub to: Nanos,
+}
+
+impl Span {
+    /// Runs `work` and times it.
+    pub(crate) fn of<F: TaskFiles, T>(
+        files: &F,
+        work: impl FnOnce() -> machine::Result<T>,
+    ) -> machine::Result<(T, Span)> {
+        let from = files.now();
+        let done = work()?;
+        Ok((done, Span { from, to: files.now() }))
+    }
+
+    /// On the first task's clock.
+    pub(crate) fn shifted(self, ahead_ns: i64) -> Span {
+        let shifted = |time: Nanos| time.saturating_add_signed(ahead_ns.saturating_neg());
+        Span { from: shifted(self.from), to: shifted(self.to) }
+    }
+
+    /// From the first begin to the last end; empty without spans.
+    pub(crate) fn around(spans: impl IntoIterator<Item = Span>) -> Span {
+        let all = spans
+            .into_iter()
+            .reduce(|all, one| Span { from: all.from.min(one.from), to: all.to.max(one.to) });
+        all.unwrap_or_default()
+    }
+
+    pub(crate) fn ns(self) -> Nanos {
+        self.to.saturating_sub(self.from)
+    }
+}
+
+/// Seconds of nanoseconds.
+pub(crate) fn seconds(ns: Nanos) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// A task that began later than this share of a phase is named.
+const LATE_SHARE: f64 = 0.01;
+
+/// A delay of this length is a scheduler's.
+const LATE_NS: Nanos = 5_000_000;
+
+/// A task with less than this share of the median rate is named.
+const SLOW_SHARE: f64 = 0.75;
+
+/// The name of a task in sentences.
+pub(crate) fn name(members: &[Member], task: usize) -> String {
+    format!("task {task} ({})", members[task].host)
+}
+
+/// Tasks that began late or are slower than the others. `begins` are of a common start, on one
+/// clock; each task did `amounts` in `times_ns`.
+pub(crate) fn unequal(
+    members: &[Member],
+    phase: &str,
+    begins: &[Span],
+    times_ns: &[Nanos],
+    amounts: &[u64],
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let first = begins.iter().map(|span| span.from).min().unwrap_or(0);
+    let longest = times_ns.iter().copied().max().unwrap_or(0).max(1);
+    for (task, span) in begins.iter().enumerate() {
+        let late = span.from.saturating_sub(first);
+        let share = late as f64 / longest as f64;
+        if share > LATE_SHARE && late > LATE_NS {
+            warnings.push(format!(
+                "{phase}: {} began {} ({:.0} % of the time) after the first",
+                name(members, task),
+                show_time(late as f64),
+                share * 100.0
+            ));
+        }
+    }
+    let rates: Vec<f64> = (times_ns.iter().zip(amounts))
+        .map(|(&time, &amount)| amount as f64 / time.max(1) as f64)
+        .collect();
+    let mut sorted = rates.clone();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    if rates.len() < 3 || median == 0.0 {
+        return warnings;
+    }
+    for (task, &rate) in rates.iter().enumerate().filter(|(_, rate)| **rate < median * SLOW_SHARE) {
+        // A short phase says little about a task.
+        if times_ns[task] as f64 - amounts[task] as f64 / median < LATE_NS as f64 {
+            continue;
+        }
+        warnings.push(format!(
+            "{phase}: {} is slow: it reaches {:.0} % of the tasks' median rate",
+            name(members, task),
+            rate / median * 100.0
+        ));
+    }
+    warnings
+}
+
+/// Tasks on the first task's computer: those that share its page cache.
+pub(crate) fn per_host(members: &[Member]) -> usize {
+    members.iter().filter(|one| one.host == members[0].host).count()
+}
+
+/// Number of computers.
+pub(crate) fn hosts(members: &[Member]) -> usize {
+    let mut names: Vec<&str> = members.iter().map(|one| one.host.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(count: usize) -> Vec<Member> {
+        (0..count)
+            .map(|task| Member { host: format!("h{task}"), kernel: String::new(), process: 1 })
+            .collect()
+    }
+
+    #[test]
+    fn late_and_slow_tasks_are_named() {
+        let span = |from: u64, to: u64| Span { from: from * 1_000_000, to: to * 1_000_000 };
+        let spans = [span(0, 1000), span(300, 1000), span(0, 1000)];
+        let times = spans.map(Span::ns);
+        let said = unequal(&members(3), "write", &spans, &times, &[100, 70, 40]);
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].contains("task 1 (h1) began 300 ms (30 %"), "{said:?}");
+        assert!(said[1].contains("task 2 (h2) is slow: it reaches 40 %"), "{said:?}");
+        assert!(unequal(&members(2), "write", &spans[..1], &times[..1], &[7]).is_empty());
+        let short = [3_000_000, 1_000_000, 1_000_000];
+        assert!(unequal(&members(3), "write", &[], &short, &[10, 10, 10]).is_empty());
+    }
+
+    #[test]
+    fn spans_of_another_clock_are_shifted() {
+        let there = Span { from: 5_000, to: 6_000 };
+        assert_eq!(there.shifted(4_000), Span { from: 1_000, to: 2_000 });
+        assert_eq!(there.shifted(-4_000), Span { from: 9_000, to: 10_000 });
+        let both = Span::around([there, Span { from: 1_000, to: 5_500 }]);
+        assert_eq!((both.from, both.ns()), (1_000, 5_000));
+    }
+}

@@ -1,0 +1,70 @@
+//! Jobs that another crate describes: rank 0 hands them out and gathers the answers.
+
+use crate::follow::Perform;
+use crate::group::Group;
+use crate::lead::{Error, Leader};
+use crate::message::{Answer, Failure, Order};
+use machine::Machine;
+
+/// The answer to a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobDone {
+    pub answer: String,
+    /// The rank's clock minus that of rank 0, ns; exact at a common start.
+    pub ahead_ns: i64,
+}
+
+impl<G: Group, M: Machine> Leader<'_, G, M> {
+    /// Lets ranks do a job each; rank 0's goes to `own`. The answers are in the order of the jobs.
+    /// `together`: all begin at the same time.
+    ///
+    /// # Errors
+    /// A rank that is lost; the user's interrupt; ranks whose job failed, by name.
+    pub fn jobs(
+        &mut self,
+        jobs: &[(usize, String)],
+        together: bool,
+        own: Perform<'_>,
+    ) -> Result<Vec<JobDone>, Error> {
+        let others: Vec<usize> = jobs.iter().map(|job| job.0).filter(|&rank| rank > 0).collect();
+        let mut start = None;
+        if together && !others.is_empty() {
+            self.refresh_clocks(&others)?;
+            start = Some(self.machine.now().saturating_add(self.ahead_ns));
+        }
+        for (rank, job) in jobs.iter().filter(|job| job.0 > 0) {
+            let start = start.map(|start| self.offsets[*rank].there(start));
+            self.order(*rank, &Order::Job { job: job.clone(), start })?;
+        }
+        let mut ended: Vec<(usize, Result<String, Failure>)> = Vec::new();
+        if let Some((_, job)) = jobs.iter().find(|job| job.0 == 0) {
+            ended.push((0, own(job, start)));
+        }
+        for (rank, answer) in self.gather(others)? {
+            let Answer::Job(answer) = answer else { return Err(self.confused(rank)) };
+            ended.push((rank, answer));
+        }
+        let mut failures = Vec::new();
+        let mut done: Vec<(usize, JobDone)> = Vec::new();
+        let mut interrupted = false;
+        for (rank, answer) in ended {
+            match answer {
+                Ok(answer) => {
+                    done.push((rank, JobDone { answer, ahead_ns: self.offsets[rank].ns }));
+                }
+                Err(failure) if failure.interrupted => interrupted = true,
+                Err(failure) => failures.push((self.clients[rank].name(), failure)),
+            }
+        }
+        if !failures.is_empty() {
+            let usage = failures.iter().all(|(_, failure)| failure.usage);
+            return Err(if usage { Error::Refused(failures) } else { Error::Failed(failures) });
+        }
+        if interrupted {
+            return Err(self.interrupted());
+        }
+        let of = |rank: usize| done.iter().find(|one| one.0 == rank).map(|one| one.1.clone());
+        let ordered: Option<Vec<JobDone>> = jobs.iter().map(|job| of(job.0)).collect();
+        ordered.ok_or_else(|| Error::Confused("a rank has two jobs at once".into()))
+    }
+}
