@@ -118,7 +118,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// How a rank presents itself.
+/// The first message of a rank.
 pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
     Hello {
         version: version.into(),

@@ -18,14 +18,14 @@ pub struct Member {
     pub process: u32,
 }
 
-/// What a task is to do.
+/// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     Ior(ior::Step),
     Mdtest(mdtest::Step),
 }
 
-/// What a task has done.
+/// The answer of a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ior(ior::Reply),
@@ -40,7 +40,7 @@ pub struct Done {
     pub ahead_ns: i64,
 }
 
-/// Why a step failed.
+/// The reason that a step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

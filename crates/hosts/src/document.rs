@@ -125,7 +125,7 @@ pub struct Scaling {
     pub processors_busy: bool,
     /// Ranks far below the median rate of the clients.
     pub slow_clients: Vec<u32>,
-    /// What more clients would give; absent with fewer than four numbers of clients.
+    /// The expected gain of more clients; absent with fewer than four numbers of clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ScalingModel>,
 }

@@ -1,4 +1,4 @@
-//! What more clients would give: a model of the rates with few, and its error on those left out.
+//! The gain of more clients: a model of the rates with few, and its error on those left out.
 
 use crate::document::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
@@ -36,16 +36,23 @@ impl Fitted {
     }
 }
 
+/// Full is a shared part only where the rate is below this share of the free clients' rates.
+const FULL_SHARE: f64 = 0.9;
+
 /// The first rates are those of free clients, the others the peak; the best division.
 fn shared(rates: &Rates) -> Option<Fitted> {
-    let fits = (1..=rates.len()).map(|free| {
+    let division = |free: usize| {
         let (free, full) = rates.split_at(free);
-        let each =
-            free.iter().map(|(clients, rate)| rate / clients).sum::<f64>() / free.len() as f64;
-        let peak = (!full.is_empty())
-            .then(|| full.iter().map(|(_, rate)| rate).sum::<f64>() / full.len() as f64);
-        Fitted::Shared { each, peak }
-    });
+        let mean = |values: &mut dyn Iterator<Item = f64>, count: usize| {
+            values.sum::<f64>() / count as f64
+        };
+        let each = mean(&mut free.iter().map(|(clients, rate)| rate / clients), free.len());
+        let is_full = full.iter().all(|(clients, rate)| *rate < each * clients * FULL_SHARE);
+        let peak =
+            (!full.is_empty()).then(|| mean(&mut full.iter().map(|(_, rate)| *rate), full.len()));
+        is_full.then_some(Fitted::Shared { each, peak })
+    };
+    let fits = (1..=rates.len()).filter_map(division);
     fits.min_by(|a, b| a.error(rates).total_cmp(&b.error(rates)))
 }
 

@@ -34,7 +34,7 @@ pub struct Wanted {
     pub number: Option<u64>,
 }
 
-/// How a task opens a file.
+/// The mode in which a task opens a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OpenAs {
     pub writes: bool,
@@ -62,7 +62,7 @@ pub trait TaskFiles: Sync {
     /// The file could not be taken.
     fn check(&self, wanted: &Wanted) -> Result<()>;
 
-    /// Makes a missing file that is to be written, and holds the file while the result lives: no
+    /// Makes a file that is missing and will be written, and holds the file while the result lives: no
     /// other run can write it. Dropping it removes a file that halfpower made, unless it is kept.
     ///
     /// # Errors

@@ -168,7 +168,7 @@ fn clients(text: &mut Text, point: &HostsPoint) {
     text.say(Tone::Plain, &timing);
 }
 
-/// What a model says about more clients.
+/// The outlook of a model for more clients.
 pub fn outlook(model: &ScalingModel) -> String {
     let form = match model.form {
         ModelForm::SharedLimit => "each client has its own rate until a limit that all share",

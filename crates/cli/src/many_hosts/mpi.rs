@@ -281,7 +281,7 @@ impl SharedFile {
 
     /// Restricts a workload to a rank's part.
     fn give(&self, workload: &mut Workload, rank: usize) {
-        // What is read was written by another.
+        // A client reads data that another has written.
         let shift = if workload.writes() { 0 } else { self.shift };
         let place = (rank as u64 + shift) % self.ranks;
         if self.interleaved {
@@ -381,7 +381,7 @@ fn saved(save: &results::Output, result: &HostsResult) -> Result<(), Failure> {
     output::save(save, &output::json(result.to_json())?)
 }
 
-/// What a document says apart from its points.
+/// The parts of a document other than its points.
 struct About<'m> {
     machine: &'m Host,
     target: TargetFacts,

@@ -1,5 +1,5 @@
 //! Three hosts: each has a network, a mount table and a name of its own, and mpirun reaches them
-//! over TCP. What is wrong with one of them is named.
+//! over TCP. A faulty host is named.
 
 use crate::common::places::{Mount, memory_directory, tool};
 use crate::common::{self, Ended, HALFPOWER, alone, command, ended, finish, points, test_files};
@@ -15,7 +15,7 @@ const NET: &str = "10.231.7";
 /// Three hosts, removed when dropped.
 struct Hosts {
     name: String,
-    /// Holds the agent, and what a host does first.
+    /// Holds the agent and the first commands of each host.
     own: tempfile::TempDir,
     shared: tempfile::TempDir,
 }
@@ -188,7 +188,7 @@ fn a_host_without_space_is_named_and_nothing_is_written() {
     run.refused(&["rank 2 (node3)", "does not fit", "nothing was written"]);
     let ior = hosts.run(&format!("ior -w -F -t 64k -b 8m -o {shared}/f"));
     ior.refused(&["task 2 (node3)", "do not fit"]);
-    // Another file system under the same name is no shared file.
+    // Under the same name there is another file system.
     let ior = hosts.run(&format!("ior -w -t 64k -b 64k -o {shared}/f"));
     ior.refused(&["rank 2 (node3)", "do not see the directory"]);
     assert_eq!(hosts.left(), 0);

@@ -17,7 +17,7 @@ pub(super) struct Data {
     transfer: usize,
     /// The random bytes of one period and one transfer.
     random: Aligned,
-    /// What a read returned.
+    /// Bytes that a read returned.
     pub(super) got: Aligned,
 }
 

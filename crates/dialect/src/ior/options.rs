@@ -78,7 +78,7 @@ pub struct Options {
     pub wear_out: bool,
     /// Transfers of each task, as an earlier test with a deadline made them.
     pub wear_out_iterations: Option<u64>,
-    /// Where that number is kept between tests.
+    /// The file that keeps this number between tests.
     pub status_file: Option<PathBuf>,
     /// `-G`: seed of the data.
     pub signature: Option<u64>,
@@ -99,7 +99,7 @@ pub struct Options {
     /// `-j`, in s
     pub outlier_s: u64,
     pub format: Format,
-    /// Where the results go instead of standard output.
+    /// The file for the results, instead of standard output.
     pub summary_file: Option<PathBuf>,
     /// Only print.
     pub dry_run: bool,
@@ -270,7 +270,7 @@ fn directive(options: &mut Options, words: &str) -> Result<()> {
 }
 
 impl Tests {
-    /// Whether a file is a test file, or one that a task makes beside it.
+    /// Whether a file is a test file, or one that a task makes with its name.
     fn uses(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_encoded_bytes();
         let is = |file: &PathBuf| {
@@ -416,7 +416,7 @@ pub fn parse(words: &[String]) -> Result<Tests> {
 }
 
 impl Options {
-    /// What follows from the options together.
+    /// Completes and checks the options together.
     fn finish(&mut self) -> Result<()> {
         if !(self.write || self.read || self.check_write || self.check_read) {
             (self.write, self.read) = (true, true);

@@ -1,4 +1,4 @@
-//! What IOR's tests have found.
+//! The results of IOR's tests.
 
 use super::Options;
 use super::task::Layout;
@@ -10,7 +10,7 @@ use results::{Latency, Point};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a phase does.
+/// The direction of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {

@@ -16,7 +16,7 @@ use workload::{Pattern, Stop, Workload};
 
 const STATUS: Input = Input::new("a status file of IOR", 4 << 10);
 
-/// What a report says about where and when.
+/// The place and time in a report.
 pub struct Surroundings<'a> {
     /// System and name of the first task's computer.
     pub machine: String,

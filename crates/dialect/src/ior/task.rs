@@ -46,7 +46,7 @@ impl Layout {
     }
 }
 
-/// What a task is to do.
+/// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     /// Prepare for a test.
@@ -67,7 +67,7 @@ pub enum Step {
     Release { all: bool, end: FileEnd },
 }
 
-/// What becomes of a file.
+/// The fate of a file at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileEnd {
     Keep,
@@ -96,7 +96,7 @@ pub struct Access {
     pub closes: bool,
 }
 
-/// What a task has done.
+/// The answer of a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready,

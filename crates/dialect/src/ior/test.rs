@@ -215,7 +215,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
                 "{names} do not see the first task's directory: these are several file systems, and the sum of their rates is not the rate of one server"
             ));
         }
-        // With a deadline nobody knows how much will be written.
+        // With a deadline the amount is not known.
         if !writes || self.options.deadline_s.is_some() {
             return Ok(());
         }
@@ -526,8 +526,8 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Gives the files back: first those who joined, because the holder's mark needs a file that
-    /// nobody else has open.
+    /// Gives the files back: first those who joined, because the holder can mark only a file
+    /// that no other process has open.
     fn release(&mut self, end: FileEnd) -> Result<(), Error> {
         if self.held.is_some() {
             self.all(|_| Step::Release { all: false, end: FileEnd::AsItWas }, false)?;

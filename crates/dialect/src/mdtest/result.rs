@@ -1,4 +1,4 @@
-//! What mdtest has found.
+//! The results of mdtest.
 
 use crate::tasks::seconds;
 use machine::Nanos;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 const STATUS: Input = Input::new("a status file of mdtest", 4 << 10);
 
-/// What a report says about when.
+/// The time in a report.
 pub struct Surroundings<'a> {
     /// Seconds since 1970.
     pub now: &'a dyn Fn() -> u64,
@@ -29,8 +29,8 @@ pub fn files(options: &Options) -> &[PathBuf] {
 
 /// Runs the test, and prints mdtest's report to `out`.
 ///
-/// What was made is removed if a phase fails or the user interrupts it; the interrupt ends it with
-/// the report of what was done.
+/// All items are removed if a phase fails or the user interrupts it; after the interrupt the report
+/// has the phases until then.
 ///
 /// # Errors
 /// A missing directory, a tree that an earlier test has left, a failed operation, a lost task.

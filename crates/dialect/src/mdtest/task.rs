@@ -75,7 +75,7 @@ pub struct Items {
     pub deadline_ns: Option<Nanos>,
 }
 
-/// What a task is to do.
+/// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     Begin {
@@ -90,13 +90,13 @@ pub enum Step {
     MakeTree,
     Items(Items),
     RemoveTree,
-    /// What was made stays.
+    /// Keep all items.
     Keep,
     /// Remove what this task has made and not removed.
     CleanUp,
 }
 
-/// What a task has done.
+/// The answer of a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready,
