@@ -106,7 +106,7 @@ fn refusals_change_nothing() {
     at("ior -o twin:nvme").refused(&["twin:nvme"]);
     at("ior -N 2").refused(&["-N 2", "--tasks"]);
     at("mdtest").refused(&["-n N"]);
-    at("mdtest -n 1 -d missing").refused(&["missing", "make it first"]);
+    at("mdtest -n 1 -d missing/one").refused(&["missing/one", "make the directory above it"]);
     at("mdtest -n 1 --json mine").refused(&["mine", "--force"]);
     assert_eq!(names(directory.path()), ["mine"]);
     assert_eq!(fs::read(directory.path().join("mine")).unwrap(), b"precious");

@@ -184,5 +184,23 @@ fn a_failed_phase_names_the_item_and_keeps_the_others() {
     assert!(!error.is_usage() && error.to_string().contains("file.mdtest.0.1"), "{error}");
     assert_eq!(count(here.path())[0], 4, "a stat removes nothing");
     let missing = ran(1, "-n 1 -d /no/such/directory").0.unwrap_err();
-    assert!(missing.is_usage() && missing.to_string().contains("make it first"), "{missing}");
+    assert!(
+        missing.is_usage() && missing.to_string().contains("make the directory above it"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn a_missing_directory_is_made_and_goes_again() {
+    let here = tempfile::tempdir().unwrap();
+    let [one, other] = ["one", "other"].map(|name| here.path().join(name));
+    let line = format!("-n 5 -d {}@{}", one.display(), other.display());
+    let (made, _) = good(2, &line);
+    assert_eq!(made.phases.len(), 9);
+    assert_eq!(count(here.path()), [0, 0]);
+    // What is left for the next command stays.
+    good(2, &format!("{line} -C"));
+    assert!(one.is_dir() && other.is_dir());
+    let (refused, _) = ran(1, &format!("-n 5 -T -d {}", here.path().join("none").display()));
+    assert!(refused.unwrap_err().is_usage());
 }

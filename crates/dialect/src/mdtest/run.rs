@@ -169,6 +169,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
     fn plan(&self, iteration: u32) -> Plan {
         let options = self.options;
         Plan {
+            creates: options.create,
             directories: options.directories.clone(),
             iteration,
             unique: options.unique,
@@ -200,8 +201,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         let plan = self.plan(iteration);
         self.result.directories = plan.tree(0).len() as u64;
         self.all(|task| Step::Begin { plan: plan.clone(), task }, false)?;
-        let makes = self.options.create;
-        self.all(|_| Step::Check { makes }, false)?;
+        self.all(|_| Step::Check, false)?;
         if iteration > 0 {
             return Ok(());
         }

@@ -12,6 +12,8 @@ use workload::Permutation;
 /// The tree and items of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
+    /// The test makes its tree and, if they are missing, its directories.
+    pub creates: bool,
     pub directories: Vec<PathBuf>,
     pub iteration: u32,
     /// Each task has its own tree.
@@ -82,10 +84,8 @@ pub enum Step {
         plan: Plan,
         task: u64,
     },
-    /// Look at the directory before anything is made; refuse a tree that is there if `makes`.
-    Check {
-        makes: bool,
-    },
+    /// Look at the directory; refuse a tree that is there if the test makes one.
+    Check,
     /// Make the tree.
     MakeTree,
     Items(Items),
@@ -118,6 +118,8 @@ pub struct Task<'f, F: TaskFiles> {
     made: [u64; 2],
     /// Directories that were made, parents first.
     tree: Vec<PathBuf>,
+    /// The directory of the test, if the task made it.
+    root: Option<PathBuf>,
     content: Vec<u8>,
     buffer: Vec<u8>,
 }
@@ -129,6 +131,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
             plan: None,
             made: [0; 2],
             tree: Vec::new(),
+            root: None,
             content: Vec::new(),
             buffer: Vec::new(),
         }
@@ -150,11 +153,11 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         let done = |span, count| Reply::Done { span, count, latency: Histogram::new(), wrong: 0 };
         match step {
             Step::Begin { .. } => Ok(Reply::Ready),
-            Step::Check { makes } => {
+            Step::Check => {
                 let directory = &plan.directories[task as usize % plan.directories.len()];
                 self.files.free_bytes(directory).map_err(|_| missing(directory))?;
                 let root = &plan.tree(task)[0];
-                if *makes && self.files.stat(root).is_ok() {
+                if plan.creates && self.files.stat(root).is_ok() {
                     return Err(Error::refused(
                         root.display().to_string(),
                         "an earlier test has left it",
@@ -223,6 +226,11 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         }
         // The same for all tasks, because another one reads it.
         fill_random(plan.write_bytes, &mut self.content);
+        let own = plan.directories.get(task as usize).filter(|_| plan.creates);
+        // As mdtest: the last name only. A failure shows when all tasks look for it.
+        if let Some(own) = own.filter(|own| self.files.make_directory(own).unwrap_or(false)) {
+            self.root = Some(own.clone());
+        }
         self.plan = Some((plan, task));
         Ok(())
     }
@@ -316,7 +324,8 @@ impl<'f, F: TaskFiles> Task<'f, F> {
                 };
             }
         }
-        for directory in std::mem::take(&mut self.tree).iter().rev() {
+        let tree = std::mem::take(&mut self.tree);
+        for directory in self.root.iter().chain(&tree).rev() {
             let _ = self.files.remove_directory(directory);
         }
     }
@@ -334,7 +343,7 @@ fn interrupted<F: TaskFiles>(files: &F) -> Result<()> {
 }
 
 fn missing(directory: &Path) -> Error {
-    let hint = "make it first, on a file system that all tasks see";
+    let hint = "make the directory above it first, on a file system that all tasks see";
     Error::refused(directory.display().to_string(), "no such directory", hint)
 }
 
@@ -348,6 +357,7 @@ mod tests {
 
     fn plan(branch: u64, depth: u32, leaf_only: bool) -> Plan {
         Plan {
+            creates: true,
             directories: vec!["/a".into(), "/b".into()],
             iteration: 2,
             unique: false,
