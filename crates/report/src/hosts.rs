@@ -168,8 +168,17 @@ fn clients(text: &mut Text, point: &HostsPoint) {
     text.say(Tone::Plain, &timing);
 }
 
+/// A model with a larger error says nothing about more clients.
+const MODEL_ERROR: f64 = 0.1;
+
 /// The outlook of a model for more clients.
 pub fn outlook(model: &ScalingModel) -> String {
+    if model.left_out_error > MODEL_ERROR {
+        return format!(
+            "The rates follow no model: it is off by {:.0} % at a number of clients that it was not fitted to, so it gives no rate for more clients.",
+            model.left_out_error * 100.0
+        );
+    }
     let form = match model.form {
         ModelForm::SharedLimit => "each client has its own rate until a limit that all share",
         ModelForm::Waiting => "clients wait for one another",
@@ -267,6 +276,8 @@ mod tests {
         };
         let said = outlook(&model);
         assert!(said.contains("with 16 clients") && said.contains("at most 7 %"), "{said}");
+        let bad = outlook(&ScalingModel { left_out_error: 0.4, ..model });
+        assert!(bad.contains("off by 40 %") && !bad.contains("16"), "{bad}");
     }
 
     #[test]

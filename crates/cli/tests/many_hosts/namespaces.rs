@@ -244,15 +244,18 @@ fn process_on(host: &str) -> Option<u32> {
 fn a_killed_host_is_named_and_no_file_is_left() {
     let _alone = alone();
     let hosts = or_skip!(Hosts::new());
-    for words in [
-        "run . --size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 100 --max-repeats 100 --progress none",
-        "ior -w -Y -t 4k -b 1g -D 60 -F -o f",
-    ] {
+    let saved = hosts.own.path().join("saved.json");
+    let run = format!(
+        "run . --size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 100 --max-repeats 100 --progress none --save {}",
+        saved.display()
+    );
+    for words in [&run, "ior -w -Y -t 4k -b 1g -D 60 -F -o f"] {
         let mpirun = hosts.launch(words).spawn().unwrap();
         let mut victim = None;
         common::wait_until("rank 2 runs", || {
             victim = process_on("node3");
-            victim.is_some() && hosts.left() >= 3
+            let runs = words != run || saved.exists();
+            victim.is_some() && runs && hosts.left() >= 3
         });
         tool("kill", &["-KILL", &victim.unwrap().to_string()]).unwrap();
         let ended = ended(mpirun);
@@ -264,6 +267,10 @@ fn a_killed_host_is_named_and_no_file_is_left() {
         left_is_removed(hosts.shared.path());
         assert_eq!(hosts.left(), 0);
     }
+    let document: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&saved).unwrap()).unwrap();
+    assert_eq!(document["incomplete"], true);
+    assert!(document["warnings"].to_string().contains("rank 2 (node3)"), "{document:#}");
 }
 
 fn left_is_removed(directory: &Path) {
