@@ -67,7 +67,7 @@ pub(super) fn by_name(
 ) -> Option<Found> {
     // Such names mean a file of the process that opens them.
     let is_own = |start: &&str| given.starts_with(start);
-    if OWN_NAMES.iter().any(|start| is_own(start)) && (found.is_some() || is_descriptor(given)) {
+    if OWN_NAMES.iter().any(is_own) && (found.is_some() || is_descriptor(given)) {
         return found;
     }
     if let Some(found) = &found
