@@ -98,8 +98,9 @@ pub(super) fn by_name(
         None if is_virtual(&name) => Kind::Stream,
         None => Kind::Regular,
     };
-    let is_read = flags & libc::O_ACCMODE == libc::O_RDONLY;
-    let size_bytes = metadata.as_ref().filter(|_| is_read && kind == Kind::Regular);
+    // A file that this call may have made had no bytes then.
+    let was_there = flags & libc::O_CREAT == 0;
+    let size_bytes = metadata.as_ref().filter(|_| was_there && kind == Kind::Regular);
     let identity = metadata.as_ref().map(|metadata| match metadata.file_type().is_block_device() {
         true => (0, metadata.rdev()),
         false => (metadata.dev(), metadata.ino()),
