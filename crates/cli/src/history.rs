@@ -204,8 +204,8 @@ struct ListArguments {
     /// Only of this target
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// Only of this kind: run, sweep, study, sustained, pts, check, compare, tune, postmark, metadata
-    /// or import
+    /// Only of this kind: run, sweep, study, sustained, pts, check, compare, tune, replay, postmark,
+    /// metadata or import
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Only those with this tag

@@ -165,6 +165,13 @@ fn a_check_repeats_the_first_replay() {
         .unwrap();
     let other = "check twin:cloud --replay other --history h.sqlite";
     halfpower_in(here, other).refused(&["no replay of other"]);
-    let shown = halfpower_in(here, "history --history h.sqlite");
+    let shown = halfpower_in(here, "history --history h.sqlite --kind replay");
     assert!(shown.stdout.contains("replay"), "{}", shown.stdout);
+    // The first two replays, of the first command and of the first check.
+    let compared = halfpower_in(here, "history --history h.sqlite show 1 2");
+    for words in ["whole replay", "total time", "data-read", "p99"] {
+        assert!(compared.stdout.contains(words), "{words}: {compared:?}");
+    }
+    let trend = halfpower_in(here, "history --history h.sqlite trend twin:cloud --measure time");
+    assert!(trend.stdout.contains("whole replay"), "{trend:?}");
 }

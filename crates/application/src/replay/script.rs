@@ -135,6 +135,8 @@ pub struct Script {
     pub bytes: u64,
     /// Whether the recording has the ends of requests.
     pub has_durations: bool,
+    /// Share of the bytes read that no device had to read; `None` if the trace shows no devices.
+    pub read_hits: Option<f64>,
     pub skipped: Skipped,
 }
 
@@ -195,7 +197,18 @@ impl Script {
         }
         // The block layer shows the program's own requests again.
         let program = kept.iter().any(|one| one.interface != Interface::Block);
+        let mut read_hits = None;
         if program {
+            let read = |is_block: bool| {
+                let own = |one: &&Kept| {
+                    one.act == Act::Move(Op::Read)
+                        && (one.interface == Interface::Block) == is_block
+                };
+                kept.iter().filter(own).map(|one| one.bytes).sum::<u64>() as f64
+            };
+            let sees_devices = kept.iter().any(|one| one.interface == Interface::Block);
+            let asked = read(false);
+            read_hits = (sees_devices && asked > 0.0).then(|| (1.0 - read(true) / asked).max(0.0));
             let before = kept.len();
             kept.retain(|one| one.interface != Interface::Block);
             skipped.block_layer += (before - kept.len()) as u64;
@@ -225,7 +238,7 @@ impl Script {
             }
         }
         roles.end();
-        Ok(build(kept, names, &roles, seen, skipped))
+        Ok(Script { read_hits, ..build(kept, names, &roles, seen, skipped) })
     }
 }
 
@@ -414,6 +427,7 @@ fn build(
         requests,
         bytes,
         has_durations,
+        read_hits: None,
         skipped,
         classes,
     }

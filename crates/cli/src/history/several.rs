@@ -4,13 +4,13 @@ use super::with_changes;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
-use report::history::EntryComparison;
+use report::history::{EntryComparison, HistoryRow};
 use results::compare::Measure;
 use results::history::{Entry, History, HistoryError, Occurrence, difference, trends};
 use std::path::Path;
 
-/// The measures of a comparison.
-const MEASURES: [Measure; 2] = [Measure::Throughput, Measure::LatencyP99];
+/// The measures of a comparison: the time is that of replays.
+const MEASURES: [Measure; 3] = [Measure::Throughput, Measure::Duration, Measure::LatencyP99];
 
 pub(super) fn show(
     context: &Context,
@@ -43,22 +43,20 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
             changes.push((place + 1, changed));
         }
     }
-    let mut questions = Vec::new();
-    for trend in trends(readings(history, &entries, MEASURES[0])?) {
-        // A question of one entry compares nothing.
-        if trend.values.len() < 2 {
-            continue;
-        }
-        let question = trend.question.clone();
-        let mut rows = vec![with_changes(history, trend)?];
-        for measure in &MEASURES[1..] {
-            let mut found = readings(history, &entries, *measure)?;
-            found.retain(|one| one.question == question);
-            for trend in trends(found) {
-                rows.push(with_changes(history, trend)?);
+    let mut questions: Vec<Vec<(Measure, HistoryRow)>> = Vec::new();
+    for measure in MEASURES {
+        for trend in trends(readings(history, &entries, measure)?) {
+            // A question of one entry compares nothing.
+            if trend.values.len() < 2 {
+                continue;
+            }
+            let name = trend.question.clone();
+            let row = (measure, with_changes(history, trend)?);
+            match questions.iter_mut().find(|rows| rows[0].1.trend.question == name) {
+                Some(rows) => rows.push(row),
+                None => questions.push(vec![row]),
             }
         }
-        questions.push(rows);
     }
     if questions.is_empty() {
         let shown: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -67,7 +65,7 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
             shown.join(", ")
         )));
     }
-    Ok(EntryComparison { entries, changes, measures: MEASURES.to_vec(), questions })
+    Ok(EntryComparison { entries, changes, questions })
 }
 
 /// The readings of these entries, oldest first.

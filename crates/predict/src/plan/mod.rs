@@ -22,6 +22,8 @@ pub const SCHEMA: &str = "halfpower.plan/1";
 
 /// More IOPS are not worth it if they save less than this share of the time.
 const ENOUGH: f64 = 0.02;
+/// The cache was warm if it served this share of the bytes read.
+const WARM: f64 = 0.5;
 /// A quota limits if it is busy for this share of the time.
 const LIMITED: f64 = 0.9;
 
@@ -89,6 +91,11 @@ pub struct PlanDocument {
     pub trace: String,
     pub requests: u64,
     pub recorded_s: f64,
+    /// The page cache before each prediction, like that of the recording.
+    pub cache: CacheState,
+    /// Share of the bytes read that came from the page cache in the recording; `None` if it shows no
+    /// devices.
+    pub read_hits: Option<f64>,
     /// Of the same model on the machine of the recording: its time over the recorded one, minus 1,
     /// in percent. `None` if that machine is not known.
     pub model_error_percent: Option<f64>,
@@ -117,8 +124,17 @@ impl From<ReplayError> for Error {
     }
 }
 
+/// The page cache like that of the recording; cold if that is not known.
+fn cache(script: &Script) -> CacheState {
+    if script.read_hits.is_some_and(|hits| hits >= WARM) {
+        CacheState::Warm
+    } else {
+        CacheState::Cold
+    }
+}
+
 fn run(script: &Script, setup: Setup, pace: Pace) -> Result<ReplayDocument> {
-    let settings = Settings { pace, depth: None, runs: 1, cache: CacheState::Cold };
+    let settings = Settings { pace, depth: None, runs: 1, cache: cache(script) };
     let layout = Layout::Files(PathBuf::from("twin:"));
     Ok(replay(&Twin::new(setup), script, ("", ""), &layout, &settings, &mut |_| {})?)
 }
@@ -209,6 +225,8 @@ impl Plan<'_> {
             trace: trace.to_owned(),
             requests: self.script.requests,
             recorded_s,
+            cache: cache(self.script),
+            read_hits: self.script.read_hits,
             model_error_percent,
             model_p99_errors,
             goals: self.goals.to_vec(),

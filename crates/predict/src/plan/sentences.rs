@@ -1,4 +1,5 @@
 use super::{Limit, PlanDocument, Prediction};
+use machine::CacheState;
 use machine::units::{show_time, significant};
 
 /// Differences below this share are not worth a sentence.
@@ -59,6 +60,13 @@ pub(super) fn sentences(document: &PlanDocument) -> Vec<String> {
             .iter()
             .map(|goal| format!("p99 of {} at most {}", goal.class, show_time(goal.p99_ns as f64)));
         said.push(format!("None meets every goal ({}).", goals.collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(hits) = document.read_hits {
+        let began = if document.cache == CacheState::Warm { "warm" } else { "cold" };
+        said.push(format!(
+            "{} % of the bytes read came from the page cache in the recording: each prediction begins with a {began} one.",
+            significant(hits * 100.0, 2)
+        ));
     }
     said.push(match document.model_error_percent {
         Some(error) => {

@@ -18,9 +18,8 @@ pub struct EntryComparison {
     pub entries: Vec<Entry>,
     /// Changes before an entry: its index, and the facts.
     pub changes: Vec<(usize, Vec<String>)>,
-    /// Each question's readings of these measures, in the same order.
-    pub measures: Vec<Measure>,
-    pub questions: Vec<Vec<HistoryRow>>,
+    /// Each question's readings, by measure.
+    pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
 /// Facts of a sentence; the page has all.
@@ -48,8 +47,8 @@ impl EntryComparison {
     }
 
     /// The last reading against the first.
-    fn sentence(&self, question: &[HistoryRow]) -> String {
-        let say = |(row, measure): (&HistoryRow, &Measure)| {
+    fn sentence(question: &[(Measure, HistoryRow)]) -> String {
+        let say = |(measure, row): &(Measure, HistoryRow)| {
             let values = &row.trend.values;
             let (first, last) = (values.first()?, values.last()?);
             let beyond = match (first.interval_95, last.interval_95) {
@@ -65,7 +64,7 @@ impl EntryComparison {
                 show_change((last.value / first.value - 1.0) * 100.0)
             ))
         };
-        let said: Vec<String> = question.iter().zip(&self.measures).filter_map(say).collect();
+        let said: Vec<String> = question.iter().filter_map(say).collect();
         said.join("; ") + "."
     }
 
@@ -103,9 +102,9 @@ pub fn entries(all: &EntryComparison, width: usize, colour: bool) -> String {
     };
     all.changed(MAX_FACTS).iter().for_each(|sentence| say(Tone::Quiet, sentence));
     for question in &all.questions {
-        let label = question.first().map_or("", |row| &row.trend.label);
+        let label = question.first().map_or("", |(_, row)| &row.trend.label);
         say(Tone::Strong, &printable(label));
-        say(Tone::Quiet, &all.sentence(question));
+        say(Tone::Quiet, &EntryComparison::sentence(question));
     }
     out
 }
@@ -127,23 +126,19 @@ fn cells(measure: Measure, found: Option<&Occurrence>) -> [String; 2] {
     [value(measure, found.value), interval]
 }
 
-fn question_view(all: &EntryComparison, question: &[HistoryRow]) -> QuestionView {
+fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> QuestionView {
     let row = |entry: &Entry| {
         let mut row = vec![entry.id.to_string(), date(entry.began_unix_s)];
-        for (one, measure) in question.iter().zip(&all.measures) {
+        for (measure, one) in question {
             let found = one.trend.values.iter().find(|value| value.entry == entry.id);
             row.extend(cells(*measure, found));
         }
         row
     };
     QuestionView {
-        title: question.first().map_or_else(String::new, |row| row.trend.label.clone()),
-        sentence: all.sentence(question),
-        views: question
-            .iter()
-            .zip(&all.measures)
-            .map(|(row, one)| view(row, *one, LevelBreaks::Machines))
-            .collect(),
+        title: question.first().map_or_else(String::new, |(_, row)| row.trend.label.clone()),
+        sentence: EntryComparison::sentence(question),
+        views: question.iter().map(|(one, row)| view(row, *one, LevelBreaks::Machines)).collect(),
         rows: all.entries.iter().map(row).collect(),
     }
 }

@@ -194,25 +194,29 @@ impl GivenNames {
         });
     }
 
-    /// The name of the call that began at this time.
+    /// The name of the call that began at this time: the nearest one. Those before it are of calls
+    /// that were not seen.
     pub(super) fn take(&mut self, thread: i32, at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&thread)?;
-        let mut found = None;
-        while let Some(&(named_at, _)) = names.front() {
-            if named_at > at + SAME_CALL_NS {
-                break;
-            }
-            let (_, name) = names.pop_front()?;
+        let is_nearer =
+            |names: &VecDeque<(Nanos, Option<String>)>| match (names.front(), names.get(1)) {
+                (Some(first), Some(second)) => second.0.abs_diff(at) <= first.0.abs_diff(at),
+                _ => false,
+            };
+        while is_nearer(names) {
+            names.pop_front();
             self.count -= 1;
-            if named_at + SAME_CALL_NS >= at {
-                found = name;
-                break;
-            }
         }
+        let (named_at, _) = names.front()?;
+        if named_at.abs_diff(at) > SAME_CALL_NS {
+            return None;
+        }
+        let (_, name) = names.pop_front()?;
+        self.count -= 1;
         if names.is_empty() {
             self.waiting.remove(&thread);
         }
-        found
+        name
     }
 }
 
@@ -343,7 +347,7 @@ mod tests {
         }
         names.add(200 * ms, 7, None);
         let mut take = |at| names.take(7, at);
-        // Its call was not seen.
+        // Its name was not copied.
         assert_eq!(take(50 * ms), None);
         assert_eq!(take(100 * ms + 3000).as_deref(), Some("a"));
         assert_eq!(take(101 * ms - 3000).as_deref(), Some("b"));

@@ -10,6 +10,7 @@ use std::path::Path;
 /// name.
 pub(super) type Identity = (u64, u64, String);
 
+#[derive(Clone)]
 pub(super) struct Found {
     pub(super) identity: Identity,
     pub(super) file: TracedFile,
@@ -58,44 +59,82 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
 
 /// A file by the name that a program gave, if that is not the file that was found at its descriptor:
 /// the descriptor may be another one's by now.
-pub(super) fn by_name(found: Option<Found>, given: &Path, flags: i32) -> Found {
-    let metadata = fs::metadata(given).ok();
-    if let Some(found) = found {
-        let at = metadata.as_ref().map(|metadata| (metadata.dev(), metadata.ino()));
-        let is_named = given
+pub(super) fn by_name(
+    thread: i32,
+    found: Option<Found>,
+    given: &Path,
+    flags: i32,
+) -> Option<Found> {
+    // Such names mean a file of the process that opens them.
+    let is_own = |start: &&str| given.starts_with(start);
+    if OWN_NAMES.iter().any(is_own) && (found.is_some() || is_descriptor(given)) {
+        return found;
+    }
+    if let Some(found) = &found
+        && given
             .file_name()
-            .is_some_and(|name| Path::new(&found.file.name).file_name() == Some(name));
-        if is_named || at == Some((found.identity.0, found.identity.1)) {
-            return found;
-        }
+            .is_some_and(|name| Path::new(&found.file.name).file_name() == Some(name))
+    {
+        return Some(found.clone());
+    }
+    let is_ours = is_in_our_mounts(thread);
+    let metadata = fs::metadata(given).ok().filter(|_| is_ours && !given.starts_with("/proc"));
+    let at = metadata.as_ref().map(|metadata| (metadata.dev(), metadata.ino()));
+    if let Some(found) = found
+        && at == Some((found.identity.0, found.identity.1))
+    {
+        return Some(found);
     }
     // The directory is there more often than the file.
     let named = given
         .parent()
         .zip(given.file_name())
         .and_then(|(directory, name)| Some(fs::canonicalize(directory).ok()?.join(name)));
-    let full = fs::canonicalize(given).ok().or(named).unwrap_or_else(|| given.to_owned());
+    let full = fs::canonicalize(given).ok().or(named).filter(|_| is_ours);
+    let full = full.unwrap_or_else(|| given.to_owned());
     let name = full.to_string_lossy().into_owned();
     let kind = match &metadata {
         Some(metadata) => kind(metadata, &name),
         None if is_virtual(&name) => Kind::Stream,
         None => Kind::Regular,
     };
-    let is_read = flags & libc::O_ACCMODE == libc::O_RDONLY;
-    let size_bytes = metadata.as_ref().filter(|_| is_read && kind == Kind::Regular);
+    // A file that this call may have made had no bytes then.
+    let was_there = flags & libc::O_CREAT == 0;
+    let size_bytes = metadata.as_ref().filter(|_| was_there && kind == Kind::Regular);
     let identity = metadata.as_ref().map(|metadata| match metadata.file_type().is_block_device() {
         true => (0, metadata.rdev()),
         false => (metadata.dev(), metadata.ino()),
     });
     // Of a file that is gone only the name is known.
     let (device, inode) = identity.unwrap_or((u64::MAX, 0));
-    Found {
+    Some(Found {
         identity: (device, inode, name.clone()),
         file: TracedFile { name, kind, size_bytes: size_bytes.map(Metadata::len) },
         open: open_file(flags),
         position: Some(0),
         ends_at_exec: flags & libc::O_CLOEXEC != 0,
-    }
+    })
+}
+
+/// Names that mean another file in each process.
+const OWN_NAMES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
+fn is_descriptor(name: &Path) -> bool {
+    name.starts_with("/dev") || name.components().any(|part| part.as_os_str() == "fd")
+}
+
+/// The descriptor of the process itself that such a name means.
+pub(super) fn descriptor_of(name: &Path) -> Option<i32> {
+    let starts = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
+    let number = starts.iter().find_map(|start| name.strip_prefix(start).ok())?;
+    number.to_str()?.parse().ok()
+}
+
+/// Whether a thread's names mean the same files as ours: not in a container. One that is gone is
+/// taken for one of ours.
+fn is_in_our_mounts(thread: i32) -> bool {
+    let of = |thread: &str| fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
+    of(&thread.to_string()).is_none_or(|mounts| Some(mounts) == of("self"))
 }
 
 /// `/dev/sda`, from the kernel's numbers.

@@ -8,6 +8,7 @@
 
 mod calls;
 mod child;
+mod clock;
 mod descriptors;
 mod devices;
 mod early;
@@ -28,6 +29,7 @@ pub use error::RecordError;
 use super::trace_instance::{self, RECORDING, TraceInstance};
 use apptrace::{Header, Summary, TraceWriter};
 use child::StoppedChild;
+use clock::TraceClock;
 use given_names::NameReader;
 use identity::Names;
 use machine::Nanos;
@@ -56,8 +58,14 @@ const SETTLE_NS: Nanos = 1_000_000;
 /// Rest between two readings: lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
+/// The same if names of files do not depend on a look at their descriptors.
+const LONG_REST: Duration = Duration::from_millis(4);
+
 /// Processor time beyond 2 % after which it rests.
 const FREE_CPU_NS: Nanos = 5_000_000;
+
+/// The recorder looks this often whether it should end.
+const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
@@ -120,6 +128,7 @@ pub fn remove_stale() {
 pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
+    clock: TraceClock,
     /// `None` if the kernel does not permit it: files that are closed at once may have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
@@ -141,6 +150,8 @@ impl Recorder {
             return Err(RecordError::Namespace);
         }
         let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
+        let clock = TraceClock::choose(&instance);
+        clock.set(&instance)?;
         let mut decoder = Decoder::default();
         let (mut events, places) = decoder.calls(&instance)?;
         for event in PROCESS_EVENTS {
@@ -192,10 +203,10 @@ impl Recorder {
             Subject::Command(words) => words.clone(),
             _ => Vec::new(),
         };
-        let system = system_events(&mut decoder, &SYSTEM_EVENTS, None)?;
+        let system = system_events(&mut decoder, clock, &SYSTEM_EVENTS, None)?;
         let pipes = vec![Pipes::open(instance)?, system];
         let names = NameReader::open(&places).ok();
-        Ok(Recorder { pipes, decoder, names, processes: followed, child, command })
+        Ok(Recorder { pipes, decoder, clock, names, processes: followed, child, command })
     }
 
     fn of_device(path: &Path) -> Result<Recorder, RecordError> {
@@ -207,10 +218,11 @@ impl Recorder {
         let number = metadata.rdev();
         let device = (rustix::fs::major(number), rustix::fs::minor(number));
         let mut decoder = Decoder::default();
-        let system = system_events(&mut decoder, &SYSTEM_EVENTS[..3], Some(device))?;
+        let clock = TraceClock::monotonic_clock();
+        let system = system_events(&mut decoder, clock, &SYSTEM_EVENTS[..3], Some(device))?;
         let (processes, command) = (BTreeSet::new(), Vec::new());
         let pipes = vec![system];
-        Ok(Recorder { pipes, decoder, names: None, processes, child: None, command })
+        Ok(Recorder { pipes, decoder, clock, names: None, processes, child: None, command })
     }
 
     /// Records until the command or the processes end, the time is over, or `stop` is set.
@@ -269,7 +281,7 @@ impl Recorder {
             // Names of files are seen for sure only at once; many events gather first.
             let used = now(ClockId::ThreadCPUTime) - cpu;
             if used > FREE_CPU_NS + (now(ClockId::Monotonic) - start) / 50 {
-                std::thread::sleep(REST);
+                std::thread::sleep(if self.names.is_some() { LONG_REST } else { REST });
             }
             self.wait();
         }
@@ -316,13 +328,15 @@ impl Recorder {
         held: &mut Vec<Seen>,
         is_last: bool,
     ) -> Result<(), RecordError> {
+        let began = Instant::now();
         loop {
             let until = now(ClockId::Monotonic).saturating_sub(SETTLE_NS);
             let mut horizon = if is_last { Nanos::MAX } else { until };
             let mut lost = 0;
             let first = held.len();
+            self.clock.look();
             for pipes in &mut self.pipes {
-                lost += pipes.read(&self.decoder, held, &mut horizon)?;
+                lost += pipes.read(&self.decoder, self.clock, held, &mut horizon)?;
             }
             // The names of the calls that were just read are there.
             if let Some(names) = &mut self.names {
@@ -339,8 +353,9 @@ impl Recorder {
             }
             tracker.given.forget(horizon.min(until));
             tracker.write(horizon)?;
-            // A processor had more than one reading takes.
-            if horizon >= until {
+            // A processor had more than one reading takes. A program that is faster than this must
+            // not keep it from seeing its end.
+            if horizon >= until || (!is_last && began.elapsed() >= MAX_TURN) {
                 return Ok(());
             }
         }
@@ -358,10 +373,12 @@ impl Recorder {
 
 fn system_events(
     decoder: &mut Decoder,
+    clock: TraceClock,
     events: &[&str],
     device: Option<(u32, u32)>,
 ) -> Result<Pipes, RecordError> {
     let instance = TraceInstance::new(BUFFER_KIB).map_err(RecordError::of_instance)?;
+    clock.set(&instance)?;
     instance.set("events/syscalls/sys_enter_sync/filter", RECORDING)?;
     instance.set("buffer_percent", "0")?;
     for event in events {

@@ -1,6 +1,7 @@
 //! Reads the events of a trace instance in binary, all processors.
 
 use super::RecordError;
+use super::clock::TraceClock;
 use super::format;
 use super::pages;
 use super::seen::{Decoder, Seen};
@@ -42,6 +43,7 @@ impl Pipes {
     pub(super) fn read(
         &mut self,
         decoder: &Decoder,
+        clock: TraceClock,
         into: &mut Vec<Seen>,
         horizon: &mut Nanos,
     ) -> io::Result<u64> {
@@ -57,7 +59,8 @@ impl Pipes {
                 match processor.read(&mut self.page) {
                     Ok(0) => break,
                     Ok(bytes) => {
-                        lost += pages::read(&self.page[..bytes], |at, event| {
+                        lost += pages::read(&self.page[..bytes], |time, event| {
+                            let at = clock.monotonic(time);
                             last = at;
                             into.extend(decoder.decode(at, event));
                         });

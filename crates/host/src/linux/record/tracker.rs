@@ -92,6 +92,8 @@ pub(super) struct Tracker<W: Write> {
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
+    /// The names in calls that have not returned, by thread.
+    opening: HashMap<i32, String>,
     /// Directories of the recording, for names that are relative to them.
     directories: HashMap<Index, PathBuf>,
     /// Working directories, by process.
@@ -120,6 +122,7 @@ impl<W: Write> Tracker<W> {
             order: Order::default(),
             early: EarlyNames::default(),
             given: GivenNames::default(),
+            opening: HashMap::new(),
             directories: HashMap::new(),
             working: HashMap::new(),
             unseen: BTreeMap::new(),
@@ -337,6 +340,7 @@ impl<W: Write> Tracker<W> {
 
     fn ended(&mut self, thread: i32) {
         self.pending.remove(&thread);
+        self.opening.remove(&thread);
         let Some(state) = self.threads.remove(&thread) else { return };
         if !self.threads.values().any(|other| other.table == state.table) {
             self.descriptors.exit(state.table);

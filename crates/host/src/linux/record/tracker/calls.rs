@@ -31,6 +31,14 @@ impl<W: Write> Tracker<W> {
                 self.pending.insert(seen.thread, pending);
                 return Ok(());
             }
+            Call::Open(OpenCall { path: Some(_), .. }) => {
+                let name = self.given.take(seen.thread, seen.at);
+                match name {
+                    Some(name) => self.opening.insert(seen.thread, name),
+                    None => self.opening.remove(&seen.thread),
+                };
+                None
+            }
             Call::OnlyAtDevices(name) => {
                 *self.unseen.entry(name).or_default() += 1;
                 return Ok(());
@@ -169,13 +177,23 @@ impl<W: Write> Tracker<W> {
         let table = self.state(seen.thread).table;
         let flags = how.flags.map(|index| pending.arguments[index] as i32);
         let found = self.early.take(seen);
-        let found = match self.given_name(seen, pending, how) {
-            Some(given) => Some(identity::by_name(found, &given, flags.unwrap_or(libc::O_RDWR))),
+        let given = self.given_name(seen, pending, how);
+        let again = given.as_deref().and_then(identity::descriptor_of);
+        let again = again.and_then(|descriptor| self.descriptors.get(table, descriptor));
+        let found = match given {
+            Some(given) => {
+                identity::by_name(seen.thread, found, &given, flags.unwrap_or(libc::O_RDWR))
+            }
             None => found,
         };
-        let id = match found {
-            Some(found) => self.open(table, descriptor, found)?,
-            None => self.unknown(table, descriptor)?,
+        let id = match (again, found) {
+            (Some(id), _) => {
+                let open = self.descriptors.open_file(id).clone();
+                let ends_at_exec = flags.unwrap_or(0) & libc::O_CLOEXEC != 0;
+                self.descriptors.open(table, descriptor, open, ends_at_exec)
+            }
+            (None, Some(found)) => self.open(table, descriptor, found)?,
+            (None, None) => self.unknown(table, descriptor)?,
         };
         let open = self.descriptors.open_file(id);
         open.position = Some(0);
@@ -199,7 +217,7 @@ impl<W: Write> Tracker<W> {
     /// The name that the program gave, with its directory.
     fn given_name(&mut self, seen: &Seen, pending: &Pending, how: OpenCall) -> Option<PathBuf> {
         let place = how.path?;
-        let name = PathBuf::from(self.given.take(seen.thread, pending.at)?);
+        let name = PathBuf::from(self.opening.remove(&seen.thread)?);
         if name.is_absolute() {
             return Some(name);
         }
