@@ -1,5 +1,6 @@
 use super::*;
 use machine::TargetKind;
+use measure::histogram::Histogram;
 use measure::stats::Verdict;
 
 fn facts() -> TargetFacts {
