@@ -135,7 +135,7 @@ impl Spare {
         self.end.load(Relaxed)
     }
 
-    /// Ends the spare threads, for good, and waits for their end; `false` if there are none.
+    /// Ends the spare threads, for good, and waits for their end. Returns whether any ran.
     pub fn make_room(&self) -> bool {
         if self.threads.load(Relaxed) == 0 {
             return false;

@@ -24,7 +24,7 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     Ok((number, &text[end..]))
 }
 
-/// What a suffix multiplies a number by: a power of `kb_base` for `k`, `kb` and `ki` (and m, g, t,
+/// The factor of a suffix: a power of `kb_base` for `k`, `kb` and `ki` (and m, g, t,
 /// p), in either case. As in fio, `kib` is a power of the other base: of 1000 if `kb_base` is 1024.
 fn multiplier(unit: &str, kb_base: u64) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
