@@ -34,5 +34,5 @@ use linux as system;
 #[cfg(target_os = "linux")]
 pub use linux::{
     DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, is_endless, is_ignored, kept_bytes,
-    knobs, record, remove_leftovers, stack_limit, waiting_threads,
+    knobs, record, remove_leftovers, stack_limit, waiting_threads, wear,
 };
