@@ -1,4 +1,4 @@
-//! How much a command writes: told in its first line, and limited by `--max-written`.
+//! How much a command writes: its first line says it, and `--max-written` limits it.
 
 use crate::failure::Failure;
 use crate::output;
@@ -120,8 +120,8 @@ fn before(targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
     }
     refuse(&planned, fill_bytes)?;
     let simulated = targets.iter().all(|facts| facts.kind == TargetKind::Simulated);
-    let tells = matches!(planned, Planned::About { .. } | Planned::UpTo { .. });
-    if simulated && !tells {
+    let is_announced = matches!(planned, Planned::About { .. } | Planned::UpTo { .. });
+    if simulated && !is_announced {
         return Ok(());
     }
     if let Some(amount) = amount(&planned, fill_bytes, asked()) {

@@ -272,7 +272,7 @@ fn fake_smartctl(directory: &Path, text: &str) {
 }
 
 #[test]
-fn wear_is_told_before_and_recorded() {
+fn wear_is_shown_before_and_recorded() {
     let _alone = alone();
     let device = or_skip!(Loop::make(64 * MIB));
     let nvme = r#"{"json_format_version":[1,0],"device":{"protocol":"NVMe"},"model_name":"QLC 1TB","nvme_smart_health_information_log":{"percentage_used":7,"data_units_written":54810233,"temperature":36},"temperature":{"current":36}}"#;
