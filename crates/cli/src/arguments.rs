@@ -113,6 +113,10 @@ pub(crate) struct TargetArguments {
     /// Size of the test file, or how much of an existing file or device to use
     #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]
     pub(crate) size: AutoSize,
+    /// Write at most this much in all, with the making of the test file: a command that is known to
+    /// write more is refused, and others end there
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_written: Option<u64>,
     /// Allow overwriting this existing file or device; it must also be the target
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy_data: Vec<PathBuf>,

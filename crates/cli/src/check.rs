@@ -355,6 +355,7 @@ fn measured<M: Machine>(
     let usual = Repeats::default();
     let precision = usual.precision.min(limit.percent() / 100.0 * PRECISION_OF_LIMIT);
     let repeats = Repeats { max: MAX_RUNS, precision, ..usual };
+    crate::written::plan_runs(&workloads, Repeats { budget_ns: arguments.budget, ..repeats });
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
     let budget_ns = until.saturating_sub(machine.now());
     // At least three runs of each point, and up to three more if they disagree.

@@ -7,7 +7,7 @@ use crate::output::Metrics;
 use crate::points::{check_grid, grid, lists_in, repeats};
 use crate::target::{Where, machine_of, on_machine, resolve};
 use machine::{Machine, TargetFacts, TargetSpec};
-use measure::{Arrangement, RequestPart, RunRequest, Runner};
+use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
 use results::{Began, Kind, Results, measure_interference};
 use std::path::{Path, PathBuf};
 use workload::Workload;
@@ -135,6 +135,11 @@ fn measured<M: Machine>(
     };
     let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &paths(specs))?;
     let began = Began::now(machine);
+    let workloads = request.parts.iter().map(|part| &part.workload);
+    // Each by itself, and all at once.
+    let twice =
+        Repeats { min: 2 * request.repeats.min, max: 2 * request.repeats.max, ..request.repeats };
+    crate::written::plan_runs(workloads, twice);
     let mut runner = Runner::open(machine, &request)?;
     let facts = runner.facts().to_vec();
     let bar =

@@ -1,5 +1,6 @@
 //! The options of the whole program, passed down to every command.
 
+use crate::failure::Failure;
 use host::knobs::journal::{STATE_VARIABLE, state_directory};
 use results::Program;
 use std::fmt;
@@ -43,9 +44,12 @@ impl Context {
         }
     }
 
-    /// Takes our own `--force`, `--no-history`, `--progress MODE` and `--history FILE` out of another tool's command
-    /// line; returns the rest.
-    pub(crate) fn take_ours(&mut self, words: &[String]) -> Vec<String> {
+    /// Takes our own `--force`, `--no-history`, `--progress MODE`, `--history FILE` and
+    /// `--max-written SIZE` out of another tool's command line; returns the rest.
+    ///
+    /// # Errors
+    /// An invalid size.
+    pub(crate) fn take_ours(&mut self, words: &[String]) -> Result<Vec<String>, Failure> {
         let mut rest = Vec::with_capacity(words.len());
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -53,6 +57,13 @@ impl Context {
                 ("--force", _) => self.force = true,
                 ("--no-history", _) => self.choose_history(true, None),
                 // `progress::mode` has read it.
+                ("--max-written", _) => {
+                    let size = words.next().map_or("", String::as_str);
+                    crate::written::allow(Some(max_written(size)?));
+                }
+                (word, _) if word.starts_with("--max-written=") => {
+                    crate::written::allow(Some(max_written(&word["--max-written=".len()..])?));
+                }
                 ("--progress", _) => drop(words.next()),
                 (word, _) if word.starts_with("--progress=") => {}
                 ("--history", _) => self.choose_history(false, words.next().map(PathBuf::from)),
@@ -60,7 +71,7 @@ impl Context {
                 _ => rest.push(word.clone()),
             }
         }
-        rest
+        Ok(rest)
     }
 
     /// The history file, in the state directory if there is no home.
@@ -83,6 +94,11 @@ impl Context {
         let directory = data.or_else(state_directory).ok_or(NoHistory::NoPlace)?;
         Ok(directory.join("history.sqlite"))
     }
+}
+
+fn max_written(size: &str) -> Result<u64, Failure> {
+    machine::units::parse_size(size)
+        .map_err(|why| Failure::Usage(format!("--max-written {size}: {why}")))
 }
 
 /// Why nothing is kept.

@@ -103,7 +103,7 @@ impl SystemStats for LinuxStats {
 }
 
 pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Failure> {
-    let command = Command::parse(&context.take_ours(arguments))?;
+    let command = Command::parse(&context.take_ours(arguments)?)?;
     if command.version {
         return output::print(&format!("{FIO_VERSION}\n"));
     }

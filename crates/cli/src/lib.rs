@@ -41,6 +41,7 @@ mod tune;
 mod twin;
 mod unfinished;
 mod verify;
+mod written;
 
 use clap::{CommandFactory, Parser};
 use commands::Cli;
@@ -130,6 +131,11 @@ fn run() -> ExitCode {
     for (path, why) in &cleanup.left {
         console::tell(&format!("cannot remove {}: {why}", path.display()));
     }
+    // The limit on written bytes ends runs as the user does.
+    let result = match (result, written::limited()) {
+        (Err(Failure::Interrupted | Failure::Printed(130)), Some(limited)) => Err(limited),
+        (result, _) => result,
+    };
     let (message, code) = match result {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Printed(code)) => return ExitCode::from(code),

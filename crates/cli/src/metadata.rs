@@ -42,6 +42,9 @@ pub(crate) struct Arguments {
     /// How files are created and deleted
     #[arg(long, value_parser = choices(FileEngine::ALL, FileEngine::name), default_value = "syscalls")]
     engine: FileEngine,
+    /// Write at most this much: a plan that writes more is refused
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_written: Option<u64>,
     /// Seed of the order in which files are visited
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -109,6 +112,9 @@ pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
 pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let plan = plan(arguments)?;
     crate::target::no_twin(&plan.location)?;
+    let bytes = u64::from(plan.rounds) * u64::from(plan.files) * u64::from(plan.file_bytes);
+    crate::written::allow(arguments.max_written);
+    crate::written::of_files([bytes; 2], &plan.location.to_string_lossy())?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let began = Began::now(&host);

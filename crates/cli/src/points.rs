@@ -198,6 +198,7 @@ fn points_on<M: Machine>(
     let workloads = grid(arguments, &machine.capabilities().engines);
     let repeats = repeats(arguments);
     let request = RunRequest::in_turn(spec, &workloads, repeats);
+    crate::written::plan_runs(&workloads, repeats);
     let began = Began::now(machine);
     let mut log = None;
     let mut runner = Runner::open_then(machine, &request, || {
@@ -247,6 +248,7 @@ fn points_on<M: Machine>(
     let results =
         Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
     let mut results = Results { points, latency_goals, seconds, ..results };
+    results.warnings.extend(crate::written::note());
     if let Some(unfinished) = unfinished {
         results.warnings.extend(unfinished.warnings());
         results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use clap::Args;
-use dialect::postmark::{Outcome, PROMPT, PostmarkResult, Session};
+use dialect::postmark::{Config, Outcome, PROMPT, PostmarkResult, Session};
 use files::{Directory, PRIVATE, is_trusted, parent};
 use host::Host;
 use host::files::directory_facts;
@@ -29,6 +29,9 @@ use workload::smallfile::Location;
 pub(crate) struct Arguments {
     /// File of commands to run before the prompt [default: .pmrc, if it exists]
     file: Option<PathBuf>,
+    /// Write at most this much in a run: one that writes more is refused
+    #[arg(long, value_name = "SIZE", value_parser = machine::units::parse_size)]
+    max_written: Option<u64>,
     /// Write the results of all complete runs to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -44,12 +47,13 @@ const HISTORY: usize = 1000;
 pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let commands = arguments.file.as_deref().unwrap_or(Path::new(START_FILE));
     let json = output::optional(context, "--json", arguments.json.as_deref(), &[commands])?;
+    crate::written::allow(arguments.max_written);
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let files = Places::new();
     let mut runner = SessionRunner {
         files: &files,
-        session: Session::new(&files, interrupt).forced(context.force),
+        session: Session::new(&files, interrupt).forced(context.force).checked(check),
         began: Began::now(&host),
         host,
         json: json.as_ref(),
@@ -70,6 +74,17 @@ pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), F
         (_, 0) => Ok(()),
         (_, code) => Err(Failure::Printed(code)),
     }
+}
+
+/// Says how much a run writes, and refuses too much.
+fn check(config: &Config) -> Result<(), String> {
+    let places = config.plan.locations.iter().map(|one| one.path.to_string_lossy());
+    let places: Vec<_> = places.collect();
+    let place = if places.is_empty() { ".".into() } else { places.join(", ") };
+    crate::written::of_files(config.written_bytes(), &place).map_err(|failure| match failure {
+        Failure::Usage(why) | Failure::Run(why) => why,
+        Failure::Interrupted | Failure::Printed(_) => "interrupted".into(),
+    })
 }
 
 struct SessionRunner<'a> {

@@ -5,7 +5,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::history::Measured;
 use crate::output::{self, Directory};
+use crate::sustained::EnduranceArguments;
 use crate::target::{is_twin, on_machine, resolve};
+use crate::written::Planned;
 use clap::Args;
 use files::Input;
 use machine::units::{parse_size, show_size, show_size_rounded};
@@ -16,6 +18,7 @@ use measure::Runner;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use sustained::WearChange;
 use sustained::pts::{
     Conditions, Estimate, PTS_SCHEMA, PhaseKind, PtsOptions, PtsPlan, PtsProgress, PtsResult,
     PtsTest, Purge, estimate, plan, run,
@@ -45,18 +48,19 @@ pub(crate) struct Arguments {
     /// Share of the target to use in percent: 100 for enterprise drives, 75 for client drives
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100), default_value_t = 100)]
     active: u8,
-    /// Threads (the specification leaves it to you; dirth has its own)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), default_value_t = 2)]
-    threads: u32,
-    /// Requests that each thread keeps outstanding
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), default_value_t = 16)]
-    depth: u32,
+    /// Threads (latency, xsr and dirth have their own) [default: as recommended: 4 with --active 100,
+    /// else 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+    /// Requests that each thread keeps outstanding [default: as recommended: 32 with --active 100,
+    /// else 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    depth: Option<u32>,
+    #[command(flatten)]
+    endurance: EnduranceArguments,
     /// You have purged the drive with its own command (the plan prints it), so do not discard
     #[arg(long)]
     purged: bool,
-    /// Never write more than this over the whole test [default: what the test needs]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    max_written: Option<u64>,
     /// Go on with the test that --output holds
     #[arg(long)]
     resume: bool,
@@ -80,11 +84,12 @@ const STATE: Input = Input::new("the state of a test", 256 << 20);
 
 impl Arguments {
     fn options(&self) -> PtsOptions {
+        let (threads, depth) = PtsOptions::recommended(self.active);
         PtsOptions {
             scale: self.scale,
             active_percent: self.active,
-            threads: self.threads,
-            depth: self.depth,
+            threads: self.threads.unwrap_or(threads),
+            depth: self.depth.unwrap_or(depth),
             purge: if self.purged { Purge::ByUser } else { Purge::Discard },
             seed: self.target.seed,
         }
@@ -131,6 +136,7 @@ fn pts_on<M: Machine>(
         let plan = plan_for(arguments, &facts);
         return show_plan(arguments, &plan, Some(&facts));
     }
+    crate::written::endurance(arguments.endurance.endurance);
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let names = ["json", "html"].map(|end| format!("pts-{}.{end}", arguments.test.name()));
     let known = stored(&arguments.output.join(&names[0]))?;
@@ -141,6 +147,8 @@ fn pts_on<M: Machine>(
         let plan = plan_for(arguments, facts);
         measure::check_writable(facts, true, "name it again after --destroy-data to write it")?;
         fits(&plan, facts)?;
+        let estimate = arguments.estimate(&plan, Some(facts));
+        crate::written::plan(planned(&estimate));
         Ok(vec![buffers(&plan)])
     };
     let runner = Runner::open_checked(machine, std::slice::from_ref(spec), check)?;
@@ -165,12 +173,17 @@ fn pts_on<M: Machine>(
         }
         _ => start(machine, plan, &facts),
     };
-    let estimate = arguments.estimate(&result.plan, Some(&facts));
-    announce(arguments, spec, &estimate);
-    let max_written = arguments.max_written.unwrap_or(u64::MAX);
+    let max_written = arguments.target.max_written.unwrap_or(u64::MAX);
     // Of a test in several parts, the last one.
     let began_unix_s = crate::history::now_unix_s();
+    let before = machine.wear(&runner.targets()[0]);
     let ended = test(machine, &runner.targets()[0], &mut result, max_written, &directory, names[0]);
+    result.wear = WearChange::of(
+        before,
+        machine.wear(&runner.targets()[0]),
+        arguments.endurance.endurance,
+        result.wear,
+    );
     let result = result.finished();
     save(&directory, names[0], &result)?;
     let page = report::pts::html(&result)
@@ -291,6 +304,7 @@ fn start<M: Machine>(machine: &M, plan: PtsPlan, facts: &TargetFacts) -> PtsResu
         interruptions: 0,
         written_bytes: 0,
         took_s: 0.0,
+        wear: None,
         sentences: Vec::new(),
         warnings: facts.warnings.clone(),
         phases: Vec::new(),
@@ -338,23 +352,14 @@ fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<Pt
     })
 }
 
-/// The first line: how much will be written, and where.
-fn announce(arguments: &Arguments, spec: &TargetSpec, estimate: &Estimate) {
-    let names: Vec<String> =
-        spec.places.iter().map(|place| printable(&place.to_string_lossy()).to_string()).collect();
-    let [low, high] = estimate.written_bytes.map(show_size_rounded);
-    let amount = match arguments.max_written {
-        Some(max) => format!("up to {}", show_size(max)),
-        None if low == high => format!("about {low}"),
-        None => format!("{low} to {high}"),
-    };
-    let destroyed = if spec.destroy.is_empty() { "" } else { ", whose data are destroyed" };
-    let [shortest, longest] = estimate.seconds.map(sustained::span);
-    output::tell(&format!(
-        "{amount} will be written to {}{destroyed}, in {shortest} to {longest} (at {}; --dry-run shows the plan)",
-        names.join(", "),
-        machine::units::show_rate(estimate.bytes_per_s)
-    ));
+/// What will be written, and how long it takes.
+fn planned(estimate: &Estimate) -> Planned {
+    let rate = machine::units::show_rate(estimate.bytes_per_s);
+    Planned::About {
+        bytes: estimate.written_bytes,
+        seconds: estimate.seconds,
+        note: format!("at {rate}; --dry-run shows the plan"),
+    }
 }
 
 fn json(result: &PtsResult) -> Result<String, Failure> {

@@ -35,6 +35,7 @@ pub(crate) fn stack(arguments: &Arguments) -> Result<(), Failure> {
         only: MEASURED.map(str::to_owned).to_vec(),
         seed: arguments.target.seed,
     };
+    crate::written::plan_for(true, plan.budget_ns);
     let (place, spec) = resolve(&arguments.target)?;
     let results = on_machine!(place, |machine| stack_on(&machine, &spec, &plan))?;
     if arguments.json {

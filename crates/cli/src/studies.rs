@@ -34,6 +34,7 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let plan =
         Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
     let (place, spec) = resolve(&arguments.target)?;
+    crate::written::plan_for(true, plan.budget_ns);
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     // Find an unwritable output before the study, not after it.
     let directory = Directory::new(
@@ -64,6 +65,7 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
             predict::outlook::add(&setup, &mut results);
         }
         results.warnings.extend(busy);
+        results.warnings.extend(crate::written::note());
         if let Some(unfinished) = &unfinished {
             results.warnings.extend(unfinished.warnings());
             results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::history::Measured;
 use crate::output::{self, Directory};
 use crate::target::{is_twin, on_machine, resolve};
+use crate::written::Planned;
 use clap::Args;
 use machine::units::{parse_size, parse_time, show_size, show_time};
 use machine::{Machine, NewFile, TargetFacts, TargetSpec, text::printable};
@@ -14,20 +15,32 @@ use std::path::{Path, PathBuf};
 use sustained::{StopReason, SustainPlan, SustainedResult, sustain};
 use workload::Pattern;
 
+/// The life of a drive.
+#[derive(Args, Clone)]
+pub(crate) struct EnduranceArguments {
+    /// Bytes that may be written over the drive's life (TBW), as 600TB: the share that the run takes
+    /// is shown [default: what the drive reports to smartctl]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    pub(crate) endurance: Option<u64>,
+}
+
 /// Options of `study --sustained`.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Sustained writes")]
 pub(crate) struct SustainedArguments {
     /// Write at full speed past every cache and burst credit, instead of the experiments: how much
     /// is fast, what lasts, and what comes back at rest
-    #[arg(long, conflicts_with_all = ["budget", "quick", "full", "only", "details", "openmetrics"])]
+    #[arg(long, conflicts_with_all = ["budget", "quick", "full", "only", "details", "openmetrics", "resume"])]
     pub(crate) sustained: bool,
     /// With --sustained: longest time [default: 10m]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time, requires = "sustained")]
     for_time: Option<u64>,
-    /// With --sustained: most data to write [default: 100 GiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "sustained")]
-    max_written: Option<u64>,
+    /// With --sustained: also measure with this much of the target filled, in percent: a drive's
+    /// cache shrinks as it fills. Each fill writes that share
+    #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=100), requires = "sustained")]
+    fill: Vec<u8>,
+    #[command(flatten)]
+    pub(crate) endurance: EnduranceArguments,
     /// With --sustained: size of a write; up to 64 KiB, rates are shown as writes per second
     /// [default: 1m]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, requires = "sustained", hide_short_help = true)]
@@ -42,7 +55,7 @@ const MIN_FOR_NS: u64 = 2_000_000_000;
 const FREE_SHARE: u64 = 2;
 
 impl SustainedArguments {
-    fn plan(&self, seed: u64) -> Result<SustainPlan, Failure> {
+    fn plan(&self, max_written: Option<u64>, seed: u64) -> Result<SustainPlan, Failure> {
         let usual = SustainPlan::default();
         let for_ns = self.for_time.unwrap_or(usual.for_ns);
         if for_ns < MIN_FOR_NS {
@@ -59,27 +72,44 @@ impl SustainedArguments {
         let step_ns = usual.step_ns.min(for_ns / 100);
         Ok(SustainPlan {
             for_ns,
-            max_written: self.max_written.unwrap_or(usual.max_written),
+            max_written: max_written.unwrap_or(usual.max_written),
             request_bytes,
             pattern: match self.pattern.as_deref() {
                 Some("random") => Pattern::Random,
                 _ => Pattern::Seq,
             },
             step_ns,
+            fills: fills(&self.fill)?,
+            endurance_bytes: self.endurance.endurance,
             seed,
             ..usual
         })
     }
 }
 
+/// Shares in ascending order.
+fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
+    if percents.is_sorted_by(|one, next| one < next) {
+        return Ok(percents.to_vec());
+    }
+    let shown: Vec<String> = percents.iter().map(ToString::to_string).collect();
+    let why = "data cannot be taken away again; give the shares in ascending order";
+    Err(Failure::Usage(format!("--fill {}: {why}", shown.join(","))))
+}
+
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
-    let plan = arguments.sustained.plan(arguments.target.seed)?;
+    let plan = arguments.sustained.plan(arguments.target.max_written, arguments.target.seed)?;
     let (place, spec) = resolve(&arguments.target)?;
     let spec = unwritten(spec, plan.max_written)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let names = ["sustained.json", "sustained.html", "sustained.csv"];
     let directory = Directory::new(context, &arguments.output, &targets, &names)?;
-    announce(&spec, &plan);
+    crate::written::endurance(arguments.sustained.endurance.endurance);
+    crate::written::plan(Planned::UpTo {
+        bytes: plan.max_written,
+        seconds: plan.for_ns as f64 * 1e-9,
+        note: "--max-written and --for change this",
+    });
     let began_unix_s = crate::history::now_unix_s();
     let (result, facts) = on_machine!(place, |machine| {
         (run(&machine, &spec, &plan, &directory)?, machine.facts())
@@ -136,19 +166,6 @@ fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> 
         spec.size = Some(size.max(1 << 20));
     }
     Ok(spec)
-}
-
-/// The first line of the command: how much will be written, and where.
-fn announce(spec: &TargetSpec, plan: &SustainPlan) {
-    let names: Vec<String> =
-        spec.places.iter().map(|place| printable(&place.to_string_lossy())).collect();
-    let what = if spec.destroy.is_empty() { "" } else { ", whose data are destroyed" };
-    output::tell(&format!(
-        "up to {} will be written to {}{what}, in up to {} (--max-written and --for change this)",
-        show_size(plan.max_written),
-        names.join(", "),
-        sustained::span(plan.for_ns as f64 * 1e-9)
-    ));
 }
 
 fn run<M: Machine>(

@@ -48,10 +48,13 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         return Err(not_alone(name));
     }
     places.iter().try_for_each(|name| check_target(name))?;
+    crate::written::allow(arguments.max_written);
+    crate::written::destroys(&arguments.destroy_data);
     let machine = machine_of(&places.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    let size = size(arguments, &places)?;
     let spec = TargetSpec {
         places,
-        size: arguments.size.0,
+        size,
         fill_ns: None,
         destroy: arguments.destroy_data.clone(),
         destroy_signed: arguments.destroy_signature,
@@ -63,6 +66,20 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         ..TargetSpec::default()
     };
     Ok((machine, spec))
+}
+
+/// A test file that leaves at least half of what may be written to the runs, if the machine would
+/// choose its size.
+fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, Failure> {
+    let of_directory = places.iter().any(|place| place.is_dir());
+    let Some(max) = arguments.max_written.filter(|_| of_directory) else {
+        return Ok(arguments.size.0);
+    };
+    if arguments.size.0.is_some() {
+        return Ok(arguments.size.0);
+    }
+    let free = host::files::directory_facts(places)?.size_bytes;
+    Ok(Some(((max.min(free) / 2) >> 20 << 20).max(1 << 20)))
 }
 
 /// Refuses what is no target but often written in its place; the machine reports other names.
@@ -127,7 +144,9 @@ pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
 pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
-        return Ok(Where::Host(Host::new(crate::interrupt::flag())));
+        return Ok(Where::Host(
+            Host::new(crate::interrupt::flag()).allowing(crate::written::allowance()),
+        ));
     };
     let machine = |name: &Path| split_file(&name.to_string_lossy()).0.to_owned();
     if names.iter().any(|other| machine(other) != machine(name)) {
@@ -135,7 +154,7 @@ pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     }
     let twin = Twin::from_name(&name.to_string_lossy())
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(Where::Twin(Box::new(twin)))
+    Ok(Where::Twin(Box::new(twin.allowing(crate::written::allowance()))))
 }
 
 /// The description file of a simulated machine: `twin:FILE.toml`, with any settings.

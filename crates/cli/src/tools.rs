@@ -77,7 +77,7 @@ pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failu
     if asks("-v") {
         return output::print(&dialect::iozone::version());
     }
-    let options = dialect::iozone::parse(&context.take_ours(words))?;
+    let options = dialect::iozone::parse(&context.take_ours(words)?)?;
     let options =
         dialect::iozone::Options { force: context.force, typed: Some(typed(words)), ..options }
             .with_clients()?;
@@ -145,7 +145,7 @@ pub(crate) fn sqlio(mut context: Context, words: &[String]) -> Result<(), Failur
     if helped(words, dialect::sqlio::HELP)? {
         return Ok(());
     }
-    let options = dialect::sqlio::parse(&context.take_ours(words))?;
+    let options = dialect::sqlio::parse(&context.take_ours(words)?)?;
     let jobs = dialect::sqlio::jobs(&options)?;
     let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.parameters.as_deref()).collect();
@@ -222,7 +222,7 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
     let clock = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u32);
-    let options = dialect::diskspd::parse(&context.take_ours(words))?.seeded(clock);
+    let options = dialect::diskspd::parse(&context.take_ours(words)?)?.seeded(clock);
     let options = dialect::diskspd::Options { typed: Some(typed(words)), ..options };
     let profile = dialect::diskspd::profile(&options)?;
     if options.profile_only {

@@ -273,6 +273,7 @@ fn on_host(
     let foreseen = host::facts::foreseen(spec, &roots)?;
     let asked = workloads(arguments, &engines, RUN_NS);
     check(&asked, &foreseen)?;
+    let writes = asked.iter().any(Workload::writes);
     // Refused before a test file is filled.
     let dry = plan(asked, &found, arguments, Scene { facts: &foreseen, engines: &engines })?;
     if !arguments.yes {
@@ -280,6 +281,7 @@ fn on_host(
     }
     let began_unix_s = unfinished.began_unix_s().unwrap_or_else(crate::history::now_unix_s);
     let machine = unfinished.machine(machine);
+    crate::written::plan_for(writes, arguments.budget);
     let mut of_target = Vec::new();
     let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
         of_target = workloads(arguments, &engines, RUN_NS);

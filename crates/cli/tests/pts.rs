@@ -165,7 +165,7 @@ fn a_throttled_loop_device_killed_20_times_keeps_its_steps_and_its_tables() {
         or_skip!(Throttle::set(&device, &[("read_iops", limit), ("write_iops", limit)]));
     let directory = tempfile::tempdir().unwrap();
     let line = format!(
-        "pts throughput {0} --destroy-data {0} --scale 200 --output {1}",
+        "pts throughput {0} --destroy-data {0} --threads 2 --depth 16 --scale 200 --output {1}",
         device.device,
         directory.path().display()
     );

@@ -3,10 +3,11 @@
 
 mod common;
 
-use common::places::{Loop, Throttle};
+use common::places::{Loop, Mount, Throttle};
 use common::{HALFPOWER, alone, command, ended, halfpower};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,7 @@ fn a_write_cache_is_found_and_reported() {
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let first = shown.stderr.lines().next().unwrap();
     assert!(first.contains("up to 1 TiB will be written to twin:nvme-qlc"), "{first}");
-    for words in ["1716 MiB/s for the first 130 GiB, then 95.4 MiB/s", "write cache of 130 GiB"] {
+    for words in ["1716 MiB/s for the first 130 GiB, then 95.3 MiB/s", "write cache of 130 GiB"] {
         assert!(shown.stdout.contains(words), "'{words}' in\n{}", shown.stdout);
     }
     let page = fs::read_to_string(directory.path().join("sustained.html")).unwrap();
@@ -94,7 +95,8 @@ fn it_refuses_what_it_may_not_write() {
     assert_eq!(fs::read(&file).unwrap(), vec![7; 1 << 20]);
     halfpower("study --sustained twin:nvme --for 1s").refused(&["--for 1.00 s", "2s"]);
     halfpower("study --sustained twin:nvme --budget 10s").refused(&["--budget"]);
-    halfpower("study twin:nvme --max-written 1g").refused(&["--sustained"]);
+    halfpower("study twin:nvme --for 1m").refused(&["--sustained"]);
+    halfpower("study --sustained twin:nvme --fill 90,50").refused(&["--fill 90,50", "ascending"]);
 }
 
 #[test]
@@ -234,4 +236,81 @@ fn a_simulated_disk_is_refused() {
     let shown = halfpower("study --sustained twin:hdd-20tb --for 1m");
     assert_eq!(shown.code, Some(2), "{}", shown.stderr);
     assert!(shown.stderr.contains("a simulated disk forgets its write cache"), "{}", shown.stderr);
+}
+
+/// Copy-on-write spreads a file that is rewritten at random places over the device.
+#[test]
+fn a_btrfs_file_that_fragments_keeps_a_rate_or_says_how_it_changed() {
+    let _alone = alone();
+    let mount = or_skip!(Mount::on_loop("btrfs", 512 * MIB));
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!(
+        "study --sustained {} --size 96m --for 8s --max-written 700m --request 4k --pattern random --output {} --json",
+        mount.at.display(),
+        directory.path().display()
+    );
+    let document = halfpower(&line).good_json();
+    assert_conforms(&document);
+    // Each write of the volume's few blocks finds free space, although it never writes in place.
+    let written = document["written_bytes"].as_u64().unwrap();
+    assert!(written > 4 * MIB && written <= 700 * MIB, "{written}");
+    let levels = document["levels"].as_array().unwrap();
+    let answer = document["sentences"][0].as_str().unwrap();
+    let said = match levels.len() {
+        1 => answer.contains("throughout"),
+        _ => ["then", "slid", "changed"].iter().any(|word| answer.contains(word)),
+    };
+    assert!(said && answer.contains("writes/s"), "{answer}\n{levels:#?}");
+}
+
+/// A smartctl that knows one drive.
+fn fake_smartctl(directory: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let program = directory.join("smartctl");
+    fs::write(&program, format!("#!/bin/sh\ncat <<'END'\n{text}\nEND\nexit 4\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn wear_is_shown_before_and_recorded() {
+    let _alone = alone();
+    let device = or_skip!(Loop::make(64 * MIB));
+    let nvme = r#"{"json_format_version":[1,0],"device":{"protocol":"NVMe"},"model_name":"QLC 1TB","nvme_smart_health_information_log":{"percentage_used":7,"data_units_written":54810233,"temperature":36},"temperature":{"current":36}}"#;
+    let sata = r#"{"json_format_version":[1,0],"device":{"protocol":"ATA"},"model_name":"SATA 1TB","logical_block_size":512,"ata_smart_attributes":{"table":[{"id":241,"name":"Total_LBAs_Written","raw":{"value":1953525168}}]},"temperature":{"current":31}}"#;
+    for (text, options, told, found) in [
+        (
+            nvme,
+            "",
+            "% of the endurance of 365 TiB, of which 7 % are used",
+            ["7 % of its endurance used", "25.5 TiB written"],
+        ),
+        (
+            sata,
+            "--endurance 600TB",
+            "% of the endurance of 546 TiB",
+            ["932 GiB written", "31 °C before and 31 °C after"],
+        ),
+        ("not JSON", "", "will be written", ["", ""]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        fake_smartctl(directory.path(), text);
+        let line = format!(
+            "study --sustained {0} --destroy-data {0} --for 2s --max-written 40m --output {1} --json {options}",
+            device.device,
+            directory.path().join("out").display()
+        );
+        let mut command = command(HALFPOWER, line.split_whitespace());
+        let path = format!("{}:{}", directory.path().display(), std::env::var("PATH").unwrap());
+        let ended = ended(command.env("PATH", path).spawn().unwrap());
+        let first = ended.stderr.lines().next().unwrap_or_default().to_owned();
+        let document = ended.good_json();
+        assert_conforms(&document);
+        assert!(first.contains(told), "{first}");
+        let sentences = document["sentences"].to_string();
+        for words in found {
+            assert!(sentences.contains(words), "{words}: {sentences}");
+        }
+        let reported = document["wear"]["before"].as_array().map_or(0, Vec::len);
+        assert_eq!(reported, usize::from(text.starts_with('{')), "{:#}", document["wear"]);
+    }
 }

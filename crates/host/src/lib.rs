@@ -35,5 +35,5 @@ use linux as system;
 pub use linux::{
     DEFAULT_CHUNK, Host, HostTarget, HostTaskFile, HostTaskFiles, counters, facts, files,
     is_endless, is_ignored, kept_bytes, knobs, process_space, record, remove_leftovers,
-    stack_limit, waiting_threads,
+    stack_limit, waiting_threads, wear,
 };

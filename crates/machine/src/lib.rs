@@ -2,6 +2,7 @@
 //! [`TargetSpec`] and runs [`RequestSource`]s on it.
 
 mod access;
+mod allowance;
 mod data;
 mod engine;
 mod error;
@@ -19,11 +20,13 @@ pub mod text;
 pub mod units;
 mod usage;
 mod warning;
+mod wear;
 
 pub use access::{
     Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MAX_NS,
     REAP_LEARNING_NS, REAP_WAIT_NS, Reap,
 };
+pub use allowance::{Allowance, AllowedSource, BeforeWrites, run_allowed};
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use engine::{Engine, MAX_DEPTH};
 pub use error::{Error, Result};
@@ -48,6 +51,7 @@ pub use usage::{
     ResourceKind, ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 pub use warning::{Figure, Warning};
+pub use wear::Wear;
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -239,6 +243,11 @@ pub trait Machine {
     /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
+    /// Bytes that runs may still write, of an [`Allowance`].
+    fn may_write(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Discards all data of a writable target, so that a drive can erase its flash in advance.
     ///
     /// # Errors
@@ -251,6 +260,11 @@ pub trait Machine {
     /// The highest temperature that a device of the target reports, in degrees Celsius.
     fn celsius(&self, _target: &Self::Target) -> Option<f64> {
         None
+    }
+
+    /// What the drives of a target report about their wear.
+    fn wear(&self, _target: &Self::Target) -> Vec<Wear> {
+        Vec::new()
     }
 
     /// Where finished runs are kept, if a later process shall go on with them.

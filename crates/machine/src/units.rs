@@ -227,6 +227,16 @@ pub fn show_time(ns: f64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
+/// A long time in seconds: `1.5 h`, `12 min`, `38 s`.
+pub fn show_span(seconds: f64) -> String {
+    match seconds {
+        s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),
+        s if s >= 120.0 => format!("{:.0} min", s / 60.0),
+        s if s >= 10.0 => format!("{s:.0} s"),
+        s => show_time(s * 1e9),
+    }
+}
+
 /// From this change in percent on, a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 

@@ -25,13 +25,13 @@ pub use course::{Course, RatePhase, course, course_of_runs};
 pub use over_time::IntervalSample;
 pub use repeat::{
     Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted,
-    ends_with_flush, first_run, next_run, of_whole_bursts, ramp, rate_estimate,
+    ends_with_flush, first_run, may_run, next_run, of_whole_bursts, ramp, rate_estimate,
     rate_estimate_beside, rate_spread, repeat, rounds,
 };
 pub use resume::{Begun, Journal, JournalLine, Opened, Resumable, RunLine, WriteLine};
 pub use runner::{
-    Arrangement, RequestPart, RunRequest, RunSamples, Runner, check, check_fits, check_memory,
-    check_writable,
+    Arrangement, PlannedWrites, RequestPart, RunRequest, RunSamples, Runner, check, check_fits,
+    check_memory, check_writable,
 };
 pub use sample::{
     Job, JobRun, Options, Sample, gather, interrupted_after, note_others, retry_if_paused,

@@ -296,7 +296,11 @@ where
     P: FnMut(usize, usize),
 {
     fn status(&self, point: usize) -> PointStatus {
-        self.measured[point].status()
+        let measured = &self.measured[point];
+        let status = measured.status();
+        // A point without a run reports what ended it.
+        let enough = !measured.samples.is_empty() && !may_run(self.machine, self.work[point].0);
+        PointStatus { closed: status.closed || enough, ..status }
     }
 
     fn half_width(&self, point: usize) -> f64 {
@@ -333,6 +337,12 @@ pub(crate) fn repeat_workloads<M: Machine>(
     measured.resize_with(work.len(), Measured::default);
     let mut subject = Workloads { machine, work, measured, sample, on_progress };
     repeat(&mut subject, &(0..work.len()).collect::<Vec<_>>(), repeats)
+}
+
+/// Whether enough may still be written for a run of a workload.
+pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
+    let least = u64::from(workload.request_bytes) * u64::from(workload.outstanding());
+    !workload.writes() || machine.may_write() >= least
 }
 
 /// Options for a run whose requests a throttle admits in bursts: it starts and ends midway between

@@ -371,6 +371,18 @@ impl<M: Machine> Machine for Resumable<M> {
         self.machine.keep(target);
     }
 
+    fn may_write(&self) -> u64 {
+        self.machine.may_write()
+    }
+
+    fn discard(&self, target: &M::Target) -> Result<()> {
+        self.machine.discard(target)
+    }
+
+    fn celsius(&self, target: &M::Target) -> Option<f64> {
+        self.machine.celsius(target)
+    }
+
     fn run_log(&self) -> Option<&dyn RunLog> {
         Some(self)
     }

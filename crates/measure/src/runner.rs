@@ -13,7 +13,7 @@ use machine::{
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use workload::Workload;
+use workload::{Stop, Workload};
 
 /// A size for checks of workloads whose target is not open yet.
 const ANY_SIZE: u64 = u64::MAX >> 1;
@@ -401,5 +401,43 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     match reasons.and_then(|reasons| reasons.into_iter().next()) {
         Some(why) => Err(Error::Unsupported(format!("{}: {why}; nothing was written", facts.name))),
         None => Ok(()),
+    }
+}
+
+/// What runs write, known before they start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlannedWrites {
+    /// Bytes of the runs that end after bytes.
+    pub least_bytes: u64,
+    /// The same if every point takes all its runs; [`u64::MAX`] if not known.
+    pub most_bytes: u64,
+    /// Longest time of the runs that only time ends.
+    pub timed_ns: u64,
+}
+
+impl PlannedWrites {
+    /// The writes of workloads, each repeated.
+    pub fn of<'a>(
+        workloads: impl IntoIterator<Item = &'a Workload>,
+        repeats: Repeats,
+    ) -> PlannedWrites {
+        let mut all = PlannedWrites::default();
+        for workload in workloads.into_iter().filter(|workload| workload.writes()) {
+            let share = u64::from(100 - workload.read_percent);
+            let written = |bytes: u64| (u128::from(bytes) * u128::from(share) / 100) as u64;
+            match workload.stop {
+                Stop::AfterBytes(bytes) => {
+                    let bytes = written(bytes.min(workload.limit_bytes.unwrap_or(u64::MAX)));
+                    let times = |runs: u32| bytes.saturating_mul(u64::from(runs));
+                    all.least_bytes = all.least_bytes.saturating_add(times(repeats.min));
+                    all.most_bytes = all.most_bytes.saturating_add(times(repeats.max));
+                }
+                Stop::AfterNs(ns) => {
+                    let most = ns.saturating_mul(u64::from(repeats.max));
+                    all.timed_ns = all.timed_ns.saturating_add(most.min(repeats.budget_ns));
+                }
+            }
+        }
+        all
     }
 }

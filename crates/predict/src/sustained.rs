@@ -100,6 +100,8 @@ fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reser
     let mut all = Vec::new();
     let (fast, slow) = (reserve.fast_bytes_per_s, reserve.slow_bytes_per_s);
     set_bytes(&mut all, "cache_bytes", &mut drive.cache_bytes, reserve.size_bytes);
+    // The run shows the cache at one fill only.
+    drive.full_cache_bytes = None;
     set(&mut all, "cache_bytes_per_s", &mut drive.cache_bytes_per_s, fast);
     set(&mut all, "full_bytes_per_s", &mut drive.full_bytes_per_s, slow);
     if let Some(refill) = reserve.refill_bytes_per_s {
@@ -154,6 +156,8 @@ fn repeat(setup: &Setup, result: &SustainedResult) -> Result<SustainedResult> {
         pattern: settings.pattern,
         depth: settings.depth,
         step_ns: step_ns(result),
+        fills: Vec::new(),
+        endurance_bytes: None,
         seed: 1,
     };
     let program = Program { arguments: Vec::new(), ..result.program.clone() };
@@ -222,7 +226,7 @@ mod tests {
     fn a_write_cache_is_fitted() {
         let mut truth = Setup::parse("nvme-qlc").unwrap();
         if let Some(Drive::CachedFlash(drive)) = truth.description.drives.get_mut("qlc") {
-            drive.cache_bytes = 41 << 30;
+            (drive.cache_bytes, drive.full_cache_bytes) = (41 << 30, None);
             (drive.cache_bytes_per_s, drive.full_bytes_per_s) = (1.1e9, 0.3e9);
             drive.cache_drain_bytes_per_s = 0.5e9;
         }

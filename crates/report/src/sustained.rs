@@ -100,6 +100,28 @@ fn by_time(points: &[SeriesPoint], y: impl Fn(&SeriesPoint) -> f64) -> Vec<(f64,
     points.iter().map(|point| ((point.from_s + point.served_s / 2.0) * 1e9, y(point))).collect()
 }
 
+/// The rates with more of the target filled.
+fn fills(result: &SustainedResult) -> Table {
+    let row = |one: &sustained::FillResult| {
+        let of = |level: Option<&Level>| {
+            level.map_or(String::new(), |level| show_rate(level.bytes_per_s))
+        };
+        let fast = one.reserve.map_or(String::new(), |one| show_size_rounded(one.fast_bytes));
+        vec![
+            format!("{} %", one.percent),
+            sustained::span(one.rest_s),
+            of(one.levels.first()),
+            fast,
+            of(one.levels.last()),
+        ]
+    };
+    Table {
+        caption: "With more of the target filled".into(),
+        head: ["filled", "rest", "at first", "for", "at the end"].map(str::to_owned).to_vec(),
+        rows: result.fills.iter().map(row).collect(),
+    }
+}
+
 /// The page.
 ///
 /// # Errors
@@ -156,6 +178,9 @@ pub fn html(result: &SustainedResult) -> Result<String, Error> {
             head: ["rest", "written at the fast rate after it"].map(str::to_owned).to_vec(),
             rows: result.recoveries.iter().map(row).collect(),
         });
+    }
+    if !result.fills.is_empty() {
+        tables.push(fills(result));
     }
     let settings = &result.settings;
     let text = format!(

@@ -1,5 +1,6 @@
 use crate::finding::{Finding, PeakDoubt, UncertainGain};
 use crate::limit::Limit;
+use crate::long_writes::LongWrites;
 use crate::words::words;
 use machine::units::show_size;
 use schemars::JsonSchema;
@@ -123,6 +124,9 @@ pub struct Answer {
     /// Random requests whose rate does not last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub random_bursts: Vec<RandomBurst>,
+    /// Writes at full speed as far as the time allowed; absent if nothing was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_writes: Option<LongWrites>,
     /// Settings worth changing: those for plain programs first, cheapest first.
     pub findings: Vec<Finding>,
     /// Predictions for a simulated machine with one more part; not measured.

@@ -17,6 +17,7 @@ mod json;
 mod ladder;
 mod latency_goal;
 mod limit;
+mod long_writes;
 mod metadata;
 mod operation;
 mod output;
@@ -55,6 +56,7 @@ pub use limit::{
     Bottleneck, BusyPart, Cause, CheckChange, DEEPER_GAIN, ExcludedBy, Exclusion, Expected, Limit,
     LimitChange, LimitOf, LimitTrial, Meaning, PlainWrite, ReadAhead, Refutation, WriteBackWait,
 };
+pub use long_writes::{Lasting, LongWrites, WriteLevel, WriteRate};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Growing, Output, OutputError, append};

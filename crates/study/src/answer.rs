@@ -14,7 +14,8 @@ use crate::sustain::TOO_FAST;
 use crate::{advice, checklist, doubts, ladder, models, verdict};
 use machine::{Machine, MachineFacts, MemoryKind};
 use results::{
-    Answer, Experiment, Ladder, Numbers, Peak, PeakDoubt, Point, RandomBurst, UncertainGain,
+    Answer, Experiment, Ladder, Lasting, LongWrites, Numbers, Peak, PeakDoubt, Point, RandomBurst,
+    UncertainGain,
 };
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
@@ -74,6 +75,7 @@ pub(crate) fn answer(
         costs: Vec::new(),
         service_times: Vec::new(),
         random_bursts: random_bursts.to_vec(),
+        long_writes: found.long_writes.as_ref().ok().cloned(),
         findings: Vec::new(),
         predictions: Vec::new(),
         unproven: Vec::new(),
@@ -163,6 +165,11 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<Stri
         warned.filter(|(_, warning)| !doubts.contains(&warning.to_string())).collect();
     doubts.extend(doubts::of_peaks(new, points));
     doubts.extend(of_peaks.iter().map(PeakDoubt::to_string));
+    // The doubt about a burst says the same with the length of a rested one.
+    let burst = peaks.iter().any(|peak| peak.op == OpKind::Write && peak.burst.is_some());
+    let fell = |one: &&LongWrites| one.lasting() != Lasting::AsFarAsSeen;
+    let long = found.long_writes.as_ref().ok().filter(fell).filter(|_| !burst);
+    doubts.extend(long.map(LongWrites::to_string));
     doubts
 }
 

@@ -2,6 +2,7 @@
 
 use crate::context::StudyContext;
 use crate::grid::{Cell, Curve, Grid};
+use crate::long_writes::Seen;
 use crate::sampler::Entry;
 use machine::units::MIB;
 use machine::{MemoryKind, MemoryUse};
@@ -106,6 +107,7 @@ pub(crate) struct Found<'a> {
     pub(crate) measured: PeakRates,
     pub(crate) advertised: PeakRates,
     pub(crate) memory: &'a Result<Vec<MemoryUse>, String>,
+    pub(crate) long_writes: &'a Seen,
 }
 
 impl Found<'_> {

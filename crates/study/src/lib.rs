@@ -20,6 +20,7 @@ mod findings;
 mod found;
 mod grid;
 mod ladder;
+mod long_writes;
 mod models;
 mod other_target;
 mod plan;

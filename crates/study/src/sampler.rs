@@ -479,10 +479,12 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             (None, workload::Stop::AfterNs(ns)) => ns,
             (None, workload::Stop::AfterBytes(_)) => 0,
         };
+        let status = entry.measured.status();
         PointStatus {
             weight: entry.weight,
             cost_ns: run + self.overhead as Nanos,
-            ..entry.measured.status()
+            closed: status.closed || !measure::may_run(self.machine, &entry.workload),
+            ..status
         }
     }
 

@@ -9,6 +9,7 @@ use crate::experiments::{Trial, wanted};
 use crate::figures;
 use crate::found::{Found, PeakRates};
 use crate::grid::{Cell, StripeShape};
+use crate::long_writes::{self, NOT_YET};
 use crate::plan::Plan;
 use crate::sampler::{LONGEST_RUN_NS, PRECISION, Sampler};
 use machine::{Machine, MemoryUse, Nanos, Result, THROTTLE_SLICE_NS};
@@ -134,14 +135,25 @@ pub(crate) fn settle<M: Machine>(
     peaks: &[(OpKind, usize)],
     memory: &std::result::Result<Vec<MemoryUse>, String>,
 ) -> Result<()> {
-    for share in SETTLE_SHARES {
+    let writes = plan.wants("long_writes") && long_writes::applies(setting).is_ok();
+    let later = if writes { long_writes::SHARE } else { 0.0 };
+    for share in SETTLE_SHARES.map(|share| share - later) {
         sampler.learn_spread();
         if sampler.noisy {
             let points = &sampler.points()[..];
             let measured = PeakRates::measured(peaks, points);
             let (entries, advertised) = (&sampler.entries[..], PeakRates::default());
             let grids = trials.iter().map(|trial| &trial.grid).collect();
-            let found = Found { setting, grids, entries, points, measured, advertised, memory };
+            let found = Found {
+                setting,
+                grids,
+                entries,
+                points,
+                measured,
+                advertised,
+                memory,
+                long_writes: NOT_YET,
+            };
             let sides = sides(&found, trials);
             sampler.weigh(&sides, SIDE_WEIGHT);
         }

@@ -8,6 +8,7 @@ use crate::context::StudyContext;
 use crate::crossings;
 use crate::experiments::{ALL, Trial};
 use crate::found::{Found, PeakRates};
+use crate::long_writes::{Seen, long_writes};
 use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Entry, Progress, Sampler};
@@ -66,8 +67,15 @@ pub fn study<M: Machine>(
         let budget_ns = sampler.noisy.then_some(plan.budget_ns);
         return Ok(Results { budget_ns, points: sampler.points(), ..results }.interrupted(None));
     }
-    let Measurements { setting, mut trials, peaks, mut bursts, mut random_bursts, cases } =
-        measured?;
+    let Measurements {
+        setting,
+        mut trials,
+        peaks,
+        mut bursts,
+        mut random_bursts,
+        cases,
+        long_writes,
+    } = measured?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> =
@@ -92,6 +100,7 @@ pub fn study<M: Machine>(
         measured: PeakRates::default(),
         advertised: PeakRates::default(),
         memory: &memory,
+        long_writes: &long_writes,
     };
     let facts = setting.facts.clone();
     let mut warnings = facts.warnings.clone();
@@ -126,6 +135,7 @@ struct Measurements {
     bursts: Vec<(OpKind, Burst)>,
     random_bursts: Vec<RandomBurst>,
     cases: Vec<Case>,
+    long_writes: Seen,
 }
 
 fn measure<M: Machine>(
@@ -153,7 +163,12 @@ fn measure<M: Machine>(
         }
         cases = settle_peaks(sampler, &setting, &mut peaks, &mut bursts, cases)?;
     }
-    Ok(Measurements { setting, trials, peaks, bursts, random_bursts, cases })
+    let long_writes = if plan.wants("long_writes") {
+        long_writes(sampler, &setting, &peaks)?
+    } else {
+        Err("not selected (--only)".into())
+    };
+    Ok(Measurements { setting, trials, peaks, bursts, random_bursts, cases, long_writes })
 }
 
 const MOVES: u32 = 3;

@@ -4,7 +4,7 @@ use crate::level::Level;
 use crate::reserve::Reserve;
 use crate::series::SeriesPoint;
 use crate::steady::SteadyCheck;
-use machine::{Engine, TargetFacts};
+use machine::{Engine, TargetFacts, Wear};
 use results::Program;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,12 @@ pub struct SustainedResult {
     /// The error that ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// The same with more of the target filled, in the order of the fills.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fills: Vec<FillResult>,
+    /// Wear of the drives, if they report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wear: Option<WearChange>,
     /// Questions for which the time or the bytes were not enough.
     pub unseen: Vec<Unseen>,
     /// All bytes written, also after rests.
@@ -63,6 +69,51 @@ pub struct SustainSettings {
     pub pattern: Pattern,
     pub depth: u32,
     pub engine: Engine,
+}
+
+/// Writes to a target that holds more data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FillResult {
+    /// Share of the target that was written before, in percent.
+    pub percent: u8,
+    /// Time without requests after the fill.
+    pub rest_s: f64,
+    /// Stretches with a rate of their own, in order.
+    pub levels: Vec<Level>,
+    /// The store behind the fast beginning; absent if the rate did not fall.
+    pub reserve: Option<Reserve>,
+    /// The rate that lasts is known.
+    pub settled: bool,
+}
+
+/// What drives reported before a run and after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WearChange {
+    pub before: Vec<Wear>,
+    pub after: Vec<Wear>,
+    /// Bytes that may be written over the drives' life, given by the user or implied by what they
+    /// report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endurance_bytes: Option<f64>,
+}
+
+impl WearChange {
+    /// What is known of a run. `earlier` is that of its parts before an interruption.
+    pub fn of(
+        before: Vec<Wear>,
+        after: Vec<Wear>,
+        endurance_bytes: Option<u64>,
+        earlier: Option<WearChange>,
+    ) -> Option<WearChange> {
+        let before = earlier.map_or(before, |one| one.before);
+        let implied = || {
+            let all = before.iter().map(Wear::endurance_bytes).sum::<Option<f64>>();
+            all.filter(|all| *all > 0.0)
+        };
+        let endurance_bytes = endurance_bytes.map(|bytes| bytes as f64).or_else(implied);
+        let known = !before.is_empty() || endurance_bytes.is_some();
+        known.then_some(WearChange { before, after, endurance_bytes })
+    }
 }
 
 /// Writes after a rest.

@@ -5,7 +5,9 @@
 //! functions on what was measured.
 
 mod document;
+mod fills;
 mod level;
+mod look;
 pub mod pts;
 mod reserve;
 mod sentences;
@@ -16,12 +18,14 @@ mod sustain;
 mod writer;
 
 pub use document::{
-    ReadsDuring, Recovery, SUSTAINED_SCHEMA, StopReason, SustainSettings, SustainedResult, Unseen,
-    sustained_schema,
+    FillResult, ReadsDuring, Recovery, SUSTAINED_SCHEMA, StopReason, SustainSettings,
+    SustainedResult, Unseen, WearChange, sustained_schema,
 };
 pub use level::{Level, levels};
+pub use look::{Look, LookLimits, look};
+pub use machine::units::show_span as span;
 pub use reserve::{Reserve, ReserveKind, fast_bytes, reserve};
-pub use sentences::{sentences, span};
+pub use sentences::sentences;
 pub use series::{Series, SeriesPoint};
 pub use steady::{MAX_RANGE_PERCENT, MAX_SLOPE_PERCENT, SteadyCheck, WINDOW, steady_state};
 pub use sustain::{Progress, SustainPlan, sustain};

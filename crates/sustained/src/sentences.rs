@@ -1,9 +1,11 @@
 //! The conclusions of a sustained run in words.
 
-use crate::document::{Recovery, StopReason, SustainedResult};
+use crate::document::{FillResult, Recovery, StopReason, SustainedResult, WearChange};
 use crate::level::Level;
 use crate::reserve::{Reserve, ReserveKind, cliff};
-use machine::units::{grouped, show_rate, show_size_rounded, show_time, significant};
+use machine::units::{
+    grouped, show_capacity, show_rate, show_size_rounded, show_span as span, show_time, significant,
+};
 
 /// Requests up to this size are counted; larger ones are measured in bytes.
 const COUNTED_BYTES: u32 = 64 << 10;
@@ -18,6 +20,7 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
             .map(|why| format!("The run ended early: {why}. The numbers are those until then.")),
     );
     all.extend(result.reserve.as_ref().and_then(|reserve| kind(result, reserve)));
+    all.extend(result.reserve.as_ref().and_then(|reserve| advice(result, reserve)));
     all.extend(result.slowed_by_heat_at_c.map(|celsius| {
         format!(
             "The drive was at {celsius:.0} °C, its highest, when the rate fell: heat is the likely cause. Cool it and repeat."
@@ -34,6 +37,8 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
             show_time(reads.during_p99_ns as f64),
         )
     }));
+    all.extend(result.fills.iter().map(|one| filled(result, one)));
+    all.extend(result.wear.as_ref().map(|wear| worn(result.written_bytes, wear)));
     all.extend(result.unseen.iter().map(|unseen| {
         let mut text = format!("Not seen: {}", unseen.what);
         if let Some(seconds) = unseen.needs_s {
@@ -45,16 +50,6 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
         text + "."
     }));
     all
-}
-
-/// A long time: `1.5 h`, `12 min`, `38 s`.
-pub fn span(seconds: f64) -> String {
-    match seconds {
-        s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),
-        s if s >= 120.0 => format!("{:.0} min", s / 60.0),
-        s if s >= 10.0 => format!("{s:.0} s"),
-        s => show_time(s * 1e9),
-    }
 }
 
 fn counts(result: &SustainedResult) -> bool {
@@ -143,6 +138,67 @@ fn answer(result: &SustainedResult) -> String {
     text + "."
 }
 
+/// The answer with more of the target filled.
+fn filled(result: &SustainedResult, one: &FillResult) -> String {
+    let head = match one.percent {
+        100 => "With all of the target filled".to_owned(),
+        percent => format!("With {percent} % of the target filled"),
+    };
+    let rested = format!("after {} of rest", span(one.rest_s));
+    let Some((fast, slow)) = cliff(&one.levels) else {
+        let last = one.levels.last().map_or(0.0, |level| level.bytes_per_s);
+        return format!("{head}, {rested}: {}; no fall was seen.", rate(result, last));
+    };
+    let bytes = show_size_rounded(fast.to_bytes as f64);
+    let more = if one.settled { "" } else { "; whether it falls again was not seen" };
+    format!(
+        "{head}, {rested}: {} for {bytes}, then {}{more}.",
+        rate(result, fast.bytes_per_s),
+        rate(result, slow)
+    )
+}
+
+/// A share of the endurance that needs no number.
+const LITTLE_PERCENT: f64 = 0.001;
+
+/// The wear of the drives before and after.
+pub(crate) fn worn(run_bytes: u64, wear: &WearChange) -> String {
+    let mut parts = Vec::new();
+    if let Some(endurance) = wear.endurance_bytes {
+        let percent = 100.0 * run_bytes as f64 / endurance;
+        let percent = if percent < LITTLE_PERCENT {
+            format!("less than {LITTLE_PERCENT}")
+        } else {
+            significant(percent, 2)
+        };
+        parts.push(format!(
+            "The run wrote {percent} % of the endurance of {}",
+            show_capacity(endurance)
+        ));
+    }
+    for before in &wear.before {
+        let after = wear.after.iter().find(|one| one.device == before.device).unwrap_or(before);
+        let mut said = Vec::new();
+        if let (Some(from), Some(to)) = (before.used_percent, after.used_percent) {
+            said.push(if from == to {
+                format!("{to:.0} % of its endurance used")
+            } else {
+                format!("{from:.0} % of its endurance used before and {to:.0} % after")
+            });
+        }
+        if let Some(bytes) = after.written_bytes {
+            said.push(format!("{} written in all", show_capacity(bytes as f64)));
+        }
+        if let (Some(from), Some(to)) = (before.temperature_c, after.temperature_c) {
+            said.push(format!("{from:.0} °C before and {to:.0} °C after"));
+        }
+        if !said.is_empty() {
+            parts.push(format!("{} reports {}", before.device, said.join(", ")));
+        }
+    }
+    parts.join("; ") + "."
+}
+
 fn longer(one: &&Recovery, other: &&Recovery) -> std::cmp::Ordering {
     one.rest_s.total_cmp(&other.rest_s)
 }
@@ -184,6 +240,26 @@ fn kind(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
             show_size_rounded(reserve.size_bytes),
             span(reserve.empties_in_s),
             span(refills)
+        )),
+        ReserveKind::Unknown => None,
+    }
+}
+
+/// What a user of the storage can do about it.
+fn advice(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
+    if result.slowed_by_heat_at_c.is_some() {
+        return None;
+    }
+    let refills = span(reserve.refills_in_s?);
+    let slow = rate(result, reserve.slow_bytes_per_s);
+    match reserve.kind {
+        ReserveKind::Credit => Some(format!(
+            "Plan with {slow}: work at full speed has {} of credit, and the next one {refills} of rest later.",
+            span(reserve.empties_in_s)
+        )),
+        ReserveKind::Cache => Some(format!(
+            "Plan with {slow} for writes of more than {} at a time, or leave {refills} of rest between them.",
+            show_size_rounded(reserve.size_bytes)
         )),
         ReserveKind::Unknown => None,
     }

@@ -2,6 +2,7 @@
 
 use crate::document::{
     ReadsDuring, Recovery, SUSTAINED_SCHEMA, StopReason, SustainSettings, SustainedResult, Unseen,
+    WearChange,
 };
 use crate::level::{Level, levels};
 use crate::reserve::{cliff, fast_bytes, reserve};
@@ -9,7 +10,7 @@ use crate::sentences::sentences;
 use crate::series::{Series, SeriesPoint};
 use crate::steady::{WINDOW, steady_state};
 use crate::writer::Writer;
-use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, Warning};
+use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, Warning};
 use results::Program;
 use workload::{Pattern, Stop, Workload};
 
@@ -19,9 +20,9 @@ const MIN_LAST_STEPS: usize = 25;
 /// slower stage.
 const LAST_SHARE: f64 = 0.5;
 /// The share of the time that the first writes may take; rests and reads need the rest.
-const FIRST_SHARE: f64 = 0.7;
+pub(crate) const FIRST_SHARE: f64 = 0.7;
 /// Levels are looked for after this many steps.
-const LOOK_EVERY: usize = 8;
+pub(crate) const LOOK_EVERY: usize = 8;
 /// Length of the first rest, and its largest share of the time left; each next is longer by the
 /// factor.
 const FIRST_REST_S: f64 = 10.0;
@@ -51,6 +52,10 @@ pub struct SustainPlan {
     pub depth: u32,
     /// Length of a step: one point of the result.
     pub step_ns: Nanos,
+    /// Also measure with these shares of the target filled, in percent, ascending.
+    pub fills: Vec<u8>,
+    /// Bytes that may be written over the drive's life, if known.
+    pub endurance_bytes: Option<u64>,
     pub seed: u64,
 }
 
@@ -64,6 +69,8 @@ impl Default for SustainPlan {
             pattern: Pattern::Seq,
             depth: 16,
             step_ns: 1_000_000_000,
+            fills: Vec::new(),
+            endurance_bytes: None,
             seed: 1,
         }
     }
@@ -111,12 +118,15 @@ pub fn sustain<M: Machine>(
     crate::writer::check_writable(&writer.facts)?;
     let workload = plan.workload(&machine.capabilities().engines);
     measure::check(&workload, &writer.facts)?;
+    let before = machine.wear(target);
     let mut run = Run { plan, workload, writer, program, on_step, series: Series::default() };
     let mut recoveries = Vec::new();
     let mut reads = None;
-    let ended = run.first(keep);
-    let ended = ended.and_then(|stopped| {
-        run.after(&mut recoveries, &mut reads)?;
+    let mut fills = Vec::new();
+    let share = 1.0 / (plan.fills.len() + 1) as f64;
+    let ended = run.first(share * FIRST_SHARE, keep).and_then(|stopped| {
+        run.after(share, &mut recoveries, &mut reads)?;
+        run.fills(&recoveries, &mut fills)?;
         Ok(stopped)
     });
     if run.series.points().is_empty() {
@@ -129,27 +139,41 @@ pub fn sustain<M: Machine>(
         Err(Error::Interrupted) => (StopReason::Interrupted, None),
         Err(error) => (StopReason::Failed, Some(error.to_string())),
     };
-    let result = SustainedResult { failure, ..run.result(stopped, recoveries, reads) };
+    let after = machine.wear(target);
+    let wear = WearChange::of(before, after, plan.endurance_bytes, None);
+    let mut of_run = run.result(stopped, recoveries, reads);
+    of_run.unseen.extend(crate::fills::unseen(plan, &of_run, &fills));
+    let result = SustainedResult { failure, fills, wear, ..of_run };
     Ok(SustainedResult { sentences: sentences(&result), ..result })
 }
 
-struct Run<'a, 'm, M: Machine> {
-    plan: &'a SustainPlan,
-    workload: Workload,
-    writer: Writer<'m, M>,
+pub(crate) struct Run<'a, 'm, M: Machine> {
+    pub(crate) plan: &'a SustainPlan,
+    pub(crate) workload: Workload,
+    pub(crate) writer: Writer<'m, M>,
     program: Program,
     on_step: &'a mut dyn FnMut(Progress<'_>) -> bool,
-    series: Series,
+    pub(crate) series: Series,
 }
 
 const KEEP_EVERY_S: f64 = 30.0;
 
 impl<M: Machine> Run<'_, '_, M> {
-    fn left_s(&self) -> f64 {
-        self.plan.for_ns as f64 * 1e-9 - self.writer.passed_s()
+    pub(crate) fn left_s(&self) -> f64 {
+        self.share_s(1.0) - self.writer.passed_s()
     }
 
-    fn step(&mut self, doing: &str, ns: Nanos, max_bytes: u64) -> Result<Option<SeriesPoint>> {
+    /// The end of a share of the time.
+    pub(crate) fn share_s(&self, share: f64) -> f64 {
+        self.plan.for_ns as f64 * 1e-9 * share
+    }
+
+    pub(crate) fn step(
+        &mut self,
+        doing: &str,
+        ns: Nanos,
+        max_bytes: u64,
+    ) -> Result<Option<SeriesPoint>> {
         let point = self.writer.step(&self.workload, ns, max_bytes)?;
         if let Some(point) = &point {
             self.report(doing, point.bytes_per_s())?;
@@ -157,7 +181,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(point)
     }
 
-    fn report(&mut self, doing: &str, bytes_per_s: f64) -> Result<()> {
+    pub(crate) fn report(&mut self, doing: &str, bytes_per_s: f64) -> Result<()> {
         let goes_on = (self.on_step)(Progress {
             doing,
             passed_s: self.writer.passed_s(),
@@ -168,9 +192,9 @@ impl<M: Machine> Run<'_, '_, M> {
     }
 
     /// Writes until the rate has fallen and stays, or to the limits.
-    fn first(&mut self, keep: &mut dyn FnMut(&SustainedResult)) -> Result<StopReason> {
+    fn first(&mut self, share: f64, keep: &mut dyn FnMut(&SustainedResult)) -> Result<StopReason> {
         let (mut steps, mut kept_s) = (0, 0.0);
-        let end_s = self.plan.for_ns as f64 * 1e-9 * FIRST_SHARE;
+        let end_s = self.share_s(share);
         loop {
             let left_s = end_s - self.writer.passed_s();
             if left_s <= 0.0 {
@@ -182,7 +206,7 @@ impl<M: Machine> Run<'_, '_, M> {
             };
             self.series.push(point);
             steps += 1;
-            if steps % LOOK_EVERY == 0 && self.has_settled() {
+            if steps % LOOK_EVERY == 0 && has_settled(self.series.points()) {
                 return Ok(StopReason::Settled);
             }
             if self.writer.passed_s() - kept_s >= KEEP_EVERY_S {
@@ -193,16 +217,10 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    fn has_settled(&self) -> bool {
-        let levels = levels(self.series.points());
-        let (Some((_, _)), Some(last)) = (cliff(&levels), levels.last()) else { return false };
-        let steps = self.series.points().iter().filter(|point| point.from_s >= last.from_s);
-        steps.count() >= MIN_LAST_STEPS && last.seconds() >= last.from_s * LAST_SHARE
-    }
-
     /// Rests, and reads during writes.
     fn after(
         &mut self,
+        share: f64,
         recoveries: &mut Vec<Recovery>,
         reads: &mut Option<ReadsDuring>,
     ) -> Result<()> {
@@ -210,13 +228,14 @@ impl<M: Machine> Run<'_, '_, M> {
         let levels = levels(self.series.points());
         let Some((fast, slow)) = cliff(&levels) else { return Ok(()) };
         let full = fast.to_bytes as f64;
-        let mut rest_s = FIRST_REST_S.min(self.left_s() * REST_SHARE);
+        let left_s = |run: &Self| run.share_s(share) - run.writer.passed_s();
+        let mut rest_s = FIRST_REST_S.min(left_s(self) * REST_SHARE);
         while recoveries.len() < MAX_RESTS {
             // The writes after a rest take as long as the fast level at most, and the steps that
             // show its end.
             let steps_s = self.plan.step_ns as f64 * 1e-9;
             let writes_s = full / fast.bytes_per_s + steps_s;
-            if self.left_s() < rest_s + writes_s.min(rest_s * 2.0) {
+            if left_s(self) < rest_s + writes_s.min(rest_s * 2.0) {
                 return Ok(());
             }
             self.rest(rest_s)?;
@@ -231,7 +250,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    fn rest(&mut self, seconds: f64) -> Result<()> {
+    pub(crate) fn rest(&mut self, seconds: f64) -> Result<()> {
         let end_s = self.writer.passed_s() + seconds;
         loop {
             self.report("resting", 0.0)?;
@@ -330,6 +349,8 @@ impl<M: Machine> Run<'_, '_, M> {
             reserve: reserve(&levels, &recoveries),
             steady: levels.last().and_then(|last| steady(&points, last)),
             slowed_by_heat_at_c: heat(&points, &levels),
+            fills: Vec::new(),
+            wear: None,
             unseen: unseen(&facts, &levels, &points, &recoveries, stopped),
             target: facts,
             levels,
@@ -342,6 +363,15 @@ impl<M: Machine> Run<'_, '_, M> {
             points,
         }
     }
+}
+
+/// Whether the rate has fallen and stays.
+pub(crate) fn has_settled(points: &[SeriesPoint]) -> bool {
+    let levels = levels(points);
+    let (Some((_, _)), Some(last)) = (cliff(&levels), levels.last()) else { return false };
+    let (start_s, from_s) = (points[0].from_s, last.from_s);
+    let steps = points.iter().filter(|point| point.from_s >= from_s).count();
+    steps >= MIN_LAST_STEPS && last.seconds() >= (from_s - start_s) * LAST_SHARE
 }
 
 /// Steady state of the last level, in five parts of equal length.
@@ -372,6 +402,25 @@ fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     (here >= hottest - HOTTEST_C && hottest >= coldest + HEATED_C).then_some(here)
 }
 
+/// Time of a sustained run that sees the end of a reported burst credit, if that is later than this.
+fn credit_needs_s(facts: &TargetFacts, passed_s: f64) -> Option<f64> {
+    let bursts = facts.layers.iter().flat_map(|layer| &layer.facts.bursts);
+    let credit_s = bursts.map(|burst| burst.lasts_s).fold(0.0, f64::max);
+    (credit_s > passed_s).then_some(credit_s * (1.0 + LAST_SHARE) / FIRST_SHARE)
+}
+
+/// Time of a sustained run that writes all of a target.
+fn whole_needs_s(facts: &TargetFacts, last: &Level) -> f64 {
+    facts.size_bytes as f64 / last.bytes_per_s / FIRST_SHARE
+}
+
+/// Time of a sustained run that shows what comes after a level, if that is known. A test file says
+/// nothing about the size of the drive.
+pub(crate) fn needed_s(facts: &TargetFacts, last: &Level, written: u64) -> Option<f64> {
+    let whole = facts.kind != TargetKind::TestFile && written < facts.size_bytes;
+    credit_needs_s(facts, last.to_s).or_else(|| whole.then(|| whole_needs_s(facts, last)))
+}
+
 fn unseen(
     facts: &TargetFacts,
     levels: &[Level],
@@ -383,11 +432,7 @@ fn unseen(
     let Some(last) = levels.last() else { return all };
     let written = points.last().map_or(0, |point| point.from_bytes + point.bytes) as f64;
     let Some((fast, _)) = cliff(levels) else {
-        let bursts = facts.layers.iter().flat_map(|layer| &layer.facts.bursts);
-        let credit_s = bursts.map(|burst| burst.lasts_s).fold(0.0, f64::max);
-        let passed_s = last.to_s;
-        if credit_s > passed_s {
-            let needs_s = credit_s * (1.0 + LAST_SHARE) / FIRST_SHARE;
+        if let Some(needs_s) = credit_needs_s(facts, last.to_s) {
             all.push(Unseen {
                 what: "the end of the burst credit that the volume reports".into(),
                 needs_s: Some(needs_s),
@@ -406,7 +451,7 @@ fn unseen(
             let whole = facts.size_bytes as f64;
             all.push(Unseen {
                 what: "what happens when all of the target has been written".into(),
-                needs_s: Some(whole / last.bytes_per_s / FIRST_SHARE),
+                needs_s: Some(whole_needs_s(facts, last)),
                 needs_bytes: Some(whole),
             });
         }
@@ -418,6 +463,18 @@ fn unseen(
             what: "whether the rate falls again".into(),
             needs_s: Some(needs_s.max(last.from_s * (1.0 + LAST_SHARE)) / FIRST_SHARE),
             needs_bytes: Some(last.from_bytes as f64 + last.from_s * LAST_SHARE * last.bytes_per_s),
+        });
+    }
+    // A drive may have a third stage, and collects garbage once all of it was written.
+    if stopped == StopReason::Settled
+        && facts.kind != TargetKind::TestFile
+        && written < facts.size_bytes as f64
+    {
+        let left = facts.size_bytes as f64 - written;
+        all.push(Unseen {
+            what: "whether the rate falls again before all of the target has been written".into(),
+            needs_s: Some((last.to_s + left / last.bytes_per_s) / FIRST_SHARE),
+            needs_bytes: Some(facts.size_bytes as f64),
         });
     }
     if recoveries.iter().all(|one| one.cut_short || one.fast_bytes < fast.to_bytes as f64 * 0.01) {

@@ -6,7 +6,7 @@ use machine::{
     Warning,
 };
 use measure::{Sample, gather, streams};
-use workload::{Pattern, Stop, Workload};
+use workload::{Stop, Workload};
 
 /// Runs steps on a target, and never writes more than allowed.
 pub(crate) struct Writer<'m, M: Machine> {
@@ -16,6 +16,8 @@ pub(crate) struct Writer<'m, M: Machine> {
     began: Nanos,
     /// Offset of the next sequential step.
     position: u64,
+    /// End of the space that steps write.
+    space: u64,
     written: u64,
     max_written: u64,
     steps: u64,
@@ -24,10 +26,12 @@ pub(crate) struct Writer<'m, M: Machine> {
 
 impl<'m, M: Machine> Writer<'m, M> {
     pub(crate) fn new(machine: &'m M, target: &'m M::Target, max_written: u64) -> Self {
+        let facts = machine.target_facts(target);
         Writer {
             machine,
             target,
-            facts: machine.target_facts(target),
+            space: facts.size_bytes,
+            facts,
             began: machine.now(),
             position: 0,
             written: 0,
@@ -39,6 +43,11 @@ impl<'m, M: Machine> Writer<'m, M> {
 
     pub(crate) fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Steps write this much of the target from now on, from its beginning.
+    pub(crate) fn within(&mut self, bytes: u64) {
+        (self.space, self.position) = (bytes, 0);
     }
 
     pub(crate) fn left(&self) -> u64 {
@@ -92,10 +101,10 @@ impl<'m, M: Machine> Writer<'m, M> {
 
     fn next(&mut self, workload: &Workload, ns: Nanos, max_bytes: u64) -> Option<Workload> {
         let request = u64::from(workload.request_bytes);
-        let size = self.facts.size_bytes / request * request;
+        let size = self.space / request * request;
         let mut step = Workload { stop: Stop::AfterNs(ns), ..workload.clone() };
         let mut most = max_bytes;
-        if workload.pattern == Pattern::Seq {
+        if workload.pattern.is_sequential() {
             if self.position + request > size {
                 self.position = 0;
             }
@@ -115,7 +124,7 @@ impl<'m, M: Machine> Writer<'m, M> {
     }
 
     fn count(&mut self, workload: &Workload, sample: &Sample) {
-        if workload.pattern == Pattern::Seq {
+        if workload.pattern.is_sequential() {
             self.position += sample.bytes_with_ramp;
         }
         self.written += sample.bytes_by_op()[1].ceil() as u64;

@@ -49,7 +49,7 @@ fn write_caches_are_found() {
             "nvme-qlc",
             |drive| {
                 let Drive::CachedFlash(drive) = drive else { panic!("the drive") };
-                drive.cache_bytes = size as u64;
+                (drive.cache_bytes, drive.full_cache_bytes) = (size as u64, None);
                 drive.cache_bytes_per_s = fast;
                 drive.full_bytes_per_s = slow;
                 drive.cache_drain_bytes_per_s = drain;
@@ -127,6 +127,37 @@ fn credits_are_found() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The cache of a drive shrinks as it fills, and garbage collection has less space.
+#[test]
+fn a_fuller_drive_has_a_smaller_cache() {
+    let plan = SustainPlan { for_ns: 172_800 * SECOND, fills: vec![50, 100], ..long() };
+    let result = run("nvme-qlc", |_| {}, &plan);
+    let [half, full] = &result.fills[..] else { panic!("{:?}", result.sentences) };
+    // A rewrite makes the older copy stale, so data in the cache take no space beside it: the cache
+    // is that much larger than at the start of the writes.
+    let with_rewrites = |bytes: f64| bytes / (1.0 - (140e9 - 12e9) / 1000.2e9);
+    let truths = [with_rewrites(76e9), with_rewrites(12e9)];
+    for (fill, percent, truth) in [(half, 50, truths[0]), (full, 100, truths[1])] {
+        assert_eq!(fill.percent, percent);
+        let reserve = fill.reserve.unwrap_or_else(|| panic!("{percent}: {:?}", fill.levels));
+        assert!((reserve.size_bytes / truth - 1.0).abs() < 0.05, "{percent} %: {reserve:?}");
+        assert!((reserve.fast_bytes_per_s / 1.8e9 - 1.0).abs() < 0.05, "{percent} %: {reserve:?}");
+        assert!((reserve.slow_bytes_per_s / 100e6 - 1.0).abs() < 0.05, "{percent} %: {reserve:?}");
+        assert!(fill.settled, "{percent} %");
+    }
+    assert!((result.reserve.unwrap().size_bytes / 140e9 - 1.0).abs() < 0.05);
+    let said = result.sentences.join(" ");
+    for words in ["With 50 % of the target filled", "With all of the target filled"] {
+        assert!(said.contains(words), "{said}");
+    }
+    // Without the time for it, nothing is claimed.
+    let plan = SustainPlan { for_ns: 1200 * SECOND, fills: vec![100], ..long() };
+    let result = run("nvme-qlc", |_| {}, &plan);
+    assert!(result.fills.is_empty(), "{:?}", result.fills);
+    let missing = |one: &sustained::Unseen| one.what.contains("100 %");
+    assert!(result.unseen.iter().any(missing), "{:?}", result.unseen);
 }
 
 #[test]

@@ -13,9 +13,9 @@ use crate::world::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
-    Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts, MemoryKind,
-    MemoryUse, Nanos, OnFailure, Part, PartUsage, Reap, RequestSource, RunOptions, RunUsage, Start,
-    TargetFacts, TargetKind, TargetSpec,
+    Allowance, Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts,
+    MemoryKind, MemoryUse, Nanos, OnFailure, Part, PartUsage, Reap, RequestSource, RunOptions,
+    RunUsage, Start, TargetFacts, TargetKind, TargetSpec, run_allowed,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +36,7 @@ pub struct Twin {
     setup: Setup,
     clock: AtomicU64,
     computer: Arc<Mutex<Computer>>,
+    allowance: Option<Arc<Allowance>>,
 }
 
 /// Utilisation of a resource in the last run.
@@ -120,7 +121,14 @@ impl Twin {
 
     pub fn new(setup: Setup) -> Twin {
         let computer = Computer { world: world(&setup), ended: 0, ran: 0 };
-        Twin { setup, clock: AtomicU64::new(0), computer: Arc::new(Mutex::new(computer)) }
+        let computer = Arc::new(Mutex::new(computer));
+        Twin { setup, clock: AtomicU64::new(0), computer, allowance: None }
+    }
+
+    /// Limits what is written.
+    #[must_use]
+    pub fn allowing(self, allowance: Arc<Allowance>) -> Twin {
+        Twin { allowance: Some(allowance), ..self }
     }
 
     pub fn setup(&self) -> &Setup {
@@ -249,6 +257,97 @@ pub(crate) fn world(setup: &Setup) -> World {
     world
 }
 
+impl Twin {
+    fn open_one(&self, spec: &TargetSpec) -> machine::Result<Target> {
+        if let Some(place) = spec.destroy.first() {
+            let why = "a simulated machine has nothing to destroy";
+            return Err(Error::refused(
+                place.display().to_string(),
+                why,
+                "leave --destroy-data out",
+            ));
+        }
+        if let [first, second, ..] = spec.places.as_slice() {
+            let what = format!("{} and {} as one target", first.display(), second.display());
+            return Err(Error::refused(
+                what,
+                "a simulated machine stripes its own disks",
+                "give one name, with disks=N",
+            ));
+        }
+        let place = spec.places.first().map(|place| place.to_string_lossy()).unwrap_or_default();
+        if spec.raid5.is_some() {
+            let why = "a simulated machine's disks form what its name says";
+            return Err(Error::refused(
+                place,
+                why,
+                "give the name with disks=N,raid=5 and, if you like, failed=DISK",
+            ));
+        }
+        let mut target = match (split_file(&place).1, spec.size) {
+            (None, None) => self.volume(),
+            (name, size) => self.file(name, size)?,
+        };
+        if spec.chunk != 0 && self.setup.disks > 1 {
+            let all: Vec<u32> = (0..self.setup.disks).collect();
+            machine::Machine::restripe(self, &mut target, &all, spec.chunk)?;
+        }
+        Ok(target)
+    }
+
+    fn run_parts<S: RequestSource>(
+        &self,
+        parts: &mut [Part<'_, Target, S>],
+        options: RunOptions,
+    ) -> machine::Result<RunUsage> {
+        if options.count_instructions {
+            let why = "a simulated processor has no counter";
+            return Err(self.refused(
+                "counting instructions",
+                why,
+                "ask for processor time instead",
+            ));
+        }
+        if options.locked_bytes > 0 {
+            let why = "a simulated machine's memory is set by its model";
+            return Err(self.refused("locking memory", why, "use a machine with less of it"));
+        }
+        let mut checked = Vec::with_capacity(parts.len());
+        for part in &*parts {
+            let one = self.check(part);
+            checked.push(if options.on_failure == OnFailure::EndRun { Ok(one?) } else { one });
+        }
+        if let Start::At(then) = options.start {
+            self.clock.fetch_max(then, Ordering::Relaxed);
+        }
+        let began = machine::Machine::now(self);
+        let mut computer = lock(&self.computer);
+        let Computer { world, ended, ran } = &mut *computer;
+        world.rest(began.saturating_sub(*ended), *ran);
+        let files: Vec<Vec<u32>> = parts
+            .iter()
+            .map(|part| part.targets.iter().map(|target| target.file).collect())
+            .collect();
+        world.rebuild_next();
+        let mut run = Run::new(world, began, options.on_failure);
+        for ((part, files), _) in
+            parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok())
+        {
+            run.add(&part.access, &part.buffering, files.clone(), part.sources);
+        }
+        let mut outcomes = run.go()?.into_iter();
+        let outcomes: Vec<machine::Result<Ended>> = checked
+            .into_iter()
+            .map(|checked| checked.and_then(|()| outcomes.next().unwrap_or(Ok(Ended::default()))))
+            .collect();
+        let took = |outcome: &Ended| outcome.elapsed_ns + outcome.sync_ns.unwrap_or(0);
+        *ran = outcomes.iter().flatten().map(took).max().unwrap_or(0);
+        *ended = began + *ran;
+        self.clock.store(*ended, Ordering::Relaxed);
+        Ok(usage(world, began, *ran, &files, outcomes))
+    }
+}
+
 impl machine::Machine for Twin {
     type Target = Target;
 
@@ -293,40 +392,24 @@ impl machine::Machine for Twin {
     }
 
     fn open(&self, spec: &TargetSpec) -> machine::Result<Target> {
-        if let Some(place) = spec.destroy.first() {
-            let why = "a simulated machine has nothing to destroy";
-            return Err(Error::refused(
-                place.display().to_string(),
-                why,
-                "leave --destroy-data out",
-            ));
+        self.open_checked(spec, |_| Ok(()))
+    }
+
+    fn open_all(
+        &self,
+        specs: &[TargetSpec],
+        check: &mut dyn FnMut(&[TargetFacts]) -> machine::Result<()>,
+    ) -> machine::Result<Vec<Target>> {
+        let opened: machine::Result<Vec<_>> =
+            specs.iter().map(|spec| self.open_one(spec)).collect();
+        let targets = opened?;
+        let facts: Vec<TargetFacts> =
+            targets.iter().map(|target| self.target_facts(target)).collect();
+        check(&facts)?;
+        if let Some(allowance) = &self.allowance {
+            allowance.opening(&facts, 0)?;
         }
-        if let [first, second, ..] = spec.places.as_slice() {
-            let what = format!("{} and {} as one target", first.display(), second.display());
-            return Err(Error::refused(
-                what,
-                "a simulated machine stripes its own disks",
-                "give one name, with disks=N",
-            ));
-        }
-        let place = spec.places.first().map(|place| place.to_string_lossy()).unwrap_or_default();
-        if spec.raid5.is_some() {
-            let why = "a simulated machine's disks form what its name says";
-            return Err(Error::refused(
-                place,
-                why,
-                "give the name with disks=N,raid=5 and, if you like, failed=DISK",
-            ));
-        }
-        let mut target = match (split_file(&place).1, spec.size) {
-            (None, None) => self.volume(),
-            (name, size) => self.file(name, size)?,
-        };
-        if spec.chunk != 0 && self.setup.disks > 1 {
-            let all: Vec<u32> = (0..self.setup.disks).collect();
-            self.restripe(&mut target, &all, spec.chunk)?;
-        }
-        Ok(target)
+        Ok(targets)
     }
 
     fn target_facts(&self, target: &Target) -> TargetFacts {
@@ -369,51 +452,16 @@ impl machine::Machine for Twin {
         parts: &mut [Part<'_, Target, S>],
         options: RunOptions,
     ) -> machine::Result<RunUsage> {
-        if options.count_instructions {
-            let why = "a simulated processor has no counter";
-            return Err(self.refused(
-                "counting instructions",
-                why,
-                "ask for processor time instead",
-            ));
+        match self.allowance.as_deref().filter(|allowance| allowance.is_limited()) {
+            Some(allowance) => {
+                run_allowed(allowance, parts, |parts| self.run_parts(parts, options))
+            }
+            None => self.run_parts(parts, options),
         }
-        if options.locked_bytes > 0 {
-            let why = "a simulated machine's memory is set by its model";
-            return Err(self.refused("locking memory", why, "use a machine with less of it"));
-        }
-        let mut checked = Vec::with_capacity(parts.len());
-        for part in &*parts {
-            let one = self.check(part);
-            checked.push(if options.on_failure == OnFailure::EndRun { Ok(one?) } else { one });
-        }
-        if let Start::At(then) = options.start {
-            self.clock.fetch_max(then, Ordering::Relaxed);
-        }
-        let began = self.now();
-        let mut computer = lock(&self.computer);
-        let Computer { world, ended, ran } = &mut *computer;
-        world.rest(began.saturating_sub(*ended), *ran);
-        let files: Vec<Vec<u32>> = parts
-            .iter()
-            .map(|part| part.targets.iter().map(|target| target.file).collect())
-            .collect();
-        world.rebuild_next();
-        let mut run = Run::new(world, began, options.on_failure);
-        for ((part, files), _) in
-            parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok())
-        {
-            run.add(&part.access, &part.buffering, files.clone(), part.sources);
-        }
-        let mut outcomes = run.go()?.into_iter();
-        let outcomes: Vec<machine::Result<Ended>> = checked
-            .into_iter()
-            .map(|checked| checked.and_then(|()| outcomes.next().unwrap_or(Ok(Ended::default()))))
-            .collect();
-        let took = |outcome: &Ended| outcome.elapsed_ns + outcome.sync_ns.unwrap_or(0);
-        *ran = outcomes.iter().flatten().map(took).max().unwrap_or(0);
-        *ended = began + *ran;
-        self.clock.store(*ended, Ordering::Relaxed);
-        Ok(usage(world, began, *ran, &files, outcomes))
+    }
+
+    fn may_write(&self) -> u64 {
+        self.allowance.as_ref().map_or(u64::MAX, |allowance| allowance.left())
     }
 
     fn discard(&self, target: &Target) -> machine::Result<()> {

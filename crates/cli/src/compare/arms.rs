@@ -234,7 +234,10 @@ pub(super) fn compare(
     unfinished: &Unfinished,
 ) -> Result<Comparison, Failure> {
     let began_unix_s = unfinished.began_unix_s().unwrap_or_else(crate::history::now_unix_s);
-    let mut arms = open([Unopened::of(&of[0])?, Unopened::of(&of[1])?], unfinished)?;
+    let unopened = [Unopened::of(&of[0])?, Unopened::of(&of[1])?];
+    let writes = unopened.iter().flat_map(|arm| &arm.workloads).any(Workload::writes);
+    crate::written::plan_for(writes, arguments.budget);
+    let mut arms = open(unopened, unfinished)?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
         limits: Limits {

@@ -83,6 +83,15 @@ impl Config {
         Ok(config)
     }
 
+    /// Bytes that a run writes, at least and at most: each transaction may create a file and append
+    /// to one.
+    pub fn written_bytes(&self) -> [u64; 2] {
+        let plan = &self.plan;
+        let [number, transactions] = [plan.number, plan.transactions].map(u64::from);
+        let [low, high] = [plan.low_bytes, plan.high_bytes].map(u64::from);
+        [number.saturating_mul(low), (number + 2 * transactions).saturating_mul(high)]
+    }
+
     /// The locations of a run's files and how they are accessed.
     pub fn area(&self) -> AreaSpec {
         AreaSpec {

@@ -55,7 +55,11 @@ pub struct Session<'a, F> {
     is_forced: bool,
     /// The files of commands that are being read, each loaded by the one before.
     loading: Vec<PathBuf>,
+    before_run: Option<BeforeRun<'a>>,
 }
+
+/// Allows a run, or says why not.
+type BeforeRun<'a> = Box<dyn Fn(&Config) -> Result<(), String> + 'a>;
 
 impl<'a, F: FileSystem> Session<'a, F> {
     /// Starts a session with the original's defaults. When `interrupt` becomes true, the current
@@ -70,7 +74,13 @@ impl<'a, F: FileSystem> Session<'a, F> {
             failed: 0,
             is_forced: false,
             loading: Vec::new(),
+            before_run: None,
         }
+    }
+
+    /// The same with a check before each run, which may refuse it.
+    pub fn checked(self, before_run: impl Fn(&Config) -> Result<(), String> + 'a) -> Self {
+        Session { before_run: Some(Box::new(before_run)), ..self }
     }
 
     /// The same with reports added to any file.
@@ -209,6 +219,11 @@ impl<'a, F: FileSystem> Session<'a, F> {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> io::Result<Outcome> {
+        if let Some(Err(why)) = self.before_run.as_ref().map(|check| check(&self.config)) {
+            self.refuse();
+            writeln!(err, "{why}")?;
+            return Ok(Outcome::Continue);
+        }
         match run(self.system, &self.config, self.interrupt, out) {
             Ok(result) => {
                 let text = match self.config.report {

@@ -235,6 +235,14 @@ impl Member {
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
+    /// Bytes that [`Member::fill`] writes at most.
+    pub(crate) fn fill_bytes(&self) -> u64 {
+        match self.to_fill {
+            Some(FillTo::End | FillTo::Time) => self.size,
+            Some(FillTo::Longer(_)) | None => 0,
+        }
+    }
+
     pub(crate) fn fill(&mut self, fill: Fill<'_>) -> Result<()> {
         match self.to_fill.take() {
             None => {}

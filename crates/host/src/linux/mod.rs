@@ -29,12 +29,13 @@ mod trace_instance;
 
 use crate::session::Time;
 use machine::{
-    Access, Buffers, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part,
-    ProcessorTimes, RequestSource, Result, RunOptions, RunUsage, THROTTLE_REST_NS, TargetFacts,
-    TargetSpec,
+    Access, Allowance, Buffers, Capabilities, Error, MachineFacts, MemoryUse, Nanos, NullBackend,
+    Part, ProcessorTimes, RequestSource, Result, RunOptions, RunUsage, THROTTLE_REST_NS,
+    TargetFacts, TargetSpec, run_allowed,
 };
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(crate) use mapping::Mapping;
@@ -75,11 +76,25 @@ pub fn waiting_threads() -> usize {
     ::files::entries(threads).filter(is_waiting).count()
 }
 
+/// What the drives under these block devices report about their wear, by smartctl.
+pub fn wear(devices: &[String]) -> Vec<machine::Wear> {
+    let roots = facts::Roots::default();
+    let mut all: Vec<machine::Wear> = Vec::new();
+    for one in devices.iter().filter_map(|name| facts::wear(&roots, name)) {
+        // Partitions of one drive.
+        if !all.iter().any(|known| known.device == one.device) {
+            all.push(one);
+        }
+    }
+    all
+}
+
 /// This computer.
 pub struct Host {
     interrupt: &'static AtomicBool,
     meters: snapshot::MachineMeters,
     memory_is_reclaimed: bool,
+    allowance: Option<Arc<Allowance>>,
 }
 
 impl Host {
@@ -88,7 +103,14 @@ impl Host {
         clock::Clock::begin();
         let memory_is_reclaimed =
             free_page_reporting::reclaims_free_memory(&facts::Roots::default());
-        Host { interrupt, meters: snapshot::MachineMeters::open(), memory_is_reclaimed }
+        let meters = snapshot::MachineMeters::open();
+        Host { interrupt, meters, memory_is_reclaimed, allowance: None }
+    }
+
+    /// Limits what is written.
+    #[must_use]
+    pub fn allowing(self, allowance: Arc<Allowance>) -> Host {
+        Host { allowance: Some(allowance), ..self }
     }
 
     fn clock(&self) -> clock::Clock {
@@ -96,7 +118,7 @@ impl Host {
     }
 
     fn context(&self) -> run::Context<'_> {
-        let Host { interrupt, meters, memory_is_reclaimed } = self;
+        let Host { interrupt, meters, memory_is_reclaimed, .. } = self;
         run::Context {
             clock: self.clock(),
             interrupt,
@@ -154,7 +176,15 @@ impl machine::Machine for Host {
             specs.iter().map(|spec| HostTarget::open(spec, self.interrupt)).collect();
         let mut targets = opened?;
         target::check_room(&targets)?;
-        check(&targets.iter().map(|target| target.facts().clone()).collect::<Vec<_>>())?;
+        let facts: Vec<TargetFacts> = targets.iter().map(|target| target.facts().clone()).collect();
+        check(&facts)?;
+        if let Some(allowance) = &self.allowance {
+            let fills = targets.iter().map(HostTarget::fill_bytes).sum();
+            allowance.opening(&facts, fills)?;
+            if !allowance.take(fills) {
+                return Err(Error::Interrupted);
+            }
+        }
         let began = self.now();
         targets.iter_mut().try_for_each(HostTarget::fill)?;
         let rest = self.now().saturating_sub(began).min(REST_NS);
@@ -178,7 +208,12 @@ impl machine::Machine for Host {
         parts: &mut [Part<'_, HostTarget, S>],
         options: RunOptions,
     ) -> Result<RunUsage> {
-        run::run(&self.context(), parts, options)
+        match self.allowance.as_deref().filter(|allowance| allowance.is_limited()) {
+            Some(allowance) => {
+                run_allowed(allowance, parts, |parts| run::run(&self.context(), parts, options))
+            }
+            None => run::run(&self.context(), parts, options),
+        }
     }
 
     fn measure_ceiling<A: RequestSource>(
@@ -199,9 +234,17 @@ impl machine::Machine for Host {
         target.keep();
     }
 
+    fn may_write(&self) -> u64 {
+        self.allowance.as_ref().map_or(u64::MAX, |allowance| allowance.left())
+    }
+
     fn discard(&self, target: &HostTarget) -> Result<()> {
         let interrupted = || self.interrupt.load(std::sync::atomic::Ordering::Relaxed);
         target.members().iter().try_for_each(|member| discard::discard(member, interrupted))
+    }
+
+    fn wear(&self, target: &HostTarget) -> Vec<machine::Wear> {
+        wear(&target.facts().devices)
     }
 
     fn celsius(&self, target: &HostTarget) -> Option<f64> {

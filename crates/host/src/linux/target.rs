@@ -128,6 +128,11 @@ impl HostTarget {
         })
     }
 
+    /// Bytes that [`HostTarget::fill`] writes at most, apart from the parity.
+    pub(crate) fn fill_bytes(&self) -> u64 {
+        self.members.iter().map(Member::fill_bytes).sum()
+    }
+
     pub(crate) fn fill(&mut self) -> Result<()> {
         let fills = std::mem::take(&mut self.fills);
         let interrupt = fills.first().map(|fill| fill.interrupt);

@@ -73,7 +73,9 @@ pub(super) fn matrix(
         })
     };
     let mut placed = Vec::new();
-    for one in &phase.matrix {
+    // Writes before a round of demand intensity are no point of it.
+    let shown = |one: &&MatrixCell| test != PtsTest::Dirth || one.cell.read_percent > 0;
+    for one in phase.matrix.iter().filter(shown) {
         let (row, column) = place(test, &one.cell);
         placed.push((index(&mut rows, row), index(&mut columns, column), of(one)));
     }
@@ -161,12 +163,13 @@ pub(super) fn histograms(result: &PtsResult) -> Option<Table> {
     let mut head = vec!["point".to_owned(), "IOPS".into()];
     head.extend(first.percentiles.iter().map(|(percent, _)| format!("p{percent}")));
     head.push("max".into());
-    let names = ["highest rate", "middle", "lowest rate"];
-    let row = |step: &&PtsStep| {
-        let mut row = vec![
-            names.get(step.cell).copied().unwrap_or_default().to_owned(),
-            grouped(step.iops().round()),
-        ];
+    let names: &[&str] = if result.plan.test == PtsTest::Dirth {
+        &["highest rate", "middle", "one outstanding"]
+    } else {
+        &["writes of 4 KiB"]
+    };
+    let row = |(step, name): (&&PtsStep, &&str)| {
+        let mut row = vec![(*name).to_owned(), grouped(step.iops().round())];
         row.extend(step.percentiles.iter().map(|(_, ns)| show_time(*ns as f64)));
         row.push(show_time(step.max_latency_ns as f64));
         row
@@ -174,6 +177,6 @@ pub(super) fn histograms(result: &PtsResult) -> Option<Table> {
     Some(Table {
         caption: "Response time histograms".into(),
         head,
-        rows: steps.iter().map(row).collect(),
+        rows: steps.iter().zip(names).map(row).collect(),
     })
 }

@@ -5,7 +5,7 @@ use crate::format::{plural, rate_unit, spent};
 use crate::pipeline::{Cell, Column, Pipeline};
 use crate::{advice, doubts, sentences, speeds};
 use machine::text::printable;
-use results::{Answer, Limit, LimitOf, Overview, Results};
+use results::{Answer, Lasting, Limit, LimitOf, Overview, Results};
 use unicode_width::UnicodeWidthStr;
 
 /// Lines of the smallest terminal that shows the whole answer.
@@ -78,7 +78,7 @@ fn compose(
         lines.extend(body);
     };
     if let Some(overview) = overview {
-        part(how_fast(overview, width));
+        part(how_fast(overview, answer, width));
         part(why_not_faster(answer, detail, width));
         if let Some(pipeline) = Pipeline::of(results, overview, detail.stages) {
             part(picture(&pipeline, width));
@@ -121,7 +121,16 @@ fn heading(question: &str, columns: &[(String, usize)], first: usize) -> Line {
 }
 
 /// A column for each operation, or a line if the terminal is too narrow for the columns.
-fn how_fast(overview: &Overview, width: usize) -> Vec<Line> {
+fn how_fast(overview: &Overview, answer: &Answer, width: usize) -> Vec<Line> {
+    let mut lines = speed_table(overview, width);
+    // What has fallen is a doubt, and is there already.
+    let lasting = answer.long_writes.iter().filter(|one| one.lasting() == Lasting::AsFarAsSeen);
+    let text = lasting.flat_map(|one| wrap(&one.to_string(), width));
+    lines.extend(text.map(|line| vec![(Tone::Plain, line)]));
+    lines
+}
+
+fn speed_table(overview: &Overview, width: usize) -> Vec<Line> {
     let rows = speeds::rows(overview);
     if rows.is_empty() {
         return Vec::new();

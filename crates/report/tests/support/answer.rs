@@ -57,6 +57,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
             service(ServiceMode::DirectRead, 78e3, 2.72e9),
             service(ServiceMode::SameBlock, 31e3, 6.8e9),
         ],
+        long_writes: None,
         findings: findings(points),
         predictions: Vec::new(),
         random_bursts: Vec::new(),

@@ -9,6 +9,7 @@ mod depth;
 mod device_cache;
 mod experiment;
 pub(crate) mod location;
+mod long_writes;
 mod memory;
 mod prelude;
 mod random;
@@ -22,7 +23,7 @@ use crate::context::StudyContext;
 use crate::grid::{Grid, Rank};
 use crate::plan::{Effort, Plan};
 
-pub(crate) static ALL: [&Experiment; 13] = [
+pub(crate) static ALL: [&Experiment; 14] = [
     &memory::EXPERIMENT,
     &buffered::EXPERIMENT,
     &unbuffered::EXPERIMENT,
@@ -36,6 +37,7 @@ pub(crate) static ALL: [&Experiment; 13] = [
     &location::EXPERIMENT,
     &stripe::EXPERIMENT,
     &device_cache::EXPERIMENT,
+    &long_writes::EXPERIMENT,
 ];
 
 /// The names of the experiments, in the order of the report.

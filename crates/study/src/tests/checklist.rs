@@ -21,6 +21,7 @@ fn judged(rule: &str, entries: &[Entry]) -> (RuleState, String) {
         measured: PeakRates::default(),
         advertised: PeakRates::default(),
         memory: &memory,
+        long_writes: crate::long_writes::NOT_YET,
     };
     let all = checklist(&found, &[]);
     assert!(all.len() >= 10);

@@ -48,7 +48,7 @@ fn truth(cell: &Cell) -> Option<f64> {
 #[test]
 fn ids_and_figures_are_unique() {
     // Names are part of `--only` and of documents, so they never change.
-    let known = "memory buffered unbuffered cost depth random completions allocation alignment streams location stripe device_cache";
+    let known = "memory buffered unbuffered cost depth random completions allocation alignment streams location stripe device_cache long_writes";
     assert_eq!(experiment_ids().collect::<Vec<_>>().join(" "), known);
     distinct(ALL.iter().map(|experiment| experiment.title));
     distinct(
@@ -117,8 +117,11 @@ fn every_experiment_concludes_from_points_and_compares_its_own() {
 
 #[test]
 fn nothing_is_concluded_from_nothing() {
-    let measured =
-        Measured { memory: Err("no memory".into()), ..Measured::new(setting(), |_| None) };
+    let measured = Measured {
+        memory: Err("no memory".into()),
+        long_writes: Err(String::new()),
+        ..Measured::new(setting(), |_| None)
+    };
     let found = measured.found();
     for Trial { experiment, .. } in &measured.trials {
         let conclusion = (experiment.conclude)(&found);

@@ -112,6 +112,7 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
         measured: PeakRates::default(),
         advertised: PeakRates::default(),
         memory: &memory,
+        long_writes: crate::long_writes::NOT_YET,
     };
     let machine = MachineFacts::default();
     let command = Command::new(

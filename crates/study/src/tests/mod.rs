@@ -20,7 +20,7 @@ use machine::{CpuTimes, Engine, MemoryKind, MemoryUse, TargetFacts, TargetKind, 
 use measure::Sample;
 use measure::histogram::Histogram;
 use measure::stats::Verdict;
-use results::Point;
+use results::{LongWrites, Point, WriteLevel};
 use workload::Workload;
 
 /// A test file of 8 GiB in a directory, written and read with direct I/O.
@@ -115,6 +115,7 @@ struct Measured {
     entries: Vec<Entry>,
     points: Vec<Point>,
     memory: Result<Vec<MemoryUse>, String>,
+    long_writes: crate::long_writes::Seen,
 }
 
 impl Measured {
@@ -140,7 +141,21 @@ impl Measured {
             threads,
             rates_bytes_per_s: vec![rate; 3],
         };
-        Measured { setting, trials, entries, points, memory: Ok(vec![copy(1, 8e9), copy(4, 20e9)]) }
+        let memory = Ok(vec![copy(1, 8e9), copy(4, 20e9)]);
+        let level =
+            |rate: f64, seconds| WriteLevel { bytes_per_s: rate, bytes: rate * seconds, seconds };
+        let long_writes = Ok(LongWrites {
+            request_bytes: 1 << 20,
+            depth: 16,
+            levels: vec![level(1e9, 10.0), level(1e8, 5.0)],
+            peak_bytes_per_s: None,
+            written_bytes: 10_500_000_000,
+            took_s: 15.0,
+            out_of_bytes: false,
+            needs_s: None,
+            course: Vec::new(),
+        });
+        Measured { setting, trials, entries, points, memory, long_writes }
     }
 
     fn found(&self) -> Found<'_> {
@@ -153,6 +168,7 @@ impl Measured {
             measured: peak,
             advertised: PeakRates { read: Some(4e9.into()), write: None },
             memory: &self.memory,
+            long_writes: &self.long_writes,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The document of a test, which is also the state from which a killed run goes on.
 
 use super::plan::{Cell, PtsPlan};
+use crate::document::WearChange;
 use crate::steady::SteadyCheck;
 use machine::{Engine, MachineFacts, TargetFacts};
 use results::Program;
@@ -26,6 +27,9 @@ pub struct PtsResult {
     pub written_bytes: u64,
     /// Time of all steps.
     pub took_s: f64,
+    /// Wear of the drives, if they report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wear: Option<WearChange>,
     /// The conclusions, the answer first.
     pub sentences: Vec<String>,
     pub warnings: Vec<String>,

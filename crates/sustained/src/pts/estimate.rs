@@ -1,6 +1,6 @@
 //! Time and bytes of a plan before it runs.
 
-use super::plan::{Cell, PhaseKind, PtsPlan, Until};
+use super::plan::{Cell, HistogramCells, PhaseKind, PtsPlan, Until};
 use crate::steady::WINDOW;
 use serde::Serialize;
 
@@ -31,6 +31,11 @@ pub struct Estimate {
 /// them.
 fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     cell.seconds * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
+}
+
+/// Rounds until steady state is first judged.
+fn first_check(until: &Until) -> u32 {
+    (WINDOW as u32 - 1) * until.every() + 1
 }
 
 /// Estimates a plan at an assumed rate of the target. Times of rounds are exact; the time of
@@ -65,11 +70,11 @@ pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
                         cells.iter().map(|cell| written(cell, bytes_per_s)).sum();
                     let max = until.max_rounds();
                     let rounds = match *until {
-                        Until::Steady { .. } => [(WINDOW as u32).min(max), max],
+                        Until::Steady { .. } => [first_check(until).min(max), max],
                         Until::Rounds(_) => [max; 2],
                         Until::Written { bytes, .. } => {
                             let full = (bytes as f64 / round_bytes.max(1.0)).ceil();
-                            [(full as u32).clamp(1, max), max]
+                            [(full as u32).clamp(1, first_check(until).min(max)), max]
                         }
                     };
                     let most = match *until {
@@ -85,19 +90,23 @@ pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
                             .map(|count| (f64::from(count) * round_bytes).min(most)),
                     }
                 }
-                PhaseKind::Histograms { of_phase, seconds } => {
-                    let share = match &plan.phases[*of_phase].kind {
-                        PhaseKind::Rounds { cells, .. } => {
-                            f64::from(100 - cells[0].read_percent) / 100.0
-                        }
-                        _ => 1.0,
+                PhaseKind::Histograms { of_phase, which, seconds, writes_before_s } => {
+                    let cells = match &plan.phases[*of_phase].kind {
+                        PhaseKind::Rounds { cells, .. } => &cells[..],
+                        _ => &[],
                     };
+                    let (count, cell) = match which {
+                        HistogramCells::Cell(number) => (1, cells.get(*number)),
+                        HistogramCells::Points { .. } => (3, cells.last()),
+                    };
+                    let share = cell.map_or(1.0, |cell| f64::from(100 - cell.read_percent) / 100.0);
+                    let all = f64::from(count);
                     PhaseEstimate {
                         title,
                         rounds: [1; 2],
-                        cells: 3,
-                        seconds: [3.0 * seconds; 2],
-                        written_bytes: [3.0 * seconds * bytes_per_s * share; 2],
+                        cells: count as usize,
+                        seconds: [all * (seconds + writes_before_s); 2],
+                        written_bytes: [all * bytes_per_s * (seconds * share + writes_before_s); 2],
                     }
                 }
             }

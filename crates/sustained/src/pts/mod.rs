@@ -14,7 +14,7 @@ pub use document::{
     Conditions, MatrixCell, PTS_SCHEMA, PhaseResult, PtsResult, PtsStep, pts_schema,
 };
 pub use estimate::{Estimate, PhaseEstimate, estimate};
-pub use plan::{Cell, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
-pub use results::{histogram_cells, phase_results, pts_sentences, steady_round};
+pub use plan::{Cell, HistogramCells, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
+pub use results::{histogram_steps, phase_results, pts_sentences, steady_round};
 pub use run::{PtsProgress, run};
 pub use tests::{PtsOptions, PtsTest, SMALLEST_SCALED, WAITS_S, plan};

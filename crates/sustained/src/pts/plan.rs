@@ -47,18 +47,41 @@ pub enum Purge {
 #[serde(rename_all = "snake_case")]
 pub enum Until {
     /// In steady state, or after this many rounds.
-    Steady { max_rounds: u32 },
+    Steady {
+        max_rounds: u32,
+        /// Only each of this many rounds counts for steady state, the first and those after it.
+        #[serde(default = "one")]
+        every: u32,
+    },
     /// After this many rounds.
     Rounds(u32),
-    /// After this many bytes are written, or this many rounds.
-    Written { bytes: u64, max_rounds: u32 },
+    /// After this many bytes are written, in steady state, or after this many rounds.
+    Written {
+        bytes: u64,
+        max_rounds: u32,
+        /// As for [`Until::Steady`].
+        #[serde(default = "one")]
+        every: u32,
+    },
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl Until {
     pub fn max_rounds(self) -> u32 {
         match self {
-            Until::Steady { max_rounds } | Until::Written { max_rounds, .. } => max_rounds,
+            Until::Steady { max_rounds, .. } | Until::Written { max_rounds, .. } => max_rounds,
             Until::Rounds(rounds) => rounds,
+        }
+    }
+
+    /// Distance of the rounds that count for steady state.
+    pub fn every(self) -> u32 {
+        match self {
+            Until::Steady { every, .. } | Until::Written { every, .. } => every.max(1),
+            Until::Rounds(_) => 1,
         }
     }
 }
@@ -85,15 +108,32 @@ pub enum PhaseKind {
         cells: Vec<Cell>,
         /// Index of the cell that decides about steady state.
         tracking: usize,
+        /// Further cells that must be steady too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also_tracking: Vec<usize>,
         measured: Measured,
         until: Until,
     },
-    /// The cells of an earlier phase with the highest rate, the lowest, and one between them, each
-    /// for a longer time.
+    /// Cells of an earlier phase, each for a longer time.
     Histograms {
         of_phase: usize,
+        which: HistogramCells,
         seconds: f64,
+        /// Length of the writes before each, with as many requests outstanding.
+        #[serde(default)]
+        writes_before_s: f64,
     },
+}
+
+/// The cells whose response times get a histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HistogramCells {
+    /// This one.
+    Cell(usize),
+    /// The one with the highest rate whose mean latency is below this many nanoseconds, the one
+    /// with a single request outstanding, and the one whose rate is nearest to half way between.
+    Points { max_mean_latency_ns: f64 },
 }
 
 /// A test of a target.

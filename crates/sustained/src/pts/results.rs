@@ -1,10 +1,11 @@
 //! Tables and conclusions, from the plan and the steps only.
 
 use super::document::{MatrixCell, PhaseResult, PtsResult, PtsStep};
-use super::plan::{Cell, Measured, PhaseKind, PtsPlan, Until};
+use super::plan::{Cell, HistogramCells, Measured, PhaseKind, PtsPlan, Until};
 use super::tests::{PtsTest, WAITS_S};
-use crate::sentences::span;
+use crate::sentences::worn;
 use crate::steady::{SteadyCheck, WINDOW, steady_state};
+use machine::units::show_span as span;
 use machine::units::{grouped, show_rate, show_size, show_size_rounded, show_time};
 
 fn value(step: &PtsStep, measured: Measured) -> f64 {
@@ -19,13 +20,34 @@ fn of_phase(steps: &[PtsStep], phase: usize) -> impl Iterator<Item = &PtsStep> +
     steps.iter().filter(move |step| step.phase == phase)
 }
 
-/// The steady-state check of the last rounds of a phase.
+/// The steady-state check of the last rounds of a phase; of several tracked cells, of the least
+/// steady one.
 pub fn steady_round(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Option<SteadyCheck> {
-    let PhaseKind::Rounds { tracking, measured, .. } = &plan.phases.get(phase)?.kind else {
+    let PhaseKind::Rounds { tracking, also_tracking, .. } = &plan.phases.get(phase)?.kind else {
         return None;
     };
-    let tracked: Vec<&PtsStep> =
-        of_phase(steps, phase).filter(|step| step.cell == *tracking).collect();
+    let mut all = Vec::new();
+    for cell in std::iter::once(tracking).chain(also_tracking) {
+        all.push(steady_cell(plan, steps, phase, *cell)?);
+    }
+    // The first of equal ones.
+    all.into_iter().reduce(|one, other| {
+        let rank = |check: &SteadyCheck| (!check.to_specification, !check.is_steady());
+        if rank(&other) > rank(&one) { other } else { one }
+    })
+}
+
+fn steady_cell(
+    plan: &PtsPlan,
+    steps: &[PtsStep],
+    phase: usize,
+    cell: usize,
+) -> Option<SteadyCheck> {
+    let PhaseKind::Rounds { measured, until, .. } = &plan.phases.get(phase)?.kind else {
+        return None;
+    };
+    let counts = |step: &&PtsStep| step.cell == cell && step.round.is_multiple_of(until.every());
+    let tracked: Vec<&PtsStep> = of_phase(steps, phase).filter(counts).collect();
     let window = &tracked[tracked.len().checked_sub(WINDOW)?..];
     let rounds: Vec<f64> = window.iter().map(|step| value(step, *measured)).collect();
     // Rates within the steps; of latencies their inverse, for which the patterns are the same.
@@ -44,7 +66,9 @@ pub(crate) fn is_done(plan: &PtsPlan, steps: &[PtsStep], phase: usize, rounds: u
         }
         Until::Rounds(_) => false,
         Until::Written { bytes, .. } => {
-            of_phase(steps, phase).map(|step| step.written_bytes).sum::<u64>() >= bytes
+            let written: u64 = of_phase(steps, phase).map(|step| step.written_bytes).sum();
+            written >= bytes
+                || steady_round(plan, steps, phase).is_some_and(|check| check.to_specification)
         }
     }
 }
@@ -104,26 +128,46 @@ fn matrix_cell<'a>(
     })
 }
 
-/// The cells with the highest rate, with the lowest, and with one nearest to half way between, for
-/// the histograms.
-pub fn histogram_cells(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<Cell> {
-    let Some(found) = phase_results(plan, steps).into_iter().find(|one| one.phase == phase) else {
+/// The steps of a histogram phase in order: each cell, and whether its histogram is kept.
+pub fn histogram_steps(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<(Cell, bool)> {
+    let Some(PhaseKind::Histograms { of_phase, which, seconds, writes_before_s }) =
+        plan.phases.get(phase).map(|phase| &phase.kind)
+    else {
         return Vec::new();
     };
-    let by = |of: &dyn Fn(&MatrixCell) -> f64| {
-        let order = |a: &&MatrixCell, b: &&MatrixCell| of(a).total_cmp(&of(b));
-        found.matrix.iter().min_by(order).copied()
+    let found = phase_results(plan, steps).into_iter().find(|one| one.phase == *of_phase);
+    let matrix = found.map(|one| one.matrix).unwrap_or_default();
+    let cells = match which {
+        HistogramCells::Cell(number) => match plan.phases.get(*of_phase).map(|phase| &phase.kind) {
+            Some(PhaseKind::Rounds { cells, .. }) => {
+                cells.get(*number).copied().into_iter().collect()
+            }
+            _ => Vec::new(),
+        },
+        HistogramCells::Points { max_mean_latency_ns } => points(&matrix, *max_mean_latency_ns),
     };
-    let highest = by(&|one| -one.iops);
-    let lowest = by(&|one| one.iops);
-    let middle = match (&highest, &lowest) {
-        (Some(high), Some(low)) => {
-            let half = f64::midpoint(high.iops, low.iops);
-            by(&|one| (one.iops - half).abs())
-        }
-        _ => None,
-    };
-    [highest, middle, lowest].into_iter().flatten().map(|one| one.cell).collect()
+    cells
+        .into_iter()
+        .flat_map(|cell| {
+            let before = Cell { read_percent: 0, seconds: *writes_before_s, ..cell };
+            let before = (*writes_before_s > 0.0).then_some((before, false));
+            before.into_iter().chain([(Cell { seconds: *seconds, ..cell }, true)])
+        })
+        .collect()
+}
+
+/// The cells with the highest rate, near the middle, and with one request outstanding.
+fn points(matrix: &[MatrixCell], max_mean_latency_ns: f64) -> Vec<Cell> {
+    let mixed = || matrix.iter().filter(|one| one.cell.read_percent > 0);
+    let quick = || mixed().filter(|one| one.mean_latency_ns < max_mean_latency_ns);
+    let highest = quick().max_by(|a, b| a.iops.total_cmp(&b.iops));
+    let single = mixed().min_by_key(|one| one.cell.threads * one.cell.depth);
+    let middle = highest.zip(single).and_then(|(high, low)| {
+        let half = f64::midpoint(high.iops, low.iops);
+        let off = |one: &MatrixCell| (one.iops - half).abs();
+        quick().min_by(|a, b| off(a).total_cmp(&off(b)))
+    });
+    [highest, middle, single].into_iter().flatten().map(|one| one.cell).collect()
 }
 
 fn name(cell: &Cell) -> String {
@@ -153,7 +197,7 @@ fn steadiness(result: &PtsResult, phase: &PhaseResult) -> String {
             pattern.sentence()
         ),
         (false, _) => match until {
-            Until::Steady { max_rounds } if phase.rounds >= max_rounds => {
+            Until::Steady { max_rounds, .. } if phase.rounds >= max_rounds => {
                 format!("no steady state within {max_rounds} rounds ({numbers})")
             }
             _ => format!("no steady state in the last five rounds ({numbers})"),
@@ -229,6 +273,7 @@ pub fn pts_sentences(result: &PtsResult) -> Vec<String> {
             result.interruptions
         ));
     }
+    all.extend(result.wear.as_ref().map(|wear| worn(result.written_bytes, wear)));
     all.push(format!(
         "{} written in {}.",
         show_size_rounded(result.written_bytes as f64),
@@ -300,8 +345,9 @@ fn cross_stimulus(result: &PtsResult) -> Option<String> {
 fn demand(result: &PtsResult) -> Option<String> {
     let phase = result.phases.last()?;
     let order = |a: &&MatrixCell, b: &&MatrixCell| a.iops.total_cmp(&b.iops);
-    let best = phase.matrix.iter().max_by(order)?;
-    let worst = phase.matrix.iter().min_by(order)?;
+    let mixed = || phase.matrix.iter().filter(|one| one.cell.read_percent > 0);
+    let best = mixed().max_by(order)?;
+    let worst = mixed().min_by(order)?;
     let words = |one: &MatrixCell| {
         format!(
             "{} requests/s with {} x {} outstanding ({} on average)",

@@ -2,7 +2,7 @@
 
 use super::document::{PtsResult, PtsStep};
 use super::plan::{Cell, PhaseKind, PtsPlan, Purge};
-use super::results::{histogram_cells, is_done, phase_results, pts_sentences};
+use super::results::{histogram_steps, is_done, phase_results, pts_sentences};
 use machine::{Engine, Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
@@ -67,18 +67,16 @@ fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
                     });
                 }
             }
-            PhaseKind::Histograms { of_phase, seconds } => {
-                let cells = histogram_cells(plan, steps, *of_phase);
+            PhaseKind::Histograms { .. } => {
                 let number = own().count();
-                if let Some(cell) = cells.get(number) {
-                    let cell = Cell { seconds: *seconds, ..*cell };
+                if let Some(&(cell, histogram)) = histogram_steps(plan, steps, phase).get(number) {
                     return Some(Next::Cell {
                         phase,
                         round: 0,
                         number,
                         cell,
                         tracked: false,
-                        histogram: true,
+                        histogram,
                     });
                 }
             }

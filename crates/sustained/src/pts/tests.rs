@@ -1,7 +1,8 @@
-//! The tests: which phases, and which cells. Numbers without a comment are those of SNIA's
-//! specification, version 2.0.2.
+//! The tests: which phases, and which cells, by SNIA's specification, version 2.0.2. Sections are
+//! those of its published text: 2.1.24 steady state, 7.2 IOPS. The parameters of the other tests are
+//! those that independent implementations of versions 1.1 to 2.0 agree on; see docs/sustained.md.
 
-use super::plan::{Cell, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
+use super::plan::{Cell, HistogramCells, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
 use machine::units::show_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,18 @@ const IOPS_BLOCKS: [u32; 8] =
     [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512];
 /// Idle times of the host idle recovery test, in seconds.
 pub const WAITS_S: [f64; 5] = [5.0, 10.0, 15.0, 25.0, 50.0];
+/// Intervals of a round of which only the first minute counts for steady state.
+const MINUTES_A_ROUND: u32 = 30;
+/// Host idle recovery: accesses of 5 s with one wait, and length of the return to the base rate.
+const ACCESS_S: f64 = 5.0;
+const ACCESSES: u32 = 360;
+const RETURN_MINUTES: u32 = 30;
+/// Demand intensity: writes before each round and before each histogram, and length of these.
+const WRITES_BEFORE_ROUND_S: f64 = 5.0 * MINUTE_S;
+const WRITES_BEFORE_HISTOGRAM_S: f64 = 60.0 * MINUTE_S;
+const HISTOGRAM_S: f64 = 10.0 * MINUTE_S;
+/// A point of demand intensity has a lower mean latency.
+const MAX_MEAN_LATENCY_NS: f64 = 5e6;
 const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
 /// Smallest space of a scaled test.
 pub const SMALLEST_SCALED: u64 = 32 << 20;
@@ -86,13 +99,22 @@ pub struct PtsOptions {
     pub seed: u64,
 }
 
+impl PtsOptions {
+    /// Threads and depth that 7.2 recommends: for enterprise drives, whose whole space is active, and
+    /// for client drives.
+    pub fn recommended(active_percent: u8) -> (u32, u32) {
+        if active_percent == 100 { (4, 32) } else { (2, 16) }
+    }
+}
+
 impl Default for PtsOptions {
     fn default() -> Self {
+        let (threads, depth) = PtsOptions::recommended(100);
         PtsOptions {
             scale: 1.0,
             active_percent: 100,
-            threads: 2,
-            depth: 16,
+            threads,
+            depth,
             purge: Purge::Discard,
             seed: 1,
         }
@@ -148,16 +170,26 @@ impl Plan<'_> {
         &mut self,
         title: &str,
         cells: Vec<Cell>,
-        track: &Cell,
+        track: &[Cell],
         measured: Measured,
         until: Until,
     ) {
-        let same = |cell: &Cell| {
-            (cell.read_percent, cell.block_bytes, cell.threads, cell.depth)
-                == (track.read_percent, track.block_bytes, track.threads, track.depth)
+        let place = |track: &Cell| {
+            let same = |cell: &Cell| {
+                (cell.read_percent, cell.block_bytes, cell.threads, cell.depth)
+                    == (track.read_percent, track.block_bytes, track.threads, track.depth)
+            };
+            cells.iter().position(same)
         };
-        let tracking = cells.iter().position(same).unwrap_or(cells.len() - 1);
-        self.add(title, PhaseKind::Rounds { cells, tracking, measured, until });
+        let mut tracked = track.iter().filter_map(place);
+        let tracking = tracked.next().unwrap_or(cells.len() - 1);
+        let also_tracking = tracked.collect();
+        self.add(title, PhaseKind::Rounds { cells, tracking, also_tracking, measured, until });
+    }
+
+    /// One pattern, minute after minute.
+    fn minutes(&mut self, title: &str, cell: Cell, measured: Measured, until: Until) {
+        self.rounds(title, vec![cell], &[cell], measured, until);
     }
 
     fn iops(&mut self) {
@@ -169,14 +201,10 @@ impl Plan<'_> {
             .flat_map(|mix| blocks.clone().map(move |block| (mix, block)))
             .map(|(mix, block)| self.cell(mix, block, true))
             .collect();
-        let track = self.cell(0, 4 * KIB, true);
-        self.rounds(
-            "Random mixes and sizes",
-            cells,
-            &track,
-            Measured::Iops,
-            Until::Steady { max_rounds: ROUNDS },
-        );
+        // 7.2, step 3.2.1.2.2: all three must be steady.
+        let track = [(0, 4 * KIB), (65, 64 * KIB), (100, 1024 * KIB)]
+            .map(|(mix, block)| self.cell(mix, block, true));
+        self.rounds("Random mixes and sizes", cells, &track, Measured::Iops, STEADY);
     }
 
     fn throughput(&mut self) {
@@ -186,13 +214,7 @@ impl Plan<'_> {
             let cells = [100, 0].map(|mix| self.cell(mix, block, false)).to_vec();
             let track = cells[1];
             let title = format!("Sequential, {}", show_size(u64::from(block)));
-            self.rounds(
-                &title,
-                cells,
-                &track,
-                Measured::Throughput,
-                Until::Steady { max_rounds: ROUNDS },
-            );
+            self.rounds(&title, cells, &[track], Measured::Throughput, STEADY);
         }
     }
 
@@ -208,90 +230,94 @@ impl Plan<'_> {
             .map(|(mix, block)| single(self.cell(mix, block, true)))
             .collect();
         let track = single(self.cell(0, 4 * KIB, true));
-        self.rounds(
-            "One request at a time",
-            cells,
-            &track,
-            Measured::Latency,
-            Until::Steady { max_rounds: ROUNDS },
-        );
+        let of = cells.iter().position(|cell| *cell == track).unwrap_or(0);
+        self.rounds("One request at a time", cells, &[track], Measured::Latency, STEADY);
+        self.histograms(HistogramCells::Cell(of), 20.0 * MINUTE_S, 0.0);
     }
 
-    /// 24 hours, or four times the capacity.
+    /// Of the cells of the last phase.
+    fn histograms(&mut self, which: HistogramCells, seconds: f64, writes_before_s: f64) {
+        let kind = PhaseKind::Histograms {
+            of_phase: self.phases.len() - 1,
+            which,
+            seconds: self.seconds(seconds),
+            writes_before_s: if writes_before_s > 0.0 {
+                self.seconds(writes_before_s)
+            } else {
+                0.0
+            },
+        };
+        self.add("Response time histograms", kind);
+    }
+
+    /// 24 hours, four times the capacity, or steady state.
     fn wsat(&mut self) {
         self.purge();
         let cell = self.cell(0, 4 * KIB, true);
-        let until = Until::Written { bytes: 4 * self.active, max_rounds: 24 * 60 };
-        self.rounds("Random writes of 4 KiB", vec![cell], &cell, Measured::Iops, until);
+        let bytes = 4 * self.active;
+        let until = Until::Written { bytes, max_rounds: 24 * 60, every: MINUTES_A_ROUND };
+        self.minutes("Random writes of 4 KiB", cell, Measured::Iops, until);
     }
 
     fn hir(&mut self) {
         self.purge();
         let cell = self.cell(0, 4 * KIB, true);
-        let steady = Until::Steady { max_rounds: 12 * 60 };
-        self.rounds(
+        self.minutes(
             "Random writes of 4 KiB to steady state",
-            vec![cell],
-            &cell,
+            cell,
             Measured::Iops,
-            steady,
+            STEADY_OF_HALF_HOURS,
         );
         for wait in WAITS_S {
-            let access = Cell { seconds: self.seconds(5.0), wait_s: self.seconds(wait), ..cell };
-            let count = (30.0 * MINUTE_S / (5.0 + wait)).round() as u32;
+            let (seconds, wait_s) = (self.seconds(ACCESS_S), self.seconds(wait));
+            let access = Cell { seconds, wait_s, ..cell };
             let title = format!("5 s of writes, {wait:.0} s idle");
-            self.rounds(&title, vec![access], &access, Measured::Iops, Until::Rounds(count));
-            self.rounds(
-                "Return to the base rate",
-                vec![cell],
-                &cell,
-                Measured::Iops,
-                Until::Rounds(30),
-            );
+            self.minutes(&title, access, Measured::Iops, Until::Rounds(ACCESSES));
+            let title = "Return to the base rate";
+            self.minutes(title, cell, Measured::Iops, Until::Rounds(RETURN_MINUTES));
         }
     }
 
     fn xsr(&mut self) {
         self.purge();
-        let sequential = self.cell(0, 1024 * KIB, false);
-        let random = self.cell(0, 8 * KIB, true);
+        let one = |cell| Cell { threads: 1, depth: 32, ..cell };
+        let sequential = one(self.cell(0, 1024 * KIB, false));
+        let random = one(self.cell(0, 8 * KIB, true));
         for (title, cell, hours) in [
             ("Sequential writes of 1 MiB, 8 h", sequential, 8),
             ("Random writes of 8 KiB, 6 h", random, 6),
             ("Sequential writes of 1 MiB again, 8 h", sequential, 8),
         ] {
-            self.rounds(title, vec![cell], &cell, Measured::Throughput, Until::Rounds(hours * 60));
+            self.minutes(title, cell, Measured::Throughput, Until::Rounds(hours * 60));
         }
     }
 
     fn dirth(&mut self) {
         self.purge();
         self.fill(128 * KIB);
-        let cell = |threads, depth| Cell { threads, depth, ..self.cell(65, 8 * KIB, true) };
-        let cells: Vec<Cell> = INTENSITIES
+        let cell = |mix, threads, depth| Cell { threads, depth, ..self.cell(mix, 8 * KIB, true) };
+        let writes = cell(0, 32, 32);
+        let most = cell(65, 32, 32);
+        let before = Cell { seconds: self.seconds(WRITES_BEFORE_ROUND_S), ..writes };
+        let grid = INTENSITIES
             .into_iter()
-            .flat_map(|threads| INTENSITIES.map(|depth| cell(threads, depth)))
-            .collect();
-        let most = cells[0];
-        self.rounds(
-            "65 % reads of 8 KiB, 32 x 32 outstanding",
-            vec![most],
-            &most,
+            .flat_map(|threads| INTENSITIES.map(|depth| cell(65, threads, depth)));
+        let cells: Vec<Cell> = std::iter::once(before).chain(grid).collect();
+        self.minutes(
+            "Writes of 8 KiB, 32 x 32 outstanding, to steady state",
+            writes,
             Measured::Iops,
-            Until::Rounds(30),
+            STEADY_OF_HALF_HOURS,
         );
-        self.rounds(
-            "Demand intensity",
-            cells,
-            &most,
-            Measured::Iops,
-            Until::Steady { max_rounds: ROUNDS },
-        );
-        let seconds = self.seconds(10.0 * MINUTE_S);
-        let of_phase = self.phases.len() - 1;
-        self.add("Response time histograms", PhaseKind::Histograms { of_phase, seconds });
+        self.rounds("Demand intensity", cells, &[most], Measured::Iops, STEADY);
+        let which = HistogramCells::Points { max_mean_latency_ns: MAX_MEAN_LATENCY_NS };
+        self.histograms(which, HISTOGRAM_S, WRITES_BEFORE_HISTOGRAM_S);
     }
 }
+
+const STEADY: Until = Until::Steady { max_rounds: ROUNDS, every: 1 };
+const STEADY_OF_HALF_HOURS: Until =
+    Until::Steady { max_rounds: ROUNDS * MINUTES_A_ROUND, every: MINUTES_A_ROUND };
 
 /// The plan of a test on a target of this size. A scaled plan has proportionally less space and
 /// shorter steps, and the same rounds.

@@ -2,13 +2,12 @@
 //! idle, garbage collection, and heat. Rates come from the description, so that the truth of a
 //! sustained run is known; [`super::flash`] derives short-term rates from dies and channels instead.
 
+use super::collection::{Filled, Scatter};
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
 use crate::units::us;
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
-/// Recent writes that decide the share of scattered writes.
-const REMEMBERED: f64 = 1024.0;
 /// The share of the capacity over which write amplification approaches its final value: blocks
 /// filled by the previous pattern are collected first.
 const SETTLING_SHARE: f64 = 0.25;
@@ -27,8 +26,12 @@ pub struct CachedFlashDrive {
     pub command_us: f64,
     pub read_us: f64,
     pub queue: u32,
-    /// Flash used as a write cache.
+    /// Flash used as a write cache while the drive holds no data.
     pub cache_bytes: u64,
+    /// The same if all of its space holds data; between the two it shrinks with the space written.
+    /// Absent: the same always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_cache_bytes: Option<u64>,
     /// Writing into the cache.
     pub cache_bytes_per_s: f64,
     /// Writing once the cache is full: straight to the main flash, or at the pace of folding.
@@ -109,8 +112,8 @@ struct CachedFlash {
     cached: f64,
     /// Bytes written since the drive was new or discarded.
     written: f64,
-    write_end: u64,
-    scattered: f64,
+    scatter: Scatter,
+    filled: Filled,
     amplification: f64,
     celsius: f64,
     hot: bool,
@@ -121,6 +124,7 @@ struct CachedFlash {
 impl CachedFlash {
     fn new(drive: CachedFlashDrive) -> Self {
         CachedFlash {
+            filled: Filled::new(drive.capacity_bytes),
             celsius: drive.heat.map_or(0.0, |heat| heat.ambient_c),
             drive,
             controller: 0,
@@ -128,8 +132,7 @@ impl CachedFlash {
             flash: 0,
             cached: 0.0,
             written: 0.0,
-            write_end: u64::MAX,
-            scattered: 0.0,
+            scatter: Scatter::new(),
             amplification: 1.0,
             hot: false,
             heat_at: 0,
@@ -152,17 +155,22 @@ impl CachedFlash {
         self.hot = self.celsius > if self.hot { heat.limit_c - HYSTERESIS_C } else { heat.limit_c };
     }
 
-    /// Nothing is collected before every block was written once. After that, uniform random writes
-    /// with greedy cleaning cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write
-    /// amplification analysis in flash-based solid state drives", 2009); sequential ones leave whole
-    /// blocks stale.
+    /// The write cache, smaller the more data the rest of the drive holds.
+    fn cache_bytes(&self) -> f64 {
+        let empty = self.drive.cache_bytes as f64;
+        let full = self.drive.full_cache_bytes.map_or(empty, |bytes| bytes as f64);
+        let cached = self.cached / self.drive.capacity_bytes as f64;
+        empty + (full - empty) * (self.filled.share() - cached).clamp(0.0, 1.0)
+    }
+
+    /// Nothing is collected before every block was written once. Space without data is spare.
     fn collect(&mut self, bytes: f64) -> f64 {
         let capacity = self.drive.capacity_bytes as f64;
         self.written += bytes;
-        let spare = self.drive.spare_percent / 100.0;
-        if self.written > capacity * (1.0 + spare) {
-            let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
-            let target = 1.0 + self.scattered * (random - 1.0);
+        let flash = 1.0 + self.drive.spare_percent / 100.0;
+        if self.written > capacity * flash {
+            let held = self.filled.share().max(f64::MIN_POSITIVE);
+            let target = self.scatter.amplification((flash - held) / held);
             let share = (bytes / (capacity * SETTLING_SHARE)).min(1.0);
             self.amplification += (target - self.amplification) * share;
         }
@@ -170,16 +178,15 @@ impl CachedFlash {
     }
 
     fn write(&mut self, begun: Nanos, offset: u64, bytes: u64) -> Nanos {
-        let scattered = if offset == self.write_end { 0.0 } else { 1.0 };
-        self.write_end = offset + bytes;
-        self.scattered += (scattered - self.scattered) / REMEMBERED;
+        self.scatter.write(offset, bytes);
+        self.filled.write(offset, bytes);
         let arrived = self.transfer(begun, bytes);
         let idle = arrived.saturating_sub(self.flash);
         self.drain(idle);
         self.warm(arrived.saturating_sub(self.heat_at) as f64 * 1e-9, 0.0);
         let start = self.flash.max(arrived);
         let amplification = self.collect(bytes as f64);
-        let in_cache = self.cached + bytes as f64 <= self.drive.cache_bytes as f64;
+        let in_cache = self.cached + bytes as f64 <= self.cache_bytes();
         let mut rate = if in_cache {
             self.cached += bytes as f64;
             self.drive.cache_bytes_per_s
@@ -237,7 +244,9 @@ impl Device for CachedFlash {
     }
 
     fn discard(&mut self) {
-        (self.cached, self.written, self.scattered, self.amplification) = (0.0, 0.0, 0.0, 1.0);
+        self.filled.clear();
+        (self.cached, self.written, self.amplification) = (0.0, 0.0, 1.0);
+        self.scatter = Scatter::new();
     }
 
     fn celsius(&self) -> Option<f64> {

@@ -1,15 +1,12 @@
 //! A solid-state drive. Each resource is the time at which it is free, so a request needs one
 //! event.
 
+use super::collection::Scatter;
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
 use crate::units::{ms, us};
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-
-/// Recent writes that the drive remembers as sequential or random: its fragmented share adapts over
-/// about this number.
-const REMEMBERED: f64 = 1024.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,9 +88,7 @@ struct Flash {
     cached: f64,
     cached_at: Nanos,
     filling_page: u64,
-    /// A write that starts here is sequential.
-    write_end: u64,
-    scattered: f64,
+    scatter: Scatter,
     collect: f64,
     erase: f64,
     die_busy: Nanos,
@@ -117,24 +112,13 @@ impl Flash {
             cached: 0.0,
             cached_at: 0,
             filling_page: 0,
-            write_end: u64::MAX,
-            scattered: 0.0,
+            scatter: Scatter::new(),
             collect: 0.0,
             erase: 0.0,
             die_busy: 0,
             controller_busy: 0,
             link_busy: 0,
         }
-    }
-
-    /// Write amplification for the recent share of scattered writes: for uniform random writes with
-    /// greedy cleaning about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification
-    /// analysis in flash-based solid state drives", 2009). Sequential writes leave whole blocks
-    /// stale and cause none.
-    fn write_amplification(&self) -> f64 {
-        let spare = self.drive.spare_percent / 100.0;
-        let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
-        1.0 + self.scattered * (random - 1.0)
     }
 
     fn drain(&mut self, now: Nanos) {
@@ -184,9 +168,7 @@ impl Flash {
     }
 
     fn write(&mut self, begun: Nanos, offset: u64, len: u64, durable: bool) -> Nanos {
-        let scattered = if offset == self.write_end { 0.0 } else { 1.0 };
-        self.write_end = offset + len;
-        self.scattered += (scattered - self.scattered) / REMEMBERED;
+        self.scatter.write(offset, len);
         self.drain(begun);
         let mut arrived = self.transfer(len, begun, true);
         while self.buffer.front().is_some_and(|&(programmed, _)| programmed <= arrived) {
@@ -225,7 +207,7 @@ impl Flash {
 
     /// Time for page moves and erases that is added to programming one page.
     fn collection(&mut self) -> Nanos {
-        let moves = self.write_amplification() - 1.0;
+        let moves = self.scatter.amplification(self.drive.spare_percent / 100.0) - 1.0;
         self.collect += moves;
         self.erase += (1.0 + moves) / self.drive.block_pages as f64;
         let (pages, blocks) = (self.collect.floor(), self.erase.floor());
@@ -276,7 +258,7 @@ impl Device for Flash {
     }
 
     fn discard(&mut self) {
-        (self.cached, self.scattered) = (0.0, 0.0);
+        (self.cached, self.scatter) = (0.0, Scatter::new());
     }
 
     fn busy(&self, _ran: Nanos) -> Vec<(&'static str, Nanos)> {

@@ -4,6 +4,7 @@
 
 pub mod cached_flash;
 pub mod cloud;
+mod collection;
 pub mod disk;
 pub mod flash;
 pub mod network;

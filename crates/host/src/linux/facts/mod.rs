@@ -18,6 +18,7 @@ mod signature;
 mod temperature;
 mod throttle;
 mod topology;
+mod wear;
 
 pub(crate) use block::directory as device_directory;
 pub(crate) use block::disk_of_partition;
@@ -41,6 +42,7 @@ pub(crate) use temperature::celsius;
 pub use throttle::cgroup_v1_root;
 pub(crate) use throttle::{pressure_files, processor_counts};
 pub use topology::{Topology, topology};
+pub(crate) use wear::wear;
 
 use std::path::{Path, PathBuf};
 

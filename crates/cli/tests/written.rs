@@ -1,0 +1,149 @@
+//! How much a command writes: its first line says it, and `--max-written` limits it.
+
+mod common;
+
+use common::places::Loop;
+use common::{alone, halfpower};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes that a block device has written.
+fn written(device: &str) -> u64 {
+    let name = device.trim_start_matches("/dev/");
+    let stat = fs::read_to_string(format!("/sys/class/block/{name}/stat")).unwrap();
+    stat.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap() * 512
+}
+
+fn first_line(stderr: &str) -> &str {
+    stderr.lines().next().unwrap_or_default()
+}
+
+fn place(directory: &tempfile::TempDir) -> std::path::PathBuf {
+    let place = directory.path().join("d");
+    fs::create_dir(&place).unwrap();
+    place
+}
+
+#[test]
+fn the_first_line_says_how_much() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let at = place(&directory);
+    let at = at.display();
+    for (line, words) in [
+        (
+            format!("run {at} --size 4m --op write --bytes 4m --json"),
+            "16.0 MiB to 44.0 MiB will be written to",
+        ),
+        (
+            format!("run {at} --size 4m --op write --runtime 50ms --json"),
+            "4.00 MiB, then all that fits into 500 ms of runs will be written to",
+        ),
+        (
+            format!("run {at} --size 4m --op read --runtime 50ms --json"),
+            "4.00 MiB will be written to",
+        ),
+        (
+            format!("sweep {at} --size 4m --op write --request 4k,64k --bytes 1m --json"),
+            "10.0 MiB to 24.0 MiB will be written to",
+        ),
+        (
+            format!("metadata {at} --files 64 --file-bytes 1k --rounds 2"),
+            "128 KiB will be written to",
+        ),
+        (
+            format!("fio --name=a --directory={at} --rw=write --size=2m --bs=64k"),
+            "what the options ask will be written to",
+        ),
+    ] {
+        let ended = halfpower(&line);
+        assert_eq!(ended.code, Some(0), "{line}: {}", ended.stderr);
+        let first = first_line(&ended.stderr);
+        assert!(first.contains(words), "{line}:\n{}", ended.stderr);
+    }
+    // What is only read is not written.
+    let file = directory.path().join("there");
+    fs::write(&file, vec![7; 1 << 20]).unwrap();
+    let ended = halfpower(&format!("run {} --op read --runtime 50ms --json", file.display()));
+    assert!(!ended.stderr.contains("will be written"), "{}", ended.stderr);
+}
+
+#[test]
+fn more_than_allowed_is_refused_before_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = place(&directory);
+    for line in [
+        "--size 64m --op write --bytes 64m",
+        "--size 64m --op read",
+        "--size 8m --op write --bytes 8m",
+    ] {
+        halfpower(&format!("run {} {line} --max-written 10m", at.display()))
+            .refused(&["--max-written 10 MiB", "writes"]);
+        assert_eq!(fs::read_dir(&at).unwrap().count(), 0, "{line}");
+    }
+    halfpower(&format!("metadata {} --files 1000 --file-bytes 64k --max-written 1m", at.display()))
+        .refused(&["--max-written"]);
+    halfpower(&format!("fio --max-written x --name=a --directory={} --rw=write", at.display()))
+        .refused(&["--max-written x"]);
+}
+
+/// The runs of commands without a known amount end at the limit.
+#[test]
+fn runs_end_at_the_limit() {
+    let _alone = alone();
+    let device = or_skip!(Loop::make(64 * MIB));
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().display();
+    let name = &device.device;
+    let destroy = format!("{name} --destroy-data {name}");
+    for (line, most, codes) in [
+        (
+            format!("run {destroy} --size 8m --op write --runtime 2s --max-written 24m --json"),
+            24,
+            [0, 1],
+        ),
+        (
+            format!(
+                "sweep {destroy} --size 8m --op write --request 4k,64k,1m --runtime 1s --max-written 24m --json"
+            ),
+            24,
+            [1, 1],
+        ),
+        (
+            format!(
+                "study {destroy} --size 16m --quick --budget 8s --max-written 512m --output {output} --json"
+            ),
+            512,
+            [0, 0],
+        ),
+        (
+            format!(
+                "fio --max-written 10m --name=a --filename={name} --destroy-data={name} --rw=write --size=32m --bs=1m --direct=1"
+            ),
+            10,
+            [1, 1],
+        ),
+    ] {
+        let before = written(name);
+        let ended = halfpower(&line);
+        assert!(
+            codes.contains(&ended.code.unwrap_or(-1)),
+            "{line}: {:?} {}",
+            ended.code,
+            ended.stderr
+        );
+        let all = written(name) - before;
+        assert!(all <= most * MIB, "{line}: {all} bytes");
+        // How much a study writes depends on the machine.
+        let least = if most > 100 { 0 } else { most * MIB / 2 };
+        assert!(all >= least, "{line}: only {all} bytes");
+    }
+    let study: Value = serde_json::from_str(
+        &fs::read_to_string(Path::new(directory.path()).join("results.json")).unwrap(),
+    )
+    .unwrap();
+    assert!(!study["answer"].is_null(), "a study with a limit answers");
+}

@@ -1,0 +1,116 @@
+//! The rate that lasts with more of the target filled: a drive's write cache shrinks, and it has
+//! less spare space for garbage collection.
+
+use crate::document::{FillResult, Recovery, SustainedResult, Unseen};
+use crate::level::levels;
+use crate::reserve::{cliff, reserve};
+use crate::series::Series;
+use crate::sustain::{FIRST_SHARE, LOOK_EVERY, Run, SustainPlan, has_settled};
+use machine::{Machine, Nanos, Result};
+use workload::{Pattern, Workload};
+
+/// Rest after a fill if the time that the store needs is unknown.
+const REST_S: f64 = 60.0;
+/// More than the time that it needs.
+const LONGER: f64 = 1.1;
+/// Largest share of the time left that the rest may take.
+const REST_SHARE: f64 = 0.5;
+
+/// The fills for which the time or the bytes were not enough.
+pub(crate) fn unseen(
+    plan: &SustainPlan,
+    result: &SustainedResult,
+    found: &[FillResult],
+) -> Vec<Unseen> {
+    let rate = result.levels.last().map_or(0.0, |level| level.bytes_per_s);
+    let size = result.target.size_bytes as f64;
+    let parts = (plan.fills.len() + 1) as f64;
+    let missing = plan.fills.iter().skip(found.len()).map(|&percent| {
+        let bytes = size * f64::from(percent) / 100.0;
+        // Each part of the time must hold a fill, its rest and the writes after it.
+        let needs_s = (rate > 0.0).then(|| parts * bytes / rate / (REST_SHARE * FIRST_SHARE));
+        let what = format!("the rate with {percent} % of the target filled");
+        Unseen { what, needs_s, needs_bytes: Some(bytes * 1.5) }
+    });
+    missing.collect()
+}
+
+impl<M: Machine> Run<'_, '_, M> {
+    /// Fills the target to each share, rests, and writes what is filled again at full speed.
+    ///
+    /// # Errors
+    /// A failed request or the user's interrupt; the fills measured until then stay.
+    pub(crate) fn fills(
+        &mut self,
+        recoveries: &[Recovery],
+        found: &mut Vec<FillResult>,
+    ) -> Result<()> {
+        let size = self.writer.facts.size_bytes;
+        let first = levels(self.series.points());
+        let known = reserve(&first, recoveries).and_then(|reserve| reserve.refills_in_s);
+        let all = self.plan.fills.len() as f64;
+        for (number, &percent) in self.plan.fills.iter().enumerate() {
+            let ends_s = self.share_s((number as f64 + 2.0) / (all + 1.0));
+            let space = (size as f64 * f64::from(percent) / 100.0) as u64;
+            let filled = self.fill(space, ends_s)?;
+            let left_s = ends_s - self.writer.passed_s();
+            if !filled || left_s <= 0.0 {
+                return Ok(());
+            }
+            let rest_s = known.map_or(REST_S, |seconds| seconds * LONGER).min(left_s * REST_SHARE);
+            self.rest(rest_s)?;
+            let until_s = ends_s - left_s * (1.0 - FIRST_SHARE) * (1.0 - REST_SHARE);
+            let (series, settled) = self.again(until_s)?;
+            let levels = levels(series.points());
+            if levels.is_empty() {
+                return Ok(());
+            }
+            let reserve = cliff(&levels).and_then(|_| reserve(&levels, &[]));
+            found.push(FillResult { percent, rest_s, levels, reserve, settled });
+        }
+        Ok(())
+    }
+
+    /// Writes all of the space once, in sequence; `false` if a limit ended it.
+    fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
+        let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
+        self.writer.within(space);
+        let end = self.writer.written().saturating_add(space);
+        while self.writer.written() + u64::from(workload.request_bytes) <= end {
+            if self.writer.passed_s() >= ends_s {
+                return Ok(false);
+            }
+            let left = end - self.writer.written();
+            let Some(point) = self.writer.step(&workload, self.plan.step_ns, left)? else {
+                return Ok(false);
+            };
+            self.report("filling", point.bytes_per_s())?;
+        }
+        self.writer.within(space);
+        Ok(true)
+    }
+
+    /// Writes at full speed until the rate has fallen and stays; bytes and times count from here.
+    fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
+        let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.written());
+        let mut series = Series::default();
+        let mut steps = 0;
+        loop {
+            let left_s = until_s - self.writer.passed_s();
+            if left_s <= 0.0 {
+                return Ok((series, false));
+            }
+            let ns = self.plan.step_ns.min((left_s * 1e9) as Nanos + 1);
+            let Some(mut point) = self.step("writing a fuller target", ns, u64::MAX)? else {
+                return Ok((series, false));
+            };
+            point.from_s -= start_s;
+            point.from_bytes -= start_bytes;
+            series.push(point);
+            steps += 1;
+            if steps % LOOK_EVERY == 0 && has_settled(series.points()) {
+                return Ok((series, true));
+            }
+        }
+    }
+}
