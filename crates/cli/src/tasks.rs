@@ -228,7 +228,7 @@ pub(crate) fn ior(
     if words.iter().any(|word| word == "--help" || word == "-h") {
         return output::print(ior::HELP);
     }
-    let own = context.take_ours(words);
+    let own = context.take_ours(words)?;
     let mut command = vec!["ior".to_owned()];
     command.extend(words.iter().cloned());
     let tests = ior::parse(&own)?;
@@ -288,7 +288,7 @@ pub(crate) fn mdtest(
     if words.iter().any(|word| word == "--help" || word == "-h") {
         return output::print(mdtest::HELP);
     }
-    let own = context.take_ours(words);
+    let own = context.take_ours(words)?;
     let mut command = vec!["mdtest".to_owned()];
     command.extend(words.iter().cloned());
     let options = mdtest::parse(&own)?;
