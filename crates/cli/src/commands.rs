@@ -173,6 +173,11 @@ impl Cli {
             Command::Run(arguments) if arguments.live => Mode::None,
             // The terminal is the command's.
             Command::Record(_) => Mode::None,
+            // Scripts take anything on fio's standard error for a failure.
+            Command::Fio(_) => match progress::mode(self.progress, std::env::args_os()) {
+                Mode::Auto => Mode::Bar,
+                asked => asked,
+            },
             _ => progress::mode(self.progress, std::env::args_os()),
         };
         let _display = self.command.measures().then(|| Display::start(mode));
