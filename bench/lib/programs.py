@@ -68,7 +68,7 @@ def by_callgrind(command):
     while True:
         done = subprocess.run(valgrind, check=True, capture_output=True, text=True)
         # The count includes a run that the program left out; the number of requests does not.
-        if not re.search("left out|was stopped for", done.stdout):
+        if not re.search(r"left out|was stopped for|in each of \d+ before", done.stdout):
             return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
 
 

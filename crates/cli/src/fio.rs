@@ -132,6 +132,7 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     }
     let plan = Plan::new(&sections, &command.only)?;
     check_command(&command, &plan)?;
+    crate::written::destroys(&command.destroy);
     let mut arrangement = Arrangement::new(&plan, &look_here, &command.destroy)?;
     if !command.parse_only {
         load_states(&mut arrangement, &plan, state_directory(&command), &|path| STATE.read(path))?;

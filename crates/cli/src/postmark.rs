@@ -81,7 +81,7 @@ fn check(config: &Config) -> Result<(), String> {
     let places = config.plan.locations.iter().map(|one| one.path.to_string_lossy());
     let places: Vec<_> = places.collect();
     let place = if places.is_empty() { ".".into() } else { places.join(", ") };
-    crate::written::of_files(config.written_bytes(), &place).map_err(|failure| match failure {
+    crate::written::of_tool(config.written_bytes(), &place).map_err(|failure| match failure {
         Failure::Usage(why) | Failure::Run(why) => why,
         Failure::Interrupted | Failure::Printed(_) => "interrupted".into(),
     })

@@ -352,7 +352,7 @@ fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<Pt
     })
 }
 
-/// What will be written, and how long it takes.
+/// The amount to be written, and the time for it.
 fn planned(estimate: &Estimate) -> Planned {
     let rate = machine::units::show_rate(estimate.bytes_per_s);
     Planned::About {

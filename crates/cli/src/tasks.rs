@@ -233,6 +233,7 @@ pub(crate) fn ior(
     command.extend(words.iter().cloned());
     let tests = ior::parse(&own)?;
     let tests = Tests { force: context.force, command: dialect::joined(&command), ..tests };
+    crate::written::destroys(&tests.destroy);
     let files = ior::files(&tests);
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     for name in &names {
@@ -247,6 +248,8 @@ pub(crate) fn ior(
     let facts = machine.facts();
     let (result, target) = with_crew(started, tests.tasks_here, &machine, |crew| {
         let target = target_of(std::slice::from_ref(&place))?;
+        let bytes = tests.written_bytes(crew.members().len() as u32);
+        crate::written::of_tool([bytes; 2], &target.name)?;
         let around = Surroundings { machine: named(&facts), target: target.clone(), now: &unix_s };
         let streams = tests.tests[0].format == Format::Text && summary.is_none();
         if streams {
@@ -301,6 +304,8 @@ pub(crate) fn mdtest(
     let began = Began::now(&machine);
     let (result, target) = with_crew(started, options.tasks_here, &machine, |crew| {
         let target = target_of(mdtest::files(&options))?;
+        let bytes = options.written_bytes(crew.members().len() as u32);
+        crate::written::of_tool([bytes; 2], &target.name)?;
         let around = Surroundings { now: &unix_s };
         Ok((mdtest::run(crew, &options, &around, &mut report())?, target))
     })?;

@@ -81,6 +81,7 @@ pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failu
     let options =
         dialect::iozone::Options { force: context.force, typed: Some(typed(words)), ..options }
             .with_clients()?;
+    crate::written::destroys(&options.destroy);
     let files = dialect::iozone::files(&options);
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let json = output::optional(&context, "--json", options.json.as_deref(), &names)?;
@@ -146,6 +147,7 @@ pub(crate) fn sqlio(mut context: Context, words: &[String]) -> Result<(), Failur
         return Ok(());
     }
     let options = dialect::sqlio::parse(&context.take_ours(words)?)?;
+    crate::written::destroys(&options.destroy);
     let jobs = dialect::sqlio::jobs(&options)?;
     let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.parameters.as_deref()).collect();
@@ -224,6 +226,7 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
         .map_or(0, |since| since.as_millis() as u32);
     let options = dialect::diskspd::parse(&context.take_ours(words)?)?.seeded(clock);
     let options = dialect::diskspd::Options { typed: Some(typed(words)), ..options };
+    crate::written::destroys(&options.destroy);
     let profile = dialect::diskspd::profile(&options)?;
     if options.profile_only {
         return output::print(&match profile.format {

@@ -5,21 +5,22 @@ use crate::output;
 use machine::units::{show_capacity, show_size, show_size_rounded, show_span, significant};
 use machine::{Allowance, Error, Result, TargetFacts, TargetKind, text::printable};
 use measure::{PlannedWrites, Repeats};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use sustained::WearChange;
 use workload::Workload;
 
-/// What the runs of a command write, beyond making their targets.
+/// The amount that the runs of a command write, beyond making their targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Planned {
     /// As the options of another tool ask.
     #[default]
     AsAsked,
-    /// Known before the start, at least and at most; apart from what time limits.
+    /// Known before the start, as a range, apart from runs that only time ends.
     Runs(PlannedWrites),
-    /// At least and at most, from an assumed rate, in a time between these.
+    /// A range from an assumed rate, in a time between these.
     About { bytes: [f64; 2], seconds: [f64; 2], note: String },
     /// At most, in a time up to this.
     UpTo { bytes: u64, seconds: f64, note: &'static str },
@@ -59,7 +60,7 @@ pub(crate) fn allow(max: Option<u64>) {
     }
 }
 
-/// What the runs will write, before the targets are opened.
+/// Sets the amount that the runs will write, before the targets are opened.
 pub(crate) fn plan(planned: Planned) {
     STATE.lock().unwrap_or_else(PoisonError::into_inner).planned = planned;
 }
@@ -124,11 +125,19 @@ fn before(targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
     if simulated && !is_announced {
         return Ok(());
     }
+    if planned == Planned::AsAsked && is_silent(destroys) {
+        return Ok(());
+    }
     if let Some(amount) = amount(&planned, fill_bytes, asked()) {
         let share = share_of_life(&planned, targets, endurance).unwrap_or_default();
         tell(&amount, &names, &share, destroys);
     }
     Ok(())
+}
+
+/// Scripts that call another tool expect nothing on standard error.
+fn is_silent(destroys: bool) -> bool {
+    !destroys && !std::io::stderr().is_terminal()
 }
 
 /// The share of the drives' endurance that a long run takes.
@@ -246,6 +255,16 @@ pub(crate) fn of_files(
         tell(&amount, &[directory], "", false);
     }
     Ok(())
+}
+
+/// The same for another tool's command.
+pub(crate) fn of_tool(bytes: [u64; 2], directory: &str) -> std::result::Result<(), Failure> {
+    let destroys = STATE.lock().unwrap_or_else(PoisonError::into_inner).destroys;
+    if !is_silent(destroys) {
+        return of_files(bytes, directory);
+    }
+    let [least_bytes, most_bytes] = bytes;
+    Ok(refuse(&Planned::Runs(PlannedWrites { least_bytes, most_bytes, timed_ns: 0 }), 0)?)
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ fn the_first_line_says_how_much() {
     let directory = tempfile::tempdir().unwrap();
     let at = place(&directory);
     let at = at.display();
+    let mine = directory.path().join("mine");
+    fs::write(&mine, vec![7; 1 << 20]).unwrap();
+    let mine = mine.display();
     for (line, words) in [
         (
             format!("run {at} --size 4m --op write --bytes 4m --json"),
@@ -55,7 +58,7 @@ fn the_first_line_says_how_much() {
             "128 KiB will be written to",
         ),
         (
-            format!("fio --name=a --directory={at} --rw=write --size=2m --bs=64k"),
+            format!("fio --name=a --filename={mine} --destroy-data={mine} --rw=write --size=1m"),
             "what the options ask will be written to",
         ),
     ] {
@@ -64,6 +67,9 @@ fn the_first_line_says_how_much() {
         let first = first_line(&ended.stderr);
         assert!(first.contains(words), "{line}:\n{}", ended.stderr);
     }
+    // Scripts expect nothing of fio on standard error.
+    let ended = halfpower(&format!("fio --name=a --directory={at} --rw=write --size=2m"));
+    assert_eq!(ended.stderr, "", "{}", ended.stderr);
     // What is only read is not written.
     let file = directory.path().join("there");
     fs::write(&file, vec![7; 1 << 20]).unwrap();

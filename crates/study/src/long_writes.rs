@@ -11,7 +11,7 @@ use workload::{OpKind, Workload};
 /// Share of the budget at which the experiment ends.
 const END_SHARE: f64 = 0.985;
 
-/// Share of the budget that it gets at least, if the rest of the study keeps to its own.
+/// Minimum share of the budget, if the rest of the study keeps to its own.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
@@ -44,7 +44,7 @@ pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String>
     Ok(())
 }
 
-/// The writes, or why there were none.
+/// The writes, or the reason for their absence.
 pub(crate) type Seen = std::result::Result<LongWrites, String>;
 
 /// They come last: nothing is known, and not why.

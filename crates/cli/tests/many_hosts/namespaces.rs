@@ -8,6 +8,7 @@ use crate::over_mpi::{document, mpi_is_here, warnings};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Addresses of the test's network: the launcher has 1, the hosts 11, 12 and 13.
 const NET: &str = "10.231.7";
@@ -147,14 +148,22 @@ fn three_hosts_measure_together() {
 }
 
 #[test]
-fn a_delayed_host_is_named() {
+fn a_host_that_pauses_is_named() {
     let _alone = alone();
     let hosts = or_skip!(Hosts::new());
-    let device = format!("{}v2", hosts.name);
-    // Each way.
-    let delay = ["qdisc", "add", "dev", &device, "root", "netem", "delay", "300ms"];
-    or_skip!(tool("tc", &delay).map(drop));
-    let ior = hosts.run("ior -w -Y -t 4k -b 1g -D 2 -F -o f");
+    let mut mpirun = hosts.launch("ior -w -Y -t 4k -b 1g -D 1 -i 8 -F -o f").spawn().unwrap();
+    // Most phases begin while it is stopped.
+    while mpirun.try_wait().unwrap().is_none() {
+        let signal = |name: &str| {
+            let process = process_on("node2").map(|process| process.to_string());
+            process.map(|process| tool("kill", &[name, &process]))
+        };
+        signal("-STOP");
+        std::thread::sleep(Duration::from_millis(600));
+        signal("-CONT");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let ior = ended(mpirun);
     let said =
         ior.stdout.lines().find(|line| line.contains("WARNING: write: task 1 (node2) began"));
     assert!(said.is_some(), "{}\n{}", ior.stdout, ior.stderr);

@@ -105,6 +105,19 @@ pub struct Options {
     pub dry_run: bool,
 }
 
+impl Tests {
+    /// Bytes that all tests write with this many tasks, if no deadline ends them.
+    pub fn written_bytes(&self, tasks: u32) -> u64 {
+        let written = |test: &Options| {
+            let each = test.block_bytes.saturating_mul(test.segments);
+            let tasks = test.tasks.unwrap_or(tasks);
+            each.saturating_mul(tasks.into()).saturating_mul(test.repetitions.into())
+        };
+        let writes = self.tests.iter().filter(|test| test.write && !test.dry_run);
+        writes.map(written).fold(0, u64::saturating_add)
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -335,7 +348,7 @@ impl Tests {
             let option = format!("-{letter}");
             let glued = rest.as_str();
             let Some(row) = find(&name) else {
-                // A script and directives are no settings themselves.
+                // A script and directives only hold settings.
                 if letter != 'f' && letter != 'O' {
                     let of =
                         if cluster.len() > 1 { format!(" (of -{cluster})") } else { String::new() };

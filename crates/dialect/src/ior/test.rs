@@ -463,7 +463,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         };
         if let Some(bytes) = least.filter(|&bytes| bytes < expected) {
             self.warnings.push(format!(
-                "a file has {}, where {} were written",
+                "a file has {}, but {} were written",
                 show_size(bytes),
                 show_size(expected)
             ));

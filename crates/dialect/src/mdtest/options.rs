@@ -296,7 +296,7 @@ impl Options {
                     self.read_bytes - self.write_bytes,
                     self.read_bytes
                 ),
-                "give -w at least the bytes of -e",
+                "give -w the size of -e or more",
             );
         }
         Ok(self)
@@ -311,6 +311,14 @@ impl Options {
             all = all.checked_add(level).filter(|&all| all <= MAX_DIRECTORIES)?;
         }
         Some(all)
+    }
+
+    /// Bytes that the files of all iterations hold with this many tasks, if no deadline ends them.
+    pub fn written_bytes(&self, tasks: u32) -> u64 {
+        let (items, _) = self.shares();
+        let files = if self.create && self.files { items } else { 0 };
+        let all = files.saturating_mul(tasks.into()).saturating_mul(self.iterations.into());
+        all.saturating_mul(self.write_bytes)
     }
 
     /// Directories that hold items.

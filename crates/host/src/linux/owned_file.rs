@@ -134,7 +134,9 @@ impl Drop for OwnedFile {
 
 fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString)> {
     let access = OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
+    // A file that stays under a user's name is readable as another program's would be.
+    let shared = if own_name.is_some() { Mode::RGRP | Mode::ROTH } else { Mode::empty() };
+    let mode = Mode::RUSR | Mode::WUSR | shared;
     // The error of a file system without unnamed files; another error would also occur with a named
     // one.
     let unnamed = match fs::openat(directory, ".", access | OFlags::TMPFILE, mode) {

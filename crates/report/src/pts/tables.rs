@@ -73,7 +73,7 @@ pub(super) fn matrix(
         })
     };
     let mut placed = Vec::new();
-    // Writes before a round of demand intensity are no point of it.
+    // Writes before a round of demand intensity do not belong to it.
     let shown = |one: &&MatrixCell| test != PtsTest::Dirth || one.cell.read_percent > 0;
     for one in phase.matrix.iter().filter(shown) {
         let (row, column) = place(test, &one.cell);

@@ -123,7 +123,7 @@ fn heading(question: &str, columns: &[(String, usize)], first: usize) -> Line {
 /// A column for each operation, or a line if the terminal is too narrow for the columns.
 fn how_fast(overview: &Overview, answer: &Answer, width: usize) -> Vec<Line> {
     let mut lines = speed_table(overview, width);
-    // What has fallen is a doubt, and is there already.
+    // A rate that fell is already among the doubts.
     let lasting = answer.long_writes.iter().filter(|one| one.lasting() == Lasting::AsFarAsSeen);
     let text = lasting.flat_map(|one| wrap(&one.to_string(), width));
     lines.extend(text.map(|line| vec![(Tone::Plain, line)]));

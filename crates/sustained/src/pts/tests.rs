@@ -1,6 +1,6 @@
 //! The tests: which phases, and which cells, by SNIA's specification, version 2.0.2. Sections are
 //! those of its published text: 2.1.24 steady state, 7.2 IOPS. The parameters of the other tests are
-//! those that independent implementations of versions 1.1 to 2.0 agree on; see docs/sustained.md.
+//! those of public programs for versions 1.1 and 2.0; docs/sustained.md names the source of each.
 
 use super::plan::{Cell, HistogramCells, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
 use machine::units::show_size;

@@ -1,7 +1,7 @@
 //! The clock of a recording's trace instances.
 //!
 //! Each event reads it, and the monotonic clock takes twice as long as the processor's time stamp.
-//! Where the kernel itself keeps time by that, the events have it, and are converted.
+//! If the kernel keeps time by the time stamp, so do the events; they are converted afterwards.
 
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;
@@ -78,7 +78,7 @@ impl Pair {
         // SAFETY: every processor of this architecture has the instruction, and the kernel, which
         // keeps time by it, lets programs use it.
         let ticks = || unsafe { std::arch::x86_64::_rdtsc() };
-        // The reading that was interrupted least is the shortest.
+        // The shortest reading is the most exact: interrupts lengthen it.
         let read = |_| {
             let before = ticks();
             let time = clock_gettime(ClockId::Monotonic);

@@ -183,7 +183,7 @@ impl GivenNames {
         self.waiting.entry(thread).or_default().push_back((at, name));
     }
 
-    /// Forgets the names of calls that nobody asked for: those of other programs.
+    /// Forgets the names of calls of other programs.
     pub(super) fn forget(&mut self, before: Nanos) {
         let keeps = |at: Nanos| at + SAME_CALL_NS >= before;
         self.waiting.retain(|_, names| {
