@@ -242,12 +242,16 @@ fn fio_on<M: Machine>(
     let mut result = measured(command, machine, system_stats, plan, arrangement, &early)?;
     result.idle = command.idle;
     let document = results(machine, began, &result);
-    let document = if result.interrupted { document.interrupted(None) } else { document };
+    let is_cut = result.interrupted || crate::written::is_reached();
+    let document = if is_cut { document.interrupted(None) } else { document };
     crate::history::keep(outputs.context, &document);
     let early = early.into_inner().unwrap_or_else(PoisonError::into_inner);
     report(command, outputs, &early, &result, &document)?;
     if result.interrupted {
         return Err(Failure::Interrupted);
+    }
+    if let Some(limited) = crate::written::limited() {
+        return Err(limited);
     }
     let failures = result.failures();
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }

@@ -43,7 +43,11 @@ fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>
 
 /// The end of a command, after its report.
 fn ended(interrupted: bool) -> Result<(), Failure> {
-    if interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+    match crate::written::limited() {
+        Some(limited) => Err(limited),
+        None if interrupted => Err(Failure::Interrupted),
+        None => Ok(()),
+    }
 }
 
 /// Adds the results to the history, and writes the document if it was requested.

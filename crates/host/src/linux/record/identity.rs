@@ -5,6 +5,7 @@ use std::fs::{self, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// A file, as long as the recording runs; a number of a deleted file can come back under another
 /// name.
@@ -64,6 +65,7 @@ pub(super) fn by_name(
     found: Option<Found>,
     given: &Path,
     flags: i32,
+    began: SystemTime,
 ) -> Option<Found> {
     // Such names mean a file of the process that opens them.
     let is_own = |start: &&str| given.starts_with(start);
@@ -99,8 +101,10 @@ pub(super) fn by_name(
         None => Kind::Regular,
     };
     // A file that this call may have made had no bytes then.
-    let was_there = flags & libc::O_CREAT == 0;
-    let size_bytes = metadata.as_ref().filter(|_| was_there && kind == Kind::Regular);
+    let size_bytes = metadata.as_ref().filter(|metadata| {
+        let is_older = || metadata.created().is_ok_and(|made| made < began);
+        kind == Kind::Regular && (flags & libc::O_CREAT == 0 || is_older())
+    });
     let identity = metadata.as_ref().map(|metadata| match metadata.file_type().is_block_device() {
         true => (0, metadata.rdev()),
         false => (metadata.dev(), metadata.ino()),

@@ -20,6 +20,7 @@ use machine::Nanos;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 const CLONE_FILES: u64 = 0x400;
 const CLONE_THREAD: u64 = 0x1_0000;
@@ -94,6 +95,8 @@ pub(super) struct Tracker<W: Write> {
     pub(super) given: GivenNames,
     /// The names in calls that have not returned, by thread.
     opening: HashMap<i32, String>,
+    /// When the recording began.
+    began: SystemTime,
     /// Directories of the recording, for names that are relative to them.
     directories: HashMap<Index, PathBuf>,
     /// Working directories, by process.
@@ -123,6 +126,7 @@ impl<W: Write> Tracker<W> {
             early: EarlyNames::default(),
             given: GivenNames::default(),
             opening: HashMap::new(),
+            began: SystemTime::now(),
             directories: HashMap::new(),
             working: HashMap::new(),
             unseen: BTreeMap::new(),

@@ -182,7 +182,8 @@ impl<W: Write> Tracker<W> {
         let again = again.and_then(|descriptor| self.descriptors.get(table, descriptor));
         let found = match given {
             Some(given) => {
-                identity::by_name(seen.thread, found, &given, flags.unwrap_or(libc::O_RDWR))
+                let flags = flags.unwrap_or(libc::O_RDWR);
+                identity::by_name(seen.thread, found, &given, flags, self.began)
             }
             None => found,
         };
