@@ -206,6 +206,21 @@ fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure> {
     Ok(directory_facts(directories)?)
 }
 
+/// The place of a directory that mdtest makes if it is missing: the one above it.
+fn above_missing(directory: &PathBuf) -> Result<PathBuf, Failure> {
+    if directory.is_dir() {
+        return Ok(directory.clone());
+    }
+    let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new("."));
+    if above.is_dir() {
+        return Ok(above.to_owned());
+    }
+    let shown = directory.display();
+    let why = "no such directory; make the directory above it first, or name another";
+    Err(Failure::Usage(format!("{shown}: {why}")))
+}
+
 /// Saves halfpower's own document, and adds it to the history.
 fn keep(
     context: &Context,
@@ -303,7 +318,8 @@ pub(crate) fn mdtest(
     let machine = Host::new(crate::interrupt::flag());
     let began = Began::now(&machine);
     let (result, target) = with_crew(started, options.tasks_here, &machine, |crew| {
-        let target = target_of(mdtest::files(&options))?;
+        let places = mdtest::files(&options).iter().map(above_missing);
+        let target = target_of(&places.collect::<Result<Vec<PathBuf>, Failure>>()?)?;
         let bytes = options.written_bytes(crew.members().len() as u32);
         crate::written::of_tool([bytes; 2], &target.name)?;
         let around = Surroundings { now: &unix_s };

@@ -109,6 +109,7 @@ fn refusals_change_nothing() {
     at("ior -w -b 1m -i 2 --max-written 1m").refused(&["--max-written 1 MiB", "2.00 MiB"]);
     at("mdtest -n 2 -F -w 1048576 --max-written 1m").refused(&["--max-written 1 MiB", "2.00 MiB"]);
     at("mdtest -n 1 -d missing/one").refused(&["missing/one", "make the directory above it"]);
+    good(&at("mdtest -n 2 -d made"));
     at("mdtest -n 1 --json mine").refused(&["mine", "--force"]);
     assert_eq!(names(directory.path()), ["mine"]);
     assert_eq!(fs::read(directory.path().join("mine")).unwrap(), b"precious");

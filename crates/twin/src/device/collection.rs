@@ -45,11 +45,16 @@ impl Filled {
         Filled { zones: vec![0; ZONES as usize], bytes: 0, zone_bytes }
     }
 
-    pub(super) fn write(&mut self, offset: u64, bytes: u64) {
-        if let Some(zone) = self.zones.get_mut((offset / self.zone_bytes) as usize) {
-            let new = bytes.min(self.zone_bytes - *zone);
+    pub(super) fn write(&mut self, mut offset: u64, bytes: u64) {
+        let end = offset.saturating_add(bytes);
+        while let Some(zone) = self.zones.get_mut((offset / self.zone_bytes) as usize)
+            && offset < end
+        {
+            let next = (offset / self.zone_bytes + 1) * self.zone_bytes;
+            let new = (next.min(end) - offset).min(self.zone_bytes - *zone);
             *zone += new;
             self.bytes += new;
+            offset = next;
         }
     }
 
