@@ -207,9 +207,9 @@ fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure> {
 }
 
 /// The place of a directory that mdtest makes if it is missing: the one above it.
-fn above_missing(directory: &PathBuf) -> Result<PathBuf, Failure> {
+fn above_missing(directory: &Path) -> Result<PathBuf, Failure> {
     if directory.is_dir() {
-        return Ok(directory.clone());
+        return Ok(directory.to_owned());
     }
     let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
     let above = above.unwrap_or(Path::new("."));
@@ -318,7 +318,7 @@ pub(crate) fn mdtest(
     let machine = Host::new(crate::interrupt::flag());
     let began = Began::now(&machine);
     let (result, target) = with_crew(started, options.tasks_here, &machine, |crew| {
-        let places = mdtest::files(&options).iter().map(above_missing);
+        let places = mdtest::files(&options).iter().map(|one| above_missing(one));
         let target = target_of(&places.collect::<Result<Vec<PathBuf>, Failure>>()?)?;
         let bytes = options.written_bytes(crew.members().len() as u32);
         crate::written::of_tool([bytes; 2], &target.name)?;
