@@ -4,6 +4,7 @@
 use crate::{ior, mdtest};
 use machine::units::show_time;
 use machine::{Nanos, TaskFiles};
+use results::OutputError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -45,6 +46,8 @@ pub struct Done {
 pub enum Error {
     #[error(transparent)]
     Machine(#[from] machine::Error),
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// Tasks refused or failed; the message names them.
     #[error("{message}")]
     Tasks {
@@ -62,6 +65,7 @@ impl Error {
     pub fn is_usage(&self) -> bool {
         match self {
             Error::Machine(error) => error.is_usage(),
+            Error::Output(error) => matches!(error, OutputError::Refused { .. }),
             Error::Tasks { usage, .. } => *usage,
             Error::Lost(_) => false,
         }

@@ -9,7 +9,7 @@ use crate::tasks::{Crew, Error, Member};
 use files::Input;
 use machine::{Buffering, TargetFacts};
 use measure::histogram::Histogram;
-use results::{Output, OutputError, Point};
+use results::{Output, Point};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::{Pattern, Stop, Workload};
@@ -110,28 +110,12 @@ fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     Err(error.into())
 }
 
-pub(super) fn unwritten(error: OutputError) -> machine::Error {
-    match error {
-        OutputError::Refused { option, path, why } => {
-            let (why, hint) = why.rsplit_once("; ").unwrap_or((&why, "name another file"));
-            machine::Error::refused(format!("{option} {}", path.display()), why, hint)
-        }
-        OutputError::Io { path, source } => machine::Error::io("cannot write", &path)(source),
-        moved @ OutputError::Moved { .. } => machine::Error::Unsupported(moved.to_string()),
-    }
-}
-
 /// The status file, if this test writes one.
-pub(super) fn status_output(
-    options: &Options,
-    tests: &Tests,
-) -> Result<Option<Output>, machine::Error> {
+pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<Output>, Error> {
     let Some(path) = options.status_file.as_deref().filter(|_| options.write) else {
         return Ok(None);
     };
-    Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))
-        .map(Some)
-        .map_err(unwritten)
+    Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))?))
 }
 
 /// The transfers of each task that an earlier test has left in its status file.

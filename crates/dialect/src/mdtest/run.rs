@@ -10,7 +10,7 @@ use crate::tasks::{self, Crew, Error, Member, Span};
 use files::Input;
 use machine::Nanos;
 use measure::histogram::Histogram;
-use results::{Latency, Output, OutputError};
+use results::{Latency, Output};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -78,21 +78,10 @@ pub fn run(
     Ok(result)
 }
 
-fn unwritten(error: OutputError) -> machine::Error {
-    match error {
-        OutputError::Refused { option, path, why } => {
-            let (why, hint) = why.rsplit_once("; ").unwrap_or((&why, "name another file"));
-            machine::Error::refused(format!("{option} {}", path.display()), why, hint)
-        }
-        OutputError::Io { path, source } => machine::Error::io("cannot write", &path)(source),
-        moved @ OutputError::Moved { .. } => machine::Error::Unsupported(moved.to_string()),
-    }
-}
-
 /// The status file, if this run writes one.
-fn status_output(options: &Options) -> Result<Option<Output>, machine::Error> {
+fn status_output(options: &Options) -> Result<Option<Output>, Error> {
     let path = options.status_file.as_deref().filter(|_| options.create);
-    path.map(|path| Output::new("-x", path, options.force, &[]).map_err(unwritten)).transpose()
+    Ok(path.map(|path| Output::new("-x", path, options.force, &[])).transpose()?)
 }
 
 /// The items of each task that an earlier run has made.
@@ -280,7 +269,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
             self.keep(Some(kind), operation, iteration, done, stonewall);
             upto = most;
             if let Some(output) = status_output(options)? {
-                output.write(format!("{most}\n").as_bytes()).map_err(unwritten)?;
+                output.write(format!("{most}\n").as_bytes())?;
             }
         }
         Ok(())
