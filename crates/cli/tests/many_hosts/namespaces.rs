@@ -4,7 +4,7 @@
 use crate::common::places::{Mount, memory_directory, tool};
 use crate::common::{self, Ended, HALFPOWER, alone, command, ended, finish, points, test_files};
 use crate::or_skip;
-use crate::over_mpi::{document, mpi_is_here, warnings};
+use crate::over_mpi::{PACED_ALONE, document, mpi_is_here, warnings};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -283,7 +283,7 @@ fn a_killed_host_is_named_and_no_file_is_left() {
 }
 
 fn left_is_removed(directory: &Path) {
-    common::halfpower_in(directory, "run . --size 1m --bytes 64k --buffered --json").good_json();
+    common::halfpower_in(directory, PACED_ALONE).good_json();
     assert!(test_files(directory).is_empty());
     for entry in fs::read_dir(directory).unwrap().flatten() {
         // A file of IOR's has the user's name.
