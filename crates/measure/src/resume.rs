@@ -9,7 +9,7 @@ use machine::units::show_size;
 use machine::{
     Access, Buffers, Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, NullBackend,
     Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage, TargetFacts,
-    TargetKind, TargetSpec,
+    TargetKind, TargetSpec, Wear,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -375,12 +375,20 @@ impl<M: Machine> Machine for Resumable<M> {
         self.machine.may_write()
     }
 
+    fn wrote_before(&self, bytes: u64) {
+        self.machine.wrote_before(bytes);
+    }
+
     fn discard(&self, target: &M::Target) -> Result<()> {
         self.machine.discard(target)
     }
 
     fn celsius(&self, target: &M::Target) -> Option<f64> {
         self.machine.celsius(target)
+    }
+
+    fn wear(&self, target: &M::Target) -> Vec<Wear> {
+        self.machine.wear(target)
     }
 
     fn run_log(&self) -> Option<&dyn RunLog> {
