@@ -97,7 +97,9 @@ pub(crate) fn is_reached() -> bool {
 pub(crate) fn note() -> Option<String> {
     let max = asked().filter(|_| is_reached())?;
     let shown = show_size(max);
-    Some(format!("--max-written {shown} was reached: some writes are shorter or were left out"))
+    Some(format!(
+        "--max-written {shown} was reached: some writes are shorter or were left out; a larger limit shows them"
+    ))
 }
 
 /// The failure of a command that [`Error::Interrupted`] ended, if not the user but the limit did it.
