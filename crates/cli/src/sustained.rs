@@ -102,7 +102,6 @@ fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
     let plan = arguments.sustained.plan(arguments.target.max_written, arguments.target.seed)?;
     let (place, spec) = resolve(&arguments.target)?;
-    let spec = unwritten(spec, plan.max_written)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let directory = Directory::new(context, &arguments.output, &targets, &FILES)?;
     crate::written::endurance(arguments.sustained.endurance.endurance);
@@ -114,10 +113,14 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let began_unix_s = crate::history::now_unix_s();
     let (measured, unfinished) = match place {
         // Its steps are the same ones again.
-        Where::Twin(machine) => (measure(&*machine, &spec, &plan, &directory), None),
+        Where::Twin(machine) => {
+            let spec = unwritten(spec.clone(), plan.max_written, None)?;
+            (measure(&*machine, &spec, &plan, &directory), None)
+        }
         Where::Host(machine) => {
             let begun = Unfinished::begin("sustained study", &spec.places, arguments.resume)?;
             begun.refuse_other_settings()?;
+            let spec = unwritten(spec.clone(), plan.max_written, begun.earlier_size())?;
             (measure(&begun.machine(machine), &spec, &plan, &directory), Some(begun))
         }
     };
@@ -194,13 +197,18 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
 }
 
 /// A target without an initial fill, which would use up the cache before the measurement.
-fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
+/// `earlier` is the size of an earlier process's target: its test file may still take space.
+fn unwritten(
+    spec: TargetSpec,
+    max_written: u64,
+    earlier: Option<u64>,
+) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());
     if in_directory && spec.size.is_none() && !spec.places.iter().any(|place| is_twin(place)) {
         let free = host::files::directory_facts(&spec.places)?.size_bytes;
-        let size = max_written.min(free / FREE_SHARE) >> 20 << 20;
-        spec.size = Some(size.max(1 << 20));
+        let size = (max_written.min(free / FREE_SHARE) >> 20 << 20).max(1 << 20);
+        spec.size = earlier.or(Some(size));
     }
     Ok(spec)
 }

@@ -304,6 +304,11 @@ impl Unfinished {
         )))
     }
 
+    /// Size of the target of the command that this one goes on with.
+    pub(crate) fn earlier_size(&self) -> Option<u64> {
+        self.journal.earlier_size()
+    }
+
     /// A machine whose runs are kept.
     pub(crate) fn machine(&self, machine: Host) -> Resumable<Host> {
         Resumable::new(machine, Arc::clone(&self.journal))

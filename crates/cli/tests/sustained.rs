@@ -315,12 +315,14 @@ fn a_credit_is_found_by_a_run_killed_20_times() {
 #[test]
 fn resuming_needs_the_same_settings() {
     let _alone = alone();
+    let mount = or_skip!(Mount::on_loop("ext4", 96 * MIB));
+    let _throttle = or_skip!(Throttle::set(mount.device(), &[("write_bps", 20 * MIB)]));
     let directory = tempfile::tempdir().unwrap();
-    let place = directory.path().join("d");
+    let place = mount.at.join("d");
     fs::create_dir(&place).unwrap();
     let line = |seconds: u32| {
         format!(
-            "study --sustained {} --size 32m --for {seconds}s --max-written 100g --output {}",
+            "study --sustained {} --for {seconds}s --max-written 2g --output {}",
             place.display(),
             directory.path().join("out").display()
         )
@@ -330,12 +332,17 @@ fn resuming_needs_the_same_settings() {
         let mut command = command(HALFPOWER, line.split_whitespace());
         command.env("HALFPOWER_STATE", &state).spawn().unwrap()
     };
-    ended(start(&(line(10) + " --resume"))).refused(&["--resume", "no runs", "sustained study"]);
-    let mut child = start(&line(10));
-    std::thread::sleep(Duration::from_secs(2));
+    ended(start(&(line(8) + " --resume"))).refused(&["--resume", "no runs", "sustained study"]);
+    let mut child = start(&line(8));
+    std::thread::sleep(Duration::from_secs(3));
     child.kill().unwrap();
     ended(child);
-    ended(start(&(line(20) + " --resume"))).refused(&["--resume", "other settings", "--for 10s"]);
+    ended(start(&(line(9) + " --resume"))).refused(&["--resume", "other settings", "--for 8s"]);
+    // The killed process's file still takes space; the new one is as large.
+    let document = ended(start(&(line(8) + " --resume --json"))).good_json();
+    assert_conforms(&document);
+    assert!(document["warnings"].to_string().contains("interrupted and resumed"));
+    assert_eq!(fs::read_dir(&place).unwrap().count(), 0, "the test files are removed");
 }
 
 /// A compressed memory device with less memory than its size.

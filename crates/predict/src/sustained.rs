@@ -211,21 +211,18 @@ fn step_ns(result: &SustainedResult) -> u64 {
 }
 
 fn reproduced(measured: &SustainedResult, again: &SustainedResult) -> Vec<Reproduced> {
-    let stores =
-        [(measured.reserve, again.reserve), (measured.second_reserve, again.second_reserve)];
-    stores
-        .into_iter()
-        .zip([OF_FIRST, OF_SECOND])
-        .flat_map(|((measured, again), of)| {
-            of.into_iter().filter_map(move |(name, quantity)| {
-                Some(Reproduced {
-                    name,
-                    measured: quantity(&measured?)?,
-                    simulated: again.as_ref().and_then(quantity).unwrap_or(0.0),
-                })
-            })
-        })
-        .collect()
+    let mut all = Vec::new();
+    for (measured, again, quantities) in [
+        (measured.reserve, again.reserve, &OF_FIRST[..]),
+        (measured.second_reserve, again.second_reserve, &OF_SECOND[..]),
+    ] {
+        let Some(measured) = measured else { continue };
+        all.extend(quantities.iter().filter_map(|&(name, quantity)| {
+            let simulated = again.as_ref().and_then(quantity).unwrap_or(0.0);
+            Some(Reproduced { name, measured: quantity(&measured)?, simulated })
+        }));
+    }
+    all
 }
 
 /// A quantity of a store, and its name.

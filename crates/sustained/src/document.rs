@@ -31,7 +31,7 @@ pub struct SustainedResult {
     /// The store behind the fast beginning; absent if the rate did not fall.
     pub reserve: Option<Reserve>,
     /// The store whose end is a second fall, if there are two in a row: a memory in front of a
-    /// drive's write cache, or a credit in requests beside one in bytes.
+    /// drive's write cache, or a credit in requests and one in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_reserve: Option<Reserve>,
     /// Recoveries after rests.

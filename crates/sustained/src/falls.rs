@@ -1,4 +1,4 @@
-//! The falls of a rate: where a store behind a fast beginning was empty.
+//! The falls of a rate: each is the end of a store behind a fast beginning.
 
 use crate::level::{Level, bytes_at};
 use crate::series::SeriesPoint;

@@ -94,7 +94,7 @@ fn before(falls: &Falls, last: ReserveKind) -> Reserve {
 /// The store whose end is the last fall.
 struct Store {
     kind: ReserveKind,
-    /// What it earns under load, as a share of what it earns at rest: 1 or 0.
+    /// 1 if it earns the slow rate under load too, 0 if only rest fills it.
     earns: f64,
 }
 

@@ -10,8 +10,8 @@ const STRETCHES: usize = 5;
 const TOOTH: f64 = 0.85;
 /// Points of a stretch on average; single ones are noise.
 const LENGTH: usize = 3;
-/// A stretch before the teeth that is longer than any other by this is no part of them: a cold
-/// drive or a full credit.
+/// A first stretch that is longer than any other by this comes before the teeth: a cold drive or a
+/// full credit.
 const LONG_BEGINNING: usize = 2;
 /// Between the low and the high rate, this share of their difference on each side of the middle
 /// changes nothing.

@@ -283,7 +283,7 @@ fn two(result: &SustainedResult, first: &Reserve, second: &Reserve) -> Option<St
     let size = show_size_rounded;
     match second.kind {
         ReserveKind::Credit => Some(format!(
-            "It is two burst credits, of requests and of bytes: {fast} until the first is empty after {}, {middle} until the other is empty after {}, {slow} without; at rest the first is full again after {} and the other after {}.",
+            "It is two burst credits, such as of requests and of bytes: {fast} until the first is empty after {}, {middle} until the other is empty after {}, {slow} without; at rest the first is full again after {} and the other after {}.",
             span(first.empties_in_s),
             span(second.empties_in_s),
             span(first.refills_in_s?),

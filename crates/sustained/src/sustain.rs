@@ -217,7 +217,7 @@ impl<M: Machine> Run<'_, '_, M> {
     }
 
     /// Handles the time between two processes, in which the target rested: if the rate had fallen
-    /// before, the writes after it are no part of the series.
+    /// before, the series leaves out the writes until it has fallen again.
     pub(crate) fn fills_gap(&mut self, series: &Series) -> Result<bool> {
         let Some(falls) = falls(&levels(series.points())) else {
             self.rested = true;

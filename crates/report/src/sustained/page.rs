@@ -14,9 +14,9 @@ use sustained::{FillResult, Level, Recovery, SeriesPoint, SustainedResult};
 /// A bug in this crate: a template that does not fit.
 pub fn html(result: &SustainedResult) -> Result<String, Error> {
     let settings = &result.settings;
+    let order = if settings.pattern.is_sequential() { "Sequential" } else { "Random" };
     let text = format!(
-        "{} writes of {}, {} outstanding, {}; p99 of a point is over about a second of writes.",
-        settings.pattern,
+        "{order} writes of {}, {} outstanding, {}; p99 of a point is over about a second of writes.",
         show_size(u64::from(settings.request_bytes)),
         settings.depth,
         settings.engine
