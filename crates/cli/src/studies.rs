@@ -65,7 +65,12 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
             predict::outlook::add(&setup, &mut results);
         }
         results.warnings.extend(busy);
-        results.warnings.extend(context.writes.note());
+        if let Some(limit) = context.writes.note() {
+            results.warnings.push(limit.clone());
+            if let Some(answer) = &mut results.answer {
+                answer.doubts.insert(0, limit);
+            }
+        }
         if let Some(unfinished) = &unfinished {
             results.warnings.extend(unfinished.warnings());
             results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);

@@ -5,11 +5,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::history::Measured;
 use crate::output::{self, Directory};
-use crate::target::{is_twin, on_machine, resolve};
+use crate::target::{Where, is_twin, resolve};
+use crate::unfinished::Unfinished;
 use crate::written::Planned;
 use clap::Args;
 use machine::units::{parse_size, parse_time, show_size, show_time};
-use machine::{Machine, NewFile, TargetFacts, TargetSpec, text::printable};
+use machine::{Machine, MachineFacts, NewFile, TargetFacts, TargetSpec, text::printable};
 use measure::Runner;
 use std::path::{Path, PathBuf};
 use sustained::{StopReason, SustainPlan, SustainedResult, sustain};
@@ -30,7 +31,7 @@ pub(crate) struct EnduranceArguments {
 pub(crate) struct SustainedArguments {
     /// Write at full speed past every cache and burst credit, instead of the experiments: how much
     /// is fast, what lasts, and what comes back at rest
-    #[arg(long, conflicts_with_all = ["budget", "quick", "full", "only", "details", "openmetrics", "resume"])]
+    #[arg(long, conflicts_with_all = ["budget", "quick", "full", "only", "details", "openmetrics"])]
     pub(crate) sustained: bool,
     /// With --sustained: longest time [default: 10m]
     #[arg(long = "for", value_name = "TIME", value_parser = parse_time, requires = "sustained")]
@@ -50,6 +51,7 @@ pub(crate) struct SustainedArguments {
     pattern: Option<String>,
 }
 
+const FILES: [&str; 3] = ["sustained.json", "sustained.html", "sustained.csv"];
 const MIN_FOR_NS: u64 = 2_000_000_000;
 /// A directory's test file takes at most this share of the free space.
 const FREE_SHARE: u64 = 2;
@@ -100,10 +102,8 @@ fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
     let plan = arguments.sustained.plan(arguments.target.max_written, arguments.target.seed)?;
     let (place, spec) = resolve(context, &arguments.target)?;
-    let spec = unwritten(spec, plan.max_written)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
-    let names = ["sustained.json", "sustained.html", "sustained.csv"];
-    let directory = Directory::new(context, &arguments.output, &targets, &names)?;
+    let directory = Directory::new(context, &arguments.output, &targets, &FILES)?;
     context.writes.endurance(arguments.sustained.endurance.endurance);
     context.writes.plan(Planned::UpTo {
         bytes: plan.max_written,
@@ -111,15 +111,57 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
         note: "--max-written and --for change this",
     });
     let began_unix_s = crate::history::now_unix_s();
-    let (result, facts) = on_machine!(place, |machine| {
-        (run(context, &machine, &spec, &plan, &directory)?, machine.facts())
+    let (measured, unfinished) = match place {
+        // Its steps are the same ones again.
+        Where::Twin(machine) => {
+            let spec = unwritten(spec.clone(), plan.max_written, None)?;
+            (measure(context, &*machine, &spec, &plan, &directory), None)
+        }
+        Where::Host(machine) => {
+            let begun =
+                Unfinished::begin(context, "sustained study", &spec.places, arguments.resume)?;
+            begun.refuse_other_settings()?;
+            let spec = unwritten(spec.clone(), plan.max_written, begun.earlier_size())?;
+            (measure(context, &begun.machine(machine), &spec, &plan, &directory), Some(begun))
+        }
+    };
+    let shown = measured.and_then(|(mut result, facts)| {
+        let earlier = unfinished.as_ref().and_then(Unfinished::began_unix_s);
+        let began_unix_s = earlier.unwrap_or(began_unix_s);
+        result.warnings.extend(unfinished.iter().flat_map(Unfinished::warnings));
+        show(context, arguments, &directory, &result, &facts, began_unix_s)
     });
-    let text = json(&result)?;
+    if let Some(unfinished) = unfinished {
+        unfinished.end(&shown);
+    }
+    shown
+}
+
+fn measure<M: Machine>(
+    context: &Context,
+    machine: &M,
+    spec: &TargetSpec,
+    plan: &SustainPlan,
+    directory: &Directory<'_>,
+) -> Result<(SustainedResult, MachineFacts), Failure> {
+    Ok((run(context, machine, spec, plan, directory)?, machine.facts()))
+}
+
+/// Writes the files of a run and prints it.
+fn show(
+    context: &Context,
+    arguments: &StudyArguments,
+    directory: &Directory<'_>,
+    result: &SustainedResult,
+    facts: &MachineFacts,
+    began_unix_s: u64,
+) -> Result<(), Failure> {
+    let text = json(result)?;
     let ended = !matches!(result.stopped, StopReason::Interrupted | StopReason::Failed);
     if ended && !result.levels.is_empty() {
         let of = Measured {
             kind: "sustained",
-            machine: &facts,
+            machine: facts,
             target: &result.target,
             name: &result.target.name,
             program: &result.program,
@@ -127,22 +169,22 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
         };
         crate::history::keep_measured(context, &text, &of, result.side("").asked);
     }
-    let saved = directory.save(names[0], &text);
-    let page = page(&result).and_then(|page| directory.save(names[1], &page));
-    let table = directory.save(names[2], &report::sustained::csv(&result));
+    let saved = directory.save(FILES[0], &text);
+    let page = page(result).and_then(|page| directory.save(FILES[1], &page));
+    let table = directory.save(FILES[2], &report::sustained::csv(result));
     if arguments.json {
         context.console.print(&text)?;
     } else {
-        let mut shown = report::sustained::terminal(&result, output::width(), output::colour());
+        let mut shown = report::sustained::terminal(result, output::width(), output::colour());
         if let Ok(page) = &page {
             shown += &format!("Report: {}\n", printable(&page.to_string_lossy()));
         }
         context.console.print(&shown)?;
     }
     saved.and(page).and(table)?;
-    match (result.stopped, result.failure) {
+    match (result.stopped, &result.failure) {
         (StopReason::Interrupted, _) => Err(Failure::Interrupted),
-        (_, Some(why)) => Err(Failure::Run(why)),
+        (_, Some(why)) => Err(Failure::Run(why.clone())),
         _ => Ok(()),
     }
 }
@@ -157,13 +199,18 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
 }
 
 /// A target without an initial fill, which would use up the cache before the measurement.
-fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
+/// `earlier` is the size of an earlier process's target: its test file may still take space.
+fn unwritten(
+    spec: TargetSpec,
+    max_written: u64,
+    earlier: Option<u64>,
+) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());
     if in_directory && spec.size.is_none() && !spec.places.iter().any(|place| is_twin(place)) {
         let free = host::files::directory_facts(&spec.places)?.size_bytes;
-        let size = max_written.min(free / FREE_SHARE) >> 20 << 20;
-        spec.size = Some(size.max(1 << 20));
+        let size = (max_written.min(free / FREE_SHARE) >> 20 << 20).max(1 << 20);
+        spec.size = earlier.or(Some(size));
     }
     Ok(spec)
 }
@@ -193,7 +240,7 @@ fn run<M: Machine>(
     // A killed run leaves what it has measured.
     let keep = &mut |result: &SustainedResult| {
         if let Ok(text) = json(result) {
-            let _ = directory.save("sustained.json", &text);
+            let _ = directory.save(FILES[0], &text);
         }
     };
     let target = runner.target_mut(0);

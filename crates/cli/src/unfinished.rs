@@ -61,6 +61,10 @@ fn settings(words: impl Iterator<Item = String>) -> Vec<String> {
     kept
 }
 
+fn own_settings() -> Vec<String> {
+    settings(std::env::args_os().skip(2).map(|word| word.to_string_lossy().into_owned()))
+}
+
 fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(1, |sum, byte| rng::hash(sum, u64::from(byte)))
 }
@@ -188,8 +192,7 @@ impl Unfinished {
         targets: &[PathBuf],
         resume: bool,
     ) -> Result<Unfinished, Failure> {
-        let words = std::env::args_os().skip(2).map(|word| word.to_string_lossy().into_owned());
-        let settings = settings(words);
+        let settings = own_settings();
         let place = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         let places: Vec<PathBuf> = targets.iter().map(place).collect();
         let of_targets = format!(
@@ -292,6 +295,25 @@ impl Unfinished {
             failed: true,
         };
         Unfinished::with(command, String::new(), writer, None, (None, Vec::new()))
+    }
+
+    /// For a command whose runs depend on one another.
+    ///
+    /// # Errors
+    /// The kept runs are those of other settings.
+    pub(crate) fn refuse_other_settings(&self) -> Result<(), Failure> {
+        let other = self.resumed.iter().find(|(begun, _)| begun.settings != own_settings());
+        let Some((begun, _)) = other else { return Ok(()) };
+        let before = begun.settings.join(" ");
+        Err(Failure::Usage(format!(
+            "--resume: the interrupted {} had other settings: {before}; give the same, or leave --resume out to start over",
+            self.command
+        )))
+    }
+
+    /// Size of the target of the command that this one goes on with.
+    pub(crate) fn earlier_size(&self) -> Option<u64> {
+        self.journal.earlier_size()
     }
 
     /// A machine whose runs are kept.

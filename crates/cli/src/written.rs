@@ -126,7 +126,7 @@ impl Writes {
     /// A warning about results that the limit cut short.
     pub(crate) fn note(&self) -> Option<String> {
         self.reached().map(|max| {
-            format!("--max-written {max} was reached: some writes are shorter or were left out")
+            format!("--max-written {max} was reached: some writes are shorter or were left out; a larger limit shows them")
         })
     }
 

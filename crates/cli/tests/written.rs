@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::places::Loop;
-use common::{alone, halfpower};
+use common::places::{Loop, Throttle};
+use common::{HALFPOWER, alone, command, finish, halfpower};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -152,4 +152,70 @@ fn runs_end_at_the_limit() {
     )
     .unwrap();
     assert!(!study["answer"].is_null(), "a study with a limit answers");
+}
+
+/// A study without the bytes for all its writes measures what it can, and says what is missing.
+#[test]
+fn a_study_that_reaches_the_limit_says_so_first() {
+    let _alone = alone();
+    let device = or_skip!(Loop::make(64 * MIB));
+    // At a known rate, so that the limit is reached in the middle on any machine.
+    let _throttle =
+        or_skip!(Throttle::set(&device, &[("write_bps", 40 * MIB), ("read_bps", 400 * MIB)]));
+    let directory = tempfile::tempdir().unwrap();
+    let name = &device.device;
+    let limit = 60;
+    let before = written(name);
+    let ended = halfpower(&format!(
+        "study {name} --destroy-data {name} --size 16m --quick --budget 12s --max-written {limit}m --output {}",
+        directory.path().display()
+    ));
+    let all = written(name) - before;
+    assert!(all <= limit * MIB && all > limit * MIB / 2, "{all} bytes: {}", ended.stderr);
+    let words = "--max-written 60 MiB";
+    let text = fs::read_to_string(directory.path().join("results.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let warnings = document["warnings"].to_string();
+    assert!(warnings.contains("--max-written 60 MiB was reached"), "{warnings}");
+    let in_text = ended.stdout.contains(words) || ended.stderr.contains(words);
+    assert!(in_text, "{}\n{}", ended.stdout, ended.stderr);
+    match ended.code {
+        Some(0) => {
+            let first = document["answer"]["doubts"][0].as_str().unwrap();
+            assert!(first.contains(words) && first.contains("left out"), "{first}");
+        }
+        code => {
+            assert_eq!(code, Some(1), "{}", ended.stderr);
+            assert_eq!(document["incomplete"], true);
+            assert!(ended.stderr.contains("the rest was not measured"), "{}", ended.stderr);
+        }
+    }
+}
+
+/// A command that goes on counts what its first process wrote.
+#[test]
+fn a_resumed_command_counts_the_bytes_before() {
+    let _alone = alone();
+    let device = or_skip!(Loop::make(64 * MIB));
+    let _throttle = or_skip!(Throttle::set(&device, &[("write_bps", 20 * MIB)]));
+    let state = tempfile::tempdir().unwrap();
+    let name = &device.device;
+    let limit = 40;
+    let line = format!(
+        "sweep {name} --destroy-data {name} --size 8m --op write --request 64k,256k,1m --runtime 300ms --repeats 4 --max-written {limit}m --json"
+    );
+    let run = |line: &str| {
+        let mut command = command(HALFPOWER, line.split_whitespace());
+        command.env("HALFPOWER_STATE", state.path());
+        finish(command)
+    };
+    let before = written(name);
+    let stopped = run(&line);
+    assert_eq!(stopped.code, Some(1), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("--resume goes on"), "{}", stopped.stderr);
+    let resumed = run(&format!("{line} --resume"));
+    assert_eq!(resumed.code, Some(1), "{}", resumed.stderr);
+    let all = written(name) - before;
+    // The target of 8 MiB is filled again.
+    assert!(all <= (limit + 8) * MIB, "{all} bytes: {}", resumed.stderr);
 }

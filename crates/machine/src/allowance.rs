@@ -65,7 +65,7 @@ impl Allowance {
     /// `false` if the bytes may not be written.
     pub fn take(&self, bytes: u64) -> bool {
         let Some(max) = self.max else {
-            self.written.fetch_add(bytes, Ordering::Relaxed);
+            self.add(bytes);
             return true;
         };
         let more = |written: u64| written.checked_add(bytes).filter(|all| *all <= max);
@@ -74,6 +74,11 @@ impl Allowance {
             self.reached.store(true, Ordering::Relaxed);
         }
         taken
+    }
+
+    /// Counts bytes that are already written.
+    pub fn add(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn give_back(&self, bytes: u64) {

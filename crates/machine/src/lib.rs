@@ -243,6 +243,9 @@ pub trait Machine {
         u64::MAX
     }
 
+    /// Counts bytes that an earlier process of this command has written against the [`Allowance`].
+    fn wrote_before(&self, _bytes: u64) {}
+
     /// So that a drive can erase its flash in advance.
     ///
     /// # Errors

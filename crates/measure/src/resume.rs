@@ -9,7 +9,7 @@ use machine::units::show_size;
 use machine::{
     Access, Buffers, Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, NullBackend,
     Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage, TargetFacts,
-    TargetKind, TargetSpec,
+    TargetKind, TargetSpec, Wear,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -117,6 +117,14 @@ impl Journal {
 
     fn shift_ns(&self) -> Nanos {
         self.state().shift_ns
+    }
+
+    /// Size of the earlier process's only target.
+    pub fn earlier_size(&self) -> Option<u64> {
+        match &self.state().before.as_ref()?.targets[..] {
+            [only] => Some(only.size_bytes),
+            _ => None,
+        }
     }
 
     /// Of earlier processes, not asked for yet.
@@ -366,12 +374,20 @@ impl<M: Machine> Machine for Resumable<M> {
         self.machine.may_write()
     }
 
+    fn wrote_before(&self, bytes: u64) {
+        self.machine.wrote_before(bytes);
+    }
+
     fn discard(&self, target: &M::Target) -> Result<()> {
         self.machine.discard(target)
     }
 
     fn celsius(&self, target: &M::Target) -> Option<f64> {
         self.machine.celsius(target)
+    }
+
+    fn wear(&self, target: &M::Target) -> Vec<Wear> {
+        self.machine.wear(target)
     }
 
     fn run_log(&self) -> Option<&dyn RunLog> {

@@ -81,7 +81,7 @@ pub fn fit_sustained(base: &Setup, result: &SustainedResult) -> Result<Option<Su
         })
         .collect();
     let again = repeat(&setup, result)?;
-    Ok(Some(SustainedFit { reproduced: reproduced(&reserve, &again), setup, numbers }))
+    Ok(Some(SustainedFit { reproduced: reproduced(result, &again), setup, numbers }))
 }
 
 type Changed = Vec<(&'static str, f64, f64)>;
@@ -98,49 +98,89 @@ fn set_bytes(changed: &mut Changed, key: &'static str, number: &mut u64, value: 
 
 fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reserve) -> Changed {
     let mut all = Vec::new();
-    let (fast, slow) = (reserve.fast_bytes_per_s, reserve.slow_bytes_per_s);
-    set_bytes(&mut all, "cache_bytes", &mut drive.cache_bytes, reserve.size_bytes);
+    // The flash's own cache is the one behind a memory.
+    let own = result.second_reserve.as_ref().unwrap_or(reserve);
+    let buffer_bytes = if result.second_reserve.is_some() { reserve.size_bytes } else { 0.0 };
+    let (fast, slow) = (own.fast_bytes_per_s, own.slow_bytes_per_s);
+    if buffer_bytes > 0.0 || drive.buffer_bytes > 0 {
+        set_bytes(&mut all, "buffer_bytes", &mut drive.buffer_bytes, buffer_bytes);
+    }
+    set_bytes(&mut all, "cache_bytes", &mut drive.cache_bytes, own.size_bytes);
     // The run shows the cache at one fill only.
     drive.full_cache_bytes = None;
     set(&mut all, "cache_bytes_per_s", &mut drive.cache_bytes_per_s, fast);
     set(&mut all, "full_bytes_per_s", &mut drive.full_bytes_per_s, slow);
-    if let Some(refill) = reserve.refill_bytes_per_s {
+    if let Some(refill) = own.refill_bytes_per_s {
         set(&mut all, "cache_drain_bytes_per_s", &mut drive.cache_drain_bytes_per_s, refill);
     }
-    if fast > drive.link_bytes_per_s {
-        set(&mut all, "link_bytes_per_s", &mut drive.link_bytes_per_s, fast);
+    let fastest = reserve.fast_bytes_per_s;
+    if fastest > drive.link_bytes_per_s || buffer_bytes > 0.0 {
+        set(&mut all, "link_bytes_per_s", &mut drive.link_bytes_per_s, fastest);
     }
     let capacity = result.target.size_bytes.max(2 * drive.cache_bytes);
     set_bytes(&mut all, "capacity_bytes", &mut drive.capacity_bytes, capacity as f64);
     all
 }
 
+/// A quota of a volume: its keys, its rate, the rate of its burst, and its credit.
+struct Quota<'a> {
+    keys: [&'static str; 3],
+    numbers: [&'a mut f64; 3],
+    /// Bytes for one of what it counts.
+    unit: f64,
+}
+
+impl Quota<'_> {
+    fn set(self, all: &mut Changed, reserve: &Reserve, burst: f64) {
+        let values = [reserve.slow_bytes_per_s, burst, reserve.size_bytes];
+        for ((key, number), value) in self.keys.into_iter().zip(self.numbers).zip(values) {
+            set(all, key, number, value / self.unit);
+        }
+    }
+
+    /// Makes it no limit at a rate.
+    fn allow(self, all: &mut Changed, bytes_per_s: f64) {
+        let needed = bytes_per_s / self.unit;
+        let [rate, burst, _] = self.numbers;
+        if needed > *rate {
+            set(all, self.keys[0], rate, needed);
+            set(all, self.keys[1], burst, needed);
+        }
+    }
+}
+
 fn cloud(volume: &mut CloudVolume, result: &SustainedResult, reserve: &Reserve) -> Changed {
     let mut all = Vec::new();
-    let (fast, slow) = (reserve.fast_bytes_per_s, reserve.slow_bytes_per_s);
+    let fast = reserve.fast_bytes_per_s;
     let request = f64::from(result.settings.request_bytes);
-    if result.settings.request_bytes <= COUNTED_BYTES {
-        set(&mut all, "iops", &mut volume.iops, slow / request);
-        set(&mut all, "burst_iops", &mut volume.burst_iops, fast / request);
-        set(&mut all, "credit_requests", &mut volume.credit_requests, reserve.size_bytes / request);
-        if fast > volume.burst_bytes_per_s {
-            set(&mut all, "bytes_per_s", &mut volume.bytes_per_s, fast);
-            set(&mut all, "burst_bytes_per_s", &mut volume.burst_bytes_per_s, fast);
+    // A large request counts as several.
+    let counted = request.min(volume.request_bytes as f64);
+    let requests = Quota {
+        keys: ["iops", "burst_iops", "credit_requests"],
+        numbers: [&mut volume.iops, &mut volume.burst_iops, &mut volume.credit_requests],
+        unit: counted,
+    };
+    let bytes = Quota {
+        keys: ["bytes_per_s", "burst_bytes_per_s", "credit_bytes"],
+        numbers: [&mut volume.bytes_per_s, &mut volume.burst_bytes_per_s, &mut volume.credit_bytes],
+        unit: 1.0,
+    };
+    let in_requests = result.settings.request_bytes <= COUNTED_BYTES;
+    let (last, other) = if in_requests { (requests, bytes) } else { (bytes, requests) };
+    match &result.second_reserve {
+        Some(second) => {
+            other.set(&mut all, reserve, fast);
+            last.set(&mut all, second, fast);
         }
-    } else {
-        set(&mut all, "bytes_per_s", &mut volume.bytes_per_s, slow);
-        set(&mut all, "burst_bytes_per_s", &mut volume.burst_bytes_per_s, fast);
-        set(&mut all, "credit_bytes", &mut volume.credit_bytes, reserve.size_bytes);
-        let requests = fast / request * 2.0;
-        if requests > volume.iops {
-            set(&mut all, "iops", &mut volume.iops, requests);
-            set(&mut all, "burst_iops", &mut volume.burst_iops, requests);
+        None => {
+            last.set(&mut all, reserve, fast);
+            other.allow(&mut all, fast * 2.0);
         }
-        // A latency that is too long for the depth would limit the rate.
-        let longest_us = f64::from(result.settings.depth) * request / fast * 1e6 / 4.0;
-        if volume.write_us > longest_us {
-            set(&mut all, "write_us", &mut volume.write_us, longest_us);
-        }
+    }
+    // A latency that is too long for the depth would limit the rate.
+    let longest_us = f64::from(result.settings.depth) * request / fast * 1e6 / 4.0;
+    if volume.write_us > longest_us {
+        set(&mut all, "write_us", &mut volume.write_us, longest_us);
     }
     all
 }
@@ -170,26 +210,38 @@ fn step_ns(result: &SustainedResult) -> u64 {
     ((fast_s / 100.0).clamp(0.02, 1.0) * 1e9) as u64
 }
 
-fn reproduced(measured: &Reserve, again: &SustainedResult) -> Vec<Reproduced> {
-    let found = again.reserve;
-    let one = |name, of: fn(&Reserve) -> Option<f64>| {
-        Some(Reproduced {
-            name,
-            measured: of(measured)?,
-            simulated: found.as_ref().and_then(of).unwrap_or(0.0),
-        })
-    };
-    [
-        one("fast rate, bytes/s", |one| Some(one.fast_bytes_per_s)),
-        one("lasting rate, bytes/s", |one| Some(one.slow_bytes_per_s)),
-        one("size, bytes", |one| Some(one.size_bytes)),
-        one("time to empty, s", |one| Some(one.empties_in_s)),
-        one("time to refill, s", |one| one.refills_in_s),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+fn reproduced(measured: &SustainedResult, again: &SustainedResult) -> Vec<Reproduced> {
+    let mut all = Vec::new();
+    for (measured, again, quantities) in [
+        (measured.reserve, again.reserve, &OF_FIRST[..]),
+        (measured.second_reserve, again.second_reserve, &OF_SECOND[..]),
+    ] {
+        let Some(measured) = measured else { continue };
+        all.extend(quantities.iter().filter_map(|&(name, quantity)| {
+            let simulated = again.as_ref().and_then(quantity).unwrap_or(0.0);
+            Some(Reproduced { name, measured: quantity(&measured)?, simulated })
+        }));
+    }
+    all
 }
+
+/// A quantity of a store, and its name.
+type Quantity = (&'static str, fn(&Reserve) -> Option<f64>);
+
+const OF_FIRST: [Quantity; 5] = [
+    ("fast rate, bytes/s", |one| Some(one.fast_bytes_per_s)),
+    ("rate after it, bytes/s", |one| Some(one.slow_bytes_per_s)),
+    ("size, bytes", |one| Some(one.size_bytes)),
+    ("time to empty, s", |one| Some(one.empties_in_s)),
+    ("time to refill, s", |one| one.refills_in_s),
+];
+
+const OF_SECOND: [Quantity; 4] = [
+    ("lasting rate, bytes/s", |one| Some(one.slow_bytes_per_s)),
+    ("size of the second, bytes", |one| Some(one.size_bytes)),
+    ("time to empty the second, s", |one| Some(one.empties_in_s)),
+    ("time to refill the second, s", |one| one.refills_in_s),
+];
 
 #[cfg(test)]
 mod tests {
@@ -251,5 +303,43 @@ mod tests {
         near(volume.iops, 500.0);
         near(volume.burst_iops, 2000.0);
         near(volume.credit_requests, 300_000.0);
+    }
+
+    #[test]
+    fn two_credits_are_fitted() {
+        let mut truth = Setup::parse("cloud-hdd").unwrap();
+        let name = truth.drive.clone();
+        if let Some(Drive::Cloud(volume)) = truth.description.drives.get_mut(&name) {
+            (volume.iops, volume.burst_iops, volume.credit_requests) = (100.0, 300.0, 10_000.0);
+            (volume.bytes_per_s, volume.burst_bytes_per_s) = (30e6, 400e6);
+            volume.credit_bytes = 30e9;
+            volume.write_us = 500.0;
+        }
+        let fit = fitted(&truth, 1 << 20);
+        let Drive::Cloud(volume) = fit.setup.drive() else { panic!("a credit") };
+        let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 0.05, "{found}");
+        near(volume.iops, 100.0);
+        near(volume.burst_iops, 300.0);
+        near(volume.credit_requests, 10_000.0);
+        near(volume.bytes_per_s, 30e6);
+        near(volume.credit_bytes, 30e9);
+    }
+
+    #[test]
+    fn two_caches_in_a_row_are_fitted() {
+        let mut truth = Setup::parse("nvme-qlc").unwrap();
+        if let Some(Drive::CachedFlash(drive)) = truth.description.drives.get_mut("qlc") {
+            (drive.cache_bytes, drive.full_cache_bytes) = (90 << 30, None);
+            (drive.buffer_bytes, drive.link_bytes_per_s) = (12 << 30, 2.5e9);
+            (drive.cache_bytes_per_s, drive.full_bytes_per_s) = (1.2e9, 0.2e9);
+            drive.cache_drain_bytes_per_s = 0.5e9;
+        }
+        let fit = fitted(&truth, 1 << 20);
+        let Drive::CachedFlash(drive) = fit.setup.drive() else { panic!("a cache") };
+        let near = |found: f64, truth: f64| assert!((found / truth - 1.0).abs() < 0.05, "{found}");
+        near(drive.buffer_bytes as f64, (12u64 << 30) as f64);
+        near(drive.cache_bytes as f64, (90u64 << 30) as f64);
+        near(drive.cache_bytes_per_s, 1.2e9);
+        near(drive.full_bytes_per_s, 0.2e9);
     }
 }

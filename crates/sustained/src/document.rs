@@ -30,6 +30,10 @@ pub struct SustainedResult {
     pub levels: Vec<Level>,
     /// The store behind the fast beginning; absent if the rate did not fall.
     pub reserve: Option<Reserve>,
+    /// The store whose end is a second fall, if there are two in a row: a memory in front of a
+    /// drive's write cache, or a credit in requests and one in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_reserve: Option<Reserve>,
     /// Recoveries after rests.
     pub recoveries: Vec<Recovery>,
     /// Whether the last level is a steady state.
@@ -123,8 +127,22 @@ pub struct Recovery {
     pub rest_s: f64,
     /// Bytes that passed at the fast rate after it.
     pub fast_bytes: f64,
+    /// Bytes that passed at the rate between the fast and the lasting one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub middle_bytes: f64,
     /// The limits ended it before the rate fell again: the recovery is this much or more.
     pub cut_short: bool,
+}
+
+fn is_zero(bytes: &f64) -> bool {
+    *bytes == 0.0
+}
+
+impl Recovery {
+    /// Bytes faster than the rate that lasts.
+    pub(crate) fn bytes(&self) -> f64 {
+        self.fast_bytes + self.middle_bytes
+    }
 }
 
 /// Reads of 4 KiB, one at a time, at random places.

@@ -3,9 +3,10 @@
 
 use crate::document::{FillResult, Recovery, SustainedResult, Unseen};
 use crate::level::levels;
-use crate::reserve::{cliff, reserve};
+use crate::reserve::reserves;
 use crate::series::Series;
-use crate::sustain::{FIRST_SHARE, LOOK_EVERY, Run, SustainPlan, has_settled};
+use crate::sustain::{FIRST_SHARE, LOOK_EVERY, Run, SustainPlan};
+use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
@@ -47,7 +48,9 @@ impl<M: Machine> Run<'_, '_, M> {
     ) -> Result<()> {
         let size = self.writer.facts.size_bytes;
         let first = levels(self.series.points());
-        let known = reserve(&first, recoveries).and_then(|reserve| reserve.refills_in_s);
+        let rotating = rotating(&self.writer.facts);
+        let stores = reserves(&first, recoveries, rotating);
+        let known = stores.and_then(|one| one.second.unwrap_or(one.first).refills_in_s);
         let all = self.plan.fills.len() as f64;
         for (number, &percent) in self.plan.fills.iter().enumerate() {
             let ends_s = self.share_s((number as f64 + 2.0) / (all + 1.0));
@@ -58,14 +61,14 @@ impl<M: Machine> Run<'_, '_, M> {
                 return Ok(());
             }
             let rest_s = known.map_or(REST_S, |seconds| seconds * LONGER).min(left_s * REST_SHARE);
-            self.rest(rest_s)?;
+            let rest_s = self.rest(rest_s)?;
             let until_s = ends_s - left_s * (1.0 - FIRST_SHARE) * (1.0 - REST_SHARE);
             let (series, settled) = self.again(until_s)?;
             let levels = levels(series.points());
             if levels.is_empty() {
                 return Ok(());
             }
-            let reserve = cliff(&levels).and_then(|_| reserve(&levels, &[]));
+            let reserve = reserves(&levels, &[], rotating).map(|stores| stores.first);
             found.push(FillResult { percent, rest_s, levels, reserve, settled });
         }
         Ok(())
@@ -75,12 +78,12 @@ impl<M: Machine> Run<'_, '_, M> {
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
-        let end = self.writer.written().saturating_add(space);
-        while self.writer.written() + u64::from(workload.request_bytes) <= end {
+        let end = self.writer.measured().saturating_add(space);
+        while self.writer.measured() + u64::from(workload.request_bytes) <= end {
             if self.writer.passed_s() >= ends_s {
                 return Ok(false);
             }
-            let left = end - self.writer.written();
+            let left = end - self.writer.measured();
             let Some(point) = self.writer.step(&workload, self.plan.step_ns, left)? else {
                 return Ok(false);
             };
@@ -92,7 +95,7 @@ impl<M: Machine> Run<'_, '_, M> {
 
     /// Writes at full speed until the rate has fallen and stays; bytes and times count from here.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
-        let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.written());
+        let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();
         let mut steps = 0;
         loop {
@@ -101,14 +104,18 @@ impl<M: Machine> Run<'_, '_, M> {
                 return Ok((series, false));
             }
             let ns = self.plan.step_ns.min((left_s * 1e9) as Nanos + 1);
+            let gaps = self.writer.gaps();
             let Some(mut point) = self.step("writing a fuller target", ns, u64::MAX)? else {
                 return Ok((series, false));
             };
+            if self.writer.gaps() != gaps && self.fills_gap(&series)? {
+                continue;
+            }
             point.from_s -= start_s;
             point.from_bytes -= start_bytes;
             series.push(point);
             steps += 1;
-            if steps % LOOK_EVERY == 0 && has_settled(series.points()) {
+            if steps % LOOK_EVERY == 0 && self.has_settled(&series) {
                 return Ok((series, true));
             }
         }

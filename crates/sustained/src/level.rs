@@ -1,6 +1,7 @@
 //! The levels of a rate: stretches with a rate of their own, found by the change points of
 //! [`measure::stats::phases`].
 
+use crate::saw_tooth::saw_tooth;
 use crate::series::SeriesPoint;
 use measure::stats;
 use schemars::JsonSchema;
@@ -30,6 +31,9 @@ pub struct Level {
     pub worst_p99_ns: u64,
     /// The rate slid from this one to that of the next level.
     pub slides: bool,
+    /// The rate goes up and down between about these; `bytes_per_s` is its mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saw_tooth: Option<[f64; 2]>,
 }
 
 impl Level {
@@ -73,8 +77,17 @@ pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
 }
 
 /// The levels of a series, in order; one if its rate did not change. A change is located within a
-/// point by the time that the point took at both rates.
+/// point by the time that the point took at both rates. Teeth at the end are one level.
 pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
+    let Some(teeth) = saw_tooth(points) else { return plain(points) };
+    let mut all = plain(&points[..teeth.from]);
+    let last = level(points, teeth.from as f64, points.len() as f64, None, false);
+    all.push(Level { saw_tooth: Some(teeth.rates), ..last });
+    all
+}
+
+/// Levels without teeth.
+fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     let blocks = blocks(points);
     if blocks.is_empty() {
         return Vec::new();
@@ -160,5 +173,6 @@ fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: 
         p99_ns: stats::median(&p99s) as u64,
         worst_p99_ns: part.iter().map(|point| point.p99_ns).max().unwrap_or(0),
         slides,
+        saw_tooth: None,
     }
 }

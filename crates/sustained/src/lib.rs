@@ -1,20 +1,26 @@
 //! Measures storage after its caches and its credit.
 //!
 //! [`sustain`] writes at full speed until the rate that lasts is known, and [`pts`] runs the tests
-//! of SNIA's performance test specification. [`levels`], [`reserve`] and [`steady_state`] are pure
+//! of SNIA's performance test specification. [`levels`], [`reserves`] and [`steady_state`] are pure
 //! functions on what was measured.
 
+mod after;
 mod document;
+mod falls;
 mod fills;
+mod judge;
 mod level;
+mod log;
 mod look;
 pub mod pts;
 mod reserve;
+mod saw_tooth;
 mod sentences;
 mod series;
 mod side;
 mod steady;
 mod sustain;
+mod unseen;
 mod writer;
 
 pub use document::{
@@ -24,7 +30,7 @@ pub use document::{
 pub use level::{Level, levels};
 pub use look::{Look, LookLimits, look};
 pub use machine::units::show_span as span;
-pub use reserve::{Reserve, ReserveKind, fast_bytes, reserve};
+pub use reserve::{Reserve, ReserveKind, Reserves, reserves};
 pub use sentences::sentences;
 pub use series::{Series, SeriesPoint};
 pub use steady::{MAX_RANGE_PERCENT, MAX_SLOPE_PERCENT, SteadyCheck, WINDOW, steady_state};

@@ -1,9 +1,10 @@
 //! A look at the rate of writes for a limited time, without rests.
 
+use crate::falls::cliff;
 use crate::level::{Level, levels};
-use crate::reserve::cliff;
 use crate::series::{Series, SeriesPoint};
-use crate::sustain::{Progress, needed_s};
+use crate::sustain::Progress;
+use crate::unseen::needed_s;
 use crate::writer::{Writer, check_writable};
 use machine::{Error, Machine, Nanos, Result};
 use workload::Workload;

@@ -1,14 +1,13 @@
-//! The store behind a fast beginning: writes fill it or requests spend it. It is modelled as two
-//! token buckets. A full bucket passes the fast rate; an empty one passes the slow rate.
+//! The store behind a fast beginning: writes fill it or requests spend it. It is modelled as a
+//! token bucket: a full one passes the fast rate, an empty one the slow rate. Two in a row make three
+//! levels.
 
 use crate::document::Recovery;
-use crate::level::{Level, bytes_at};
-use crate::series::SeriesPoint;
+use crate::falls::{Falls, falls};
+use crate::level::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A fall to less than this share of the rate is a cliff.
-const FELL: f64 = 0.85;
 /// A credit explains a recovery if its prediction is this close; the second holds if the slow rate
 /// is [`CLEAR_SHARE`] of the fast one or more, because a cache emptied at the slow rate would then
 /// bring back clearly less.
@@ -50,63 +49,114 @@ pub struct Reserve {
     pub refills_in_s: Option<f64>,
 }
 
-/// Bytes of a stretch that passed at the fast rate.
-pub fn fast_bytes(points: &[SeriesPoint], fast: f64, slow: f64) -> f64 {
-    let bytes: u64 = points.iter().map(|point| point.bytes).sum();
-    let seconds: f64 = points.iter().map(|point| point.served_s).sum();
-    bytes_at(fast, slow, bytes as f64, seconds)
+/// The stores behind the levels of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reserves {
+    /// The one that is empty first.
+    pub first: Reserve,
+    /// The one whose end is the second fall, if there are two in a row.
+    pub second: Option<Reserve>,
 }
 
-/// The first level after which the rate falls for good, and the rate that lasts.
-pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
-    let lasts = levels.last()?.bytes_per_s;
-    let fast = levels
-        .windows(2)
-        .find(|pair| pair[1].bytes_per_s < pair[0].bytes_per_s * FELL && !pair[0].slides)?[0];
-    (lasts < fast.bytes_per_s * FELL).then_some((fast, lasts))
+/// Fits the model to the levels of a run and to what rests brought back. `None` without a cliff. A
+/// `rotating` disk has no credit: its memory is emptied at the rate of the platters all the time,
+/// which looks the same.
+pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Option<Reserves> {
+    let falls = falls(levels)?;
+    let last = Store::of(&falls, recoveries, rotating);
+    if falls.middle.is_none() {
+        return Some(Reserves { first: last.reserve(&falls, recoveries, 0.0), second: None });
+    }
+    let first = before(&falls, last.kind);
+    Some(Reserves { first, second: Some(last.reserve(&falls, recoveries, first.size_bytes)) })
 }
 
-/// Fits the model to the levels of a run and to what rests brought back. `None` without a cliff.
-pub fn reserve(levels: &[Level], recoveries: &[Recovery]) -> Option<Reserve> {
-    let (fast, slow) = cliff(levels)?;
-    let rate = fast.bytes_per_s;
-    let spent = fast.to_bytes as f64;
-    let own_share = 1.0 - slow / rate;
-    let partial: Vec<&Recovery> = recoveries
-        .iter()
-        .filter(|one| !one.cut_short)
-        .filter(|one| (NOTHING..COMPLETE).contains(&(one.fast_bytes / spent)))
-        .collect();
-    let complete = recoveries.iter().any(|one| one.fast_bytes >= spent * COMPLETE);
-    let credit = |one: &Recovery| {
-        let expected = slow * one.rest_s / own_share;
-        let fits = CREDIT_FITS[usize::from(slow / rate >= CLEAR_SHARE)];
-        (one.fast_bytes / expected - 1.0).abs() <= fits
-    };
-    let kind = match &partial[..] {
-        [] => ReserveKind::Unknown,
-        all if all.iter().all(|one| credit(one)) => ReserveKind::Credit,
-        _ => ReserveKind::Cache,
-    };
-    let size_bytes = if kind == ReserveKind::Credit { spent * own_share } else { spent };
-    // A delay before emptying starts affects the longest rest the smallest amount.
-    let longest = partial.iter().max_by(|a, b| a.rest_s.total_cmp(&b.rest_s));
-    let refill = longest.map(|one| {
-        let own = if kind == ReserveKind::Credit { own_share } else { 1.0 };
-        own * one.fast_bytes / one.rest_s
-    });
-    let refills_in_s = match (refill, complete) {
-        (Some(refill), _) => Some(size_bytes / refill),
-        _ => None,
-    };
-    Some(Reserve {
-        kind,
+/// The store before another one: what it passes on meanwhile is the rate of the middle.
+fn before(falls: &Falls, last: ReserveKind) -> Reserve {
+    let rate = falls.fast.bytes_per_s;
+    let slow = falls.middle.map_or(falls.slow, |middle| middle.bytes_per_s);
+    let spent = falls.fast.to_bytes as f64;
+    let size_bytes = spent * (1.0 - slow / rate);
+    // The next store decides how fast a cache is emptied at rest.
+    let refill = (last == ReserveKind::Credit).then_some(slow);
+    Reserve {
+        kind: last,
         fast_bytes_per_s: rate,
         slow_bytes_per_s: slow,
         fast_bytes: spent,
         empties_in_s: spent / rate,
         size_bytes,
         refill_bytes_per_s: refill,
-        refills_in_s,
-    })
+        refills_in_s: refill.map(|refill| size_bytes / refill),
+    }
+}
+
+/// The store whose end is the last fall.
+struct Store {
+    kind: ReserveKind,
+    /// 1 if it earns the slow rate under load too, 0 if only rest fills it.
+    earns: f64,
+}
+
+impl Store {
+    fn of(falls: &Falls, recoveries: &[Recovery], rotating: bool) -> Store {
+        let partial: Vec<&Recovery> = partial(falls, recoveries).collect();
+        let fits = CREDIT_FITS[usize::from(falls.slow / falls.fast.bytes_per_s >= CLEAR_SHARE)];
+        let credit = |one: &&Recovery| {
+            let earned = spent(falls, one.fast_bytes, one.middle_bytes, 1.0);
+            (earned / (falls.slow * one.rest_s) - 1.0).abs() <= fits
+        };
+        let earns = !partial.is_empty() && partial.iter().all(credit);
+        let kind = match (partial.is_empty(), earns && !rotating) {
+            (true, _) => ReserveKind::Unknown,
+            (false, true) => ReserveKind::Credit,
+            (false, false) => ReserveKind::Cache,
+        };
+        Store { kind, earns: f64::from(u8::from(earns)) }
+    }
+
+    /// `first_bytes` are what a store before it holds.
+    fn reserve(&self, falls: &Falls, recoveries: &[Recovery], first_bytes: f64) -> Reserve {
+        let (to_bytes, last) = (falls.bytes(), falls.middle.unwrap_or(falls.fast));
+        let first_bytes = if self.earns > 0.0 { 0.0 } else { first_bytes };
+        let in_middle = falls.middle.map_or(0.0, |middle| middle.bytes() as f64);
+        let own = |fast, middle| spent(falls, fast, middle, self.earns) - first_bytes;
+        let size_bytes = own(falls.fast.to_bytes as f64, in_middle);
+        // A delay before emptying starts affects the longest rest the smallest amount.
+        let longest = partial(falls, recoveries).max_by(|a, b| a.rest_s.total_cmp(&b.rest_s));
+        let refill = longest
+            .map(|one| own(one.fast_bytes, one.middle_bytes) / one.rest_s)
+            .filter(|refill| *refill > 0.0);
+        Reserve {
+            kind: self.kind,
+            fast_bytes_per_s: last.bytes_per_s,
+            slow_bytes_per_s: falls.slow,
+            fast_bytes: to_bytes,
+            empties_in_s: match falls.middle {
+                None => to_bytes / last.bytes_per_s,
+                Some(middle) => middle.to_s,
+            },
+            size_bytes,
+            refill_bytes_per_s: refill,
+            refills_in_s: refill.map(|refill| size_bytes / refill),
+        }
+    }
+}
+
+/// Bytes that a store gave for these at the two rates, if it earns this share of the slow rate
+/// meanwhile.
+fn spent(falls: &Falls, fast: f64, middle: f64, earns: f64) -> f64 {
+    let own = |bytes: f64, rate: f64| bytes * (1.0 - earns * falls.slow / rate);
+    let of_middle = falls.middle.map_or(0.0, |level| own(middle, level.bytes_per_s));
+    own(fast, falls.fast.bytes_per_s) + of_middle
+}
+
+/// Recoveries that brought back a part.
+fn partial<'a>(
+    falls: &Falls,
+    recoveries: &'a [Recovery],
+) -> impl Iterator<Item = &'a Recovery> + use<'a> {
+    let whole = falls.bytes();
+    let share = move |one: &Recovery| one.bytes() / whole;
+    recoveries.iter().filter(move |one| !one.cut_short && (NOTHING..COMPLETE).contains(&share(one)))
 }

@@ -1,8 +1,9 @@
 //! The conclusions of a sustained run in words.
 
 use crate::document::{FillResult, Recovery, StopReason, SustainedResult, WearChange};
+use crate::falls::{cliff, falls};
 use crate::level::Level;
-use crate::reserve::{Reserve, ReserveKind, cliff};
+use crate::reserve::{Reserve, ReserveKind};
 use machine::units::{
     grouped, show_capacity, show_rate, show_size_rounded, show_span as span, show_time, significant,
 };
@@ -21,11 +22,7 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
     );
     all.extend(result.reserve.as_ref().and_then(|reserve| kind(result, reserve)));
     all.extend(result.reserve.as_ref().and_then(|reserve| advice(result, reserve)));
-    all.extend(result.slowed_by_heat_at_c.map(|celsius| {
-        format!(
-            "The drive was at {celsius:.0} °C, its highest, when the rate fell: heat is the likely cause. Cool it and repeat."
-        )
-    }));
+    all.extend(result.slowed_by_heat_at_c.map(|celsius| heat(result, celsius)));
     all.extend(steadiness(result));
     all.extend(latencies(result));
     all.extend(result.reads.map(|reads| {
@@ -52,6 +49,17 @@ pub fn sentences(result: &SustainedResult) -> Vec<String> {
     all
 }
 
+fn heat(result: &SustainedResult, celsius: f64) -> String {
+    let when = if result.levels.last().is_some_and(|last| last.saw_tooth.is_some()) {
+        "each time the rate fell, and cooler when it rose"
+    } else {
+        "its highest, when the rate fell"
+    };
+    format!(
+        "The drive was at {celsius:.0} °C, {when}: heat is the likely cause. Cool it and repeat."
+    )
+}
+
 fn counts(result: &SustainedResult) -> bool {
     result.settings.request_bytes <= COUNTED_BYTES
 }
@@ -62,6 +70,19 @@ fn rate(result: &SustainedResult, bytes_per_s: f64) -> String {
         format!("{} writes/s", grouped((bytes_per_s / each).round()))
     } else {
         show_rate(bytes_per_s)
+    }
+}
+
+/// The rate of a level, with that of its teeth.
+fn of_level(result: &SustainedResult, level: &Level) -> String {
+    let mean = rate(result, level.bytes_per_s);
+    match level.saw_tooth {
+        None => mean,
+        Some([low, high]) => format!(
+            "{mean} on average, up and down between {} and {}",
+            rate(result, low),
+            rate(result, high)
+        ),
     }
 }
 
@@ -87,6 +108,11 @@ fn answer(result: &SustainedResult) -> String {
                 rate(result, first.bytes_per_s),
                 rate(result, last.bytes_per_s)
             ),
+            [one] if one.saw_tooth.is_some() => format!(
+                "{} over {shown}; no lasting fall within {}.",
+                of_level(result, one),
+                span(one.seconds())
+            ),
             [_] | [] => format!(
                 "{} throughout: no fall within {shown} and {}.",
                 rate(result, mean),
@@ -111,13 +137,13 @@ fn answer(result: &SustainedResult) -> String {
     let after: Vec<&Level> =
         result.levels.iter().filter(|level| level.from_bytes >= fast.to_bytes).collect();
     match &after[..] {
-        [_] => text += &format!(", then {}", rate(result, slow)),
-        [middle, _] => {
+        [last] => text += &format!(", then {}", of_level(result, last)),
+        [middle, last] => {
             text += &format!(
                 ", then {} {}, then {}",
                 rate(result, middle.bytes_per_s),
                 extent(result, middle),
-                rate(result, slow)
+                of_level(result, last)
             );
         }
         many => {
@@ -205,7 +231,8 @@ fn longer(one: &&Recovery, other: &&Recovery) -> std::cmp::Ordering {
 
 fn recovered(result: &SustainedResult, fast: &Level, recovery: &Recovery) -> String {
     let rest = span(recovery.rest_s);
-    let share = recovery.fast_bytes / fast.to_bytes as f64;
+    let whole = falls(&result.levels).map_or(fast.to_bytes as f64, |falls| falls.bytes());
+    let share = recovery.bytes() / whole;
     if share >= 0.95 {
         return format!("after {rest} of rest all of it is back");
     }
@@ -216,7 +243,7 @@ fn recovered(result: &SustainedResult, fast: &Level, recovery: &Recovery) -> Str
     let amount = if credit || counts(result) {
         span(recovery.fast_bytes / fast.bytes_per_s)
     } else {
-        show_size_rounded(recovery.fast_bytes)
+        show_size_rounded(recovery.bytes())
     };
     format!("after {rest} of rest {amount} of it are back")
 }
@@ -224,6 +251,9 @@ fn recovered(result: &SustainedResult, fast: &Level, recovery: &Recovery) -> Str
 fn kind(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
     if result.slowed_by_heat_at_c.is_some() {
         return None;
+    }
+    if let Some(second) = &result.second_reserve {
+        return two(result, reserve, second);
     }
     let refills = reserve.refills_in_s?;
     let refill = rate(result, reserve.refill_bytes_per_s?);
@@ -245,11 +275,38 @@ fn kind(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
     }
 }
 
+/// Two stores in a row.
+fn two(result: &SustainedResult, first: &Reserve, second: &Reserve) -> Option<String> {
+    let [fast, middle, slow] =
+        [first.fast_bytes_per_s, second.fast_bytes_per_s, second.slow_bytes_per_s]
+            .map(|bytes_per_s| rate(result, bytes_per_s));
+    let size = show_size_rounded;
+    match second.kind {
+        ReserveKind::Credit => Some(format!(
+            "It is two burst credits, such as of requests and of bytes: {fast} until the first is empty after {}, {middle} until the other is empty after {}, {slow} without; at rest the first is full again after {} and the other after {}.",
+            span(first.empties_in_s),
+            span(second.empties_in_s),
+            span(first.refills_in_s?),
+            span(second.refills_in_s?)
+        )),
+        ReserveKind::Cache => Some(format!(
+            "It is two write caches in a row: one of {} takes {fast} and passes on {middle} all the time; the one of {} behind it is full after {}, is emptied at {} when idle, and is empty again after {} at rest.",
+            size(first.size_bytes),
+            size(second.size_bytes),
+            span(second.empties_in_s),
+            rate(result, second.refill_bytes_per_s?),
+            span(second.refills_in_s?)
+        )),
+        ReserveKind::Unknown => None,
+    }
+}
+
 /// What a user of the storage can do about it.
 fn advice(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
     if result.slowed_by_heat_at_c.is_some() {
         return None;
     }
+    let reserve = result.second_reserve.as_ref().unwrap_or(reserve);
     let refills = span(reserve.refills_in_s?);
     let slow = rate(result, reserve.slow_bytes_per_s);
     match reserve.kind {
@@ -259,7 +316,7 @@ fn advice(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
         )),
         ReserveKind::Cache => Some(format!(
             "Plan with {slow} for writes of more than {} at a time, or leave {refills} of rest between them.",
-            show_size_rounded(reserve.size_bytes)
+            show_size_rounded(reserve.fast_bytes)
         )),
         ReserveKind::Unknown => None,
     }

@@ -1,10 +1,8 @@
 //! Steps of one kind of requests, one after the other, with a count of all bytes written.
 
+use crate::log::{Kept, Log, ReadTimes, other_step};
 use crate::series::SeriesPoint;
-use machine::{
-    Error, Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, TargetKind,
-    Warning,
-};
+use machine::{Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, Warning};
 use measure::{Sample, gather, streams};
 use workload::{Stop, Workload};
 
@@ -13,14 +11,21 @@ pub(crate) struct Writer<'m, M: Machine> {
     pub(crate) machine: &'m M,
     pub(crate) target: &'m M::Target,
     pub(crate) facts: TargetFacts,
+    log: Log<'m>,
     began: Nanos,
     /// Offset of the next sequential step.
     position: u64,
     /// End of the space that steps write.
     space: u64,
-    written: u64,
+    /// Bytes of the steps.
+    measured: u64,
+    /// Bytes that steps of killed processes may have written.
+    lost: u64,
+    /// Most bytes of a step.
+    largest: u64,
     max_written: u64,
     steps: u64,
+    gaps: u32,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -32,17 +37,32 @@ impl<'m, M: Machine> Writer<'m, M> {
             target,
             space: facts.size_bytes,
             facts,
+            log: Log::new(machine.run_log()),
             began: machine.now(),
             position: 0,
-            written: 0,
+            measured: 0,
+            lost: 0,
+            largest: 0,
             max_written,
             steps: 0,
+            gaps: 0,
             warnings: Vec::new(),
         }
     }
 
+    /// All that may have been written.
     pub(crate) fn written(&self) -> u64 {
-        self.written
+        self.measured + self.lost
+    }
+
+    /// Bytes of the steps.
+    pub(crate) fn measured(&self) -> u64 {
+        self.measured
+    }
+
+    /// Times between two processes.
+    pub(crate) fn gaps(&self) -> u32 {
+        self.gaps
     }
 
     /// Steps write this much of the target from now on, from its beginning.
@@ -51,11 +71,48 @@ impl<'m, M: Machine> Writer<'m, M> {
     }
 
     pub(crate) fn left(&self) -> u64 {
-        self.max_written.saturating_sub(self.written)
+        self.max_written.saturating_sub(self.written())
     }
 
     pub(crate) fn passed_s(&self) -> f64 {
         (self.machine.now() - self.began) as f64 * 1e-9
+    }
+
+    /// The next step of an earlier process. After the last one, `None`, and the gap is kept: the step
+    /// that it cut off may have written `most`.
+    fn recall(&mut self, most: u64) -> Result<Option<Kept>> {
+        let was_cut_off = self.log.is_cut_off();
+        loop {
+            match self.log.recall()? {
+                Some(Kept::CutOff { bytes }) => self.cut_off(bytes),
+                None if self.log.is_cut_off() && !was_cut_off => {
+                    let bytes = most.min(self.left());
+                    self.log.keep(&Kept::CutOff { bytes });
+                    self.cut_off(bytes);
+                    return Ok(None);
+                }
+                step => return Ok(step),
+            }
+        }
+    }
+
+    fn cut_off(&mut self, bytes: u64) {
+        self.machine.wrote_before(bytes);
+        self.lost += bytes;
+        self.gaps += 1;
+    }
+
+    /// The length of a rest of an earlier process.
+    pub(crate) fn kept_rest(&mut self) -> Result<Option<f64>> {
+        match self.recall(0)? {
+            None => Ok(None),
+            Some(Kept::Rested { seconds }) => Ok(Some(seconds)),
+            Some(_) => Err(other_step()),
+        }
+    }
+
+    pub(crate) fn keep_rest(&mut self, seconds: f64) {
+        self.log.keep(&Kept::Rested { seconds });
     }
 
     /// One step of at most `ns` and `max_bytes`; `None` if not even one request may be written.
@@ -65,13 +122,25 @@ impl<'m, M: Machine> Writer<'m, M> {
         ns: Nanos,
         max_bytes: u64,
     ) -> Result<Option<SeriesPoint>> {
-        let Some(workload) = self.next(workload, ns, max_bytes) else { return Ok(None) };
+        if self.next(workload, ns, max_bytes).is_none() {
+            return Ok(None);
+        }
+        match self.recall(self.largest)? {
+            None => {}
+            Some(Kept::Wrote { point, warnings }) => {
+                self.machine.wrote_before(point.bytes);
+                self.count(workload, point.bytes, point.bytes);
+                self.warnings.extend(warnings);
+                return Ok(Some(point));
+            }
+            Some(_) => return Err(other_step()),
+        }
+        let Some(step) = self.next(workload, ns, max_bytes) else { return Ok(None) };
         let from_s = self.passed_s();
-        let from_bytes = self.written;
-        let mut all = self.run(&[&workload])?;
+        let from_bytes = self.measured;
+        let mut all = self.run(&[&step])?;
         let sample = all.swap_remove(0);
-        self.count(&workload, &sample);
-        Ok(Some(SeriesPoint {
+        let point = SeriesPoint {
             from_s,
             served_s: sample.measured_ns.max(1) as f64 * 1e-9,
             from_bytes,
@@ -79,24 +148,58 @@ impl<'m, M: Machine> Writer<'m, M> {
             requests: sample.requests_with_ramp,
             p99_ns: sample.latency[0].percentile(99.0).max(sample.latency[1].percentile(99.0)),
             temperature_c: self.machine.celsius(self.target),
-        }))
+        };
+        self.count(workload, point.bytes, written_of(&sample));
+        let warnings = self.new_warnings(&sample);
+        if !sample.usage.interrupted {
+            self.log.keep(&Kept::Wrote { point, warnings: warnings.clone() });
+        }
+        self.warnings.extend(warnings);
+        Ok(Some(point))
     }
 
-    /// Writes during which another workload reads; the sample of the reads.
+    /// Writes during which another workload reads; the times of the reads.
     pub(crate) fn step_with(
         &mut self,
         workload: &Workload,
         reads: &Workload,
         ns: Nanos,
-    ) -> Result<Option<Sample>> {
-        let Some(workload) = self.next(workload, ns, u64::MAX) else { return Ok(None) };
-        let mut all = self.run(&[&workload, reads])?;
-        self.count(&workload, &all[0]);
-        Ok(Some(all.swap_remove(1)))
+    ) -> Result<Option<ReadTimes>> {
+        if self.next(workload, ns, u64::MAX).is_none() {
+            return Ok(None);
+        }
+        match self.recall(self.largest)? {
+            None => {}
+            Some(Kept::ReadDuring { reads, bytes, written_bytes }) => {
+                self.machine.wrote_before(written_bytes);
+                self.count(workload, bytes, written_bytes);
+                return Ok(Some(reads));
+            }
+            Some(_) => return Err(other_step()),
+        }
+        let Some(step) = self.next(workload, ns, u64::MAX) else { return Ok(None) };
+        let all = self.run(&[&step, reads])?;
+        let (bytes, written_bytes) = (all[0].bytes_with_ramp, written_of(&all[0]));
+        self.count(workload, bytes, written_bytes);
+        let times = ReadTimes::of(&all[1]);
+        if !all[0].usage.interrupted {
+            self.log.keep(&Kept::ReadDuring { reads: times, bytes, written_bytes });
+        }
+        Ok(Some(times))
     }
 
-    pub(crate) fn read(&self, reads: &Workload) -> Result<Sample> {
-        Ok(self.run(&[reads])?.swap_remove(0))
+    pub(crate) fn read(&mut self, reads: &Workload) -> Result<ReadTimes> {
+        match self.recall(0)? {
+            None => {}
+            Some(Kept::Read(times)) => return Ok(times),
+            Some(_) => return Err(other_step()),
+        }
+        let sample = self.run(&[reads])?.swap_remove(0);
+        let times = ReadTimes::of(&sample);
+        if !sample.usage.interrupted {
+            self.log.keep(&Kept::Read(times));
+        }
+        Ok(times)
     }
 
     fn next(&mut self, workload: &Workload, ns: Nanos, max_bytes: u64) -> Option<Workload> {
@@ -118,25 +221,26 @@ impl<'m, M: Machine> Writer<'m, M> {
         if workload.writes() {
             most = most.min(self.left());
         }
-        self.steps += 1;
         step.limit_bytes = Some(most / request * request);
         (most >= request).then_some(step)
     }
 
-    fn count(&mut self, workload: &Workload, sample: &Sample) {
+    fn count(&mut self, workload: &Workload, bytes: u64, written: u64) {
         if workload.pattern.is_sequential() {
-            self.position += sample.bytes_with_ramp;
+            self.position += bytes;
         }
-        self.written += sample.bytes_by_op()[1].ceil() as u64;
-        for warning in &sample.usage.warnings {
-            if !self.warnings.contains(warning) {
-                self.warnings.push(warning.clone());
-            }
-        }
+        self.steps += 1;
+        self.measured += written;
+        self.largest = self.largest.max(written);
+    }
+
+    fn new_warnings(&self, sample: &Sample) -> Vec<Warning> {
+        let known = |warning: &&Warning| !self.warnings.contains(warning);
+        let mut all: Vec<Warning> = sample.usage.warnings.iter().filter(known).cloned().collect();
         if let Some(pause) = &sample.usage.paused {
-            let warning = Warning::from(*pause).then("; the rate of that step is too low");
-            self.warnings.push(warning);
+            all.push(Warning::from(*pause).then("; the rate of that step is too low"));
         }
+        all
     }
 
     /// Runs workloads at once. Unlike `measure::sample` it never repeats a run, because each
@@ -163,16 +267,24 @@ impl<'m, M: Machine> Writer<'m, M> {
     }
 }
 
-/// Refuses a target that a run may not write, and a simulated disk: it starts each run with an empty
-/// write cache, so that runs one after another would never fill it.
-pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
-    let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
-    if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {
-        return Err(Error::refused(
-            facts.name.clone(),
-            "a simulated disk forgets its write cache between runs",
-            "use run with a long --runtime, or a simulated flash drive or cloud volume",
-        ));
+impl ReadTimes {
+    fn of(sample: &Sample) -> ReadTimes {
+        let p99_ns = sample.latency[0].percentile(99.0);
+        ReadTimes { mean_ns: sample.mean_service_ns, p99_ns }
     }
+}
+
+fn written_of(sample: &Sample) -> u64 {
+    sample.bytes_by_op()[1].ceil() as u64
+}
+
+/// Whether a target is on rotating disks.
+pub(crate) fn rotating(facts: &TargetFacts) -> bool {
+    let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
+    facts.layers.iter().any(disk)
+}
+
+/// Refuses a target that a run may not write.
+pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
     measure::check_writable(facts, true, "name it again after --destroy-data to write it")
 }

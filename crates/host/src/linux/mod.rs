@@ -238,6 +238,12 @@ impl machine::Machine for Host {
         self.allowance.as_ref().map_or(u64::MAX, |allowance| allowance.left())
     }
 
+    fn wrote_before(&self, bytes: u64) {
+        if let Some(allowance) = &self.allowance {
+            allowance.add(bytes);
+        }
+    }
+
     fn discard(&self, target: &HostTarget) -> Result<()> {
         let interrupted = || self.interrupt.load(std::sync::atomic::Ordering::Relaxed);
         target.members().iter().try_for_each(|member| discard::discard(member, interrupted))

@@ -5,10 +5,20 @@ use machine::text::printable;
 use results::Axis;
 use std::fmt::Write;
 
-const WIDTH: f64 = 880.0;
+/// The places of a drawing.
+struct Frame {
+    class: &'static str,
+    width: f64,
+    left: f64,
+    right: f64,
+    /// Ticks along x.
+    ticks: usize,
+}
+
+const WIDE: Frame = Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
+/// For telephones.
+const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 372.0, ticks: 4 };
 const HEIGHT: f64 = 280.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = 842.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
 /// Points drawn of a line; more would not show.
@@ -63,21 +73,27 @@ fn end(ticks: &[Tick]) -> f64 {
     ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
 }
 
-/// The chart as SVG. Writing to a String cannot fail.
+/// The chart as SVG, in two widths of which the page shows one.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
+    drawn(chart, &WIDE) + &drawn(chart, &NARROW)
+}
+
+/// Writing to a String cannot fail.
+fn drawn(chart: &Chart<'_>, frame: &Frame) -> String {
+    let Frame { class, width, left, right, ticks } = *frame;
     let all = || chart.lines.iter().flat_map(|line| &line.points);
     let max = |of: fn(&(f64, f64)) -> f64| all().map(of).fold(0.0, f64::max);
-    let xs = from_zero(chart.x, max(|point| point.0), 8);
+    let xs = from_zero(chart.x, max(|point| point.0), ticks);
     let ys = from_zero(chart.y, max(|point| point.1), 5);
     let (x_end, y_end) = (end(&xs), end(&ys));
-    let x = |value: f64| LEFT + (RIGHT - LEFT) * value / x_end;
+    let x = |value: f64| left + (right - left) * value / x_end;
     let y = |value: f64| BOTTOM - (BOTTOM - TOP) * value / y_end;
     let escape = |text: &str| {
         printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
     };
     let title = escape(chart.title);
     let mut out = format!(
-        "<svg class=\"course\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
+        "<svg class=\"course {class}\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
         title.replace('"', "&quot;")
     );
     if let Some((from, to)) = chart.shaded {
@@ -93,8 +109,8 @@ pub(crate) fn svg(chart: &Chart<'_>) -> String {
         let at = y(tick.value);
         let _ = writeln!(
             out,
-            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            LEFT - 8.0,
+            "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            left - 8.0,
             at + 4.0,
             escape(&tick.label)
         );
@@ -110,12 +126,12 @@ pub(crate) fn svg(chart: &Chart<'_>) -> String {
     }
     let _ = writeln!(
         out,
-        "<text class=\"name\" x=\"{LEFT}\" y=\"14\">{title}</text><text class=\"name\" x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        "<text class=\"name\" x=\"{left}\" y=\"14\">{title}</text><text class=\"name\" x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
         BOTTOM + 35.0,
         escape(chart.x_title)
     );
     let named: Vec<&Line> = chart.lines.iter().filter(|line| !line.name.is_empty()).collect();
-    let mut key = RIGHT;
+    let mut key = right;
     for (index, line) in named.iter().enumerate().rev() {
         let colour = COLOURS[index % COLOURS.len()];
         let width = super::text::width(&line.name) + 24.0;

@@ -7,6 +7,7 @@ use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
 use crate::units::us;
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// The share of the capacity over which write amplification approaches its final value: blocks
 /// filled by the previous pattern are collected first.
@@ -26,6 +27,10 @@ pub struct CachedFlashDrive {
     pub command_us: f64,
     pub read_us: f64,
     pub queue: u32,
+    /// Memory of the drive, or of an adapter before it, that takes writes at the rate of the link
+    /// while the flash takes them out at its own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub buffer_bytes: u64,
     /// Flash used as a write cache while the drive holds no data.
     pub cache_bytes: u64,
     /// The same if all of its space holds data; between the two it shrinks with the space written.
@@ -45,6 +50,10 @@ pub struct CachedFlashDrive {
     pub spare_percent: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat: Option<Heat>,
+}
+
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// Heating by writes: at a constant rate, the temperature approaches ambient + rise exponentially.
@@ -103,13 +112,59 @@ impl Model for CachedFlashDrive {
     }
 }
 
+/// Writes that the flash has not programmed yet, oldest first.
+#[derive(Default)]
+struct Buffer {
+    /// End of the program operation, and bytes.
+    waiting: VecDeque<(Nanos, u64)>,
+    bytes: u64,
+}
+
+impl Buffer {
+    fn take_out(&mut self, now: Nanos) {
+        while let Some(&(end, bytes)) = self.waiting.front()
+            && end <= now
+        {
+            self.waiting.pop_front();
+            self.bytes -= bytes;
+        }
+    }
+
+    /// When there is room for a write that the flash will have programmed at `programmed`.
+    fn room(&mut self, size: u64, arrived: Nanos, bytes: u64, programmed: Nanos) -> Nanos {
+        self.take_out(arrived);
+        let mut at = arrived;
+        while self.bytes + bytes > size
+            && let Some((end, out)) = self.waiting.pop_front()
+        {
+            (at, self.bytes) = (end, self.bytes - out);
+        }
+        if bytes > size {
+            return programmed;
+        }
+        self.waiting.push_back((programmed, bytes));
+        self.bytes += bytes;
+        at
+    }
+
+    /// Restarts the clock at zero.
+    fn rest(&mut self, now: Nanos) {
+        self.take_out(now);
+        self.waiting.iter_mut().for_each(|(end, _)| *end -= now);
+    }
+}
+
 struct CachedFlash {
     drive: CachedFlashDrive,
     controller: Nanos,
     link: Nanos,
     /// When the flash has programmed what it took.
     flash: Nanos,
+    buffer: Buffer,
     cached: f64,
+    /// Those of the cached bytes that are not rewrites: until they leave the cache, the rest of the
+    /// drive is that much emptier. The old copy of a rewrite is stale there, but not erased.
+    fresh: f64,
     /// Bytes written since the drive was new or discarded.
     written: f64,
     scatter: Scatter,
@@ -130,7 +185,9 @@ impl CachedFlash {
             controller: 0,
             link: 0,
             flash: 0,
+            buffer: Buffer::default(),
             cached: 0.0,
+            fresh: 0.0,
             written: 0.0,
             scatter: Scatter::new(),
             amplification: 1.0,
@@ -143,7 +200,9 @@ impl CachedFlash {
     fn drain(&mut self, idle_ns: Nanos) {
         let waits_ns = self.drive.cache_drain_after_ms * 1e6;
         let drains_s = (idle_ns as f64 - waits_ns).max(0.0) * 1e-9;
-        self.cached = (self.cached - drains_s * self.drive.cache_drain_bytes_per_s).max(0.0);
+        let before = self.cached;
+        self.cached = (before - drains_s * self.drive.cache_drain_bytes_per_s).max(0.0);
+        self.fresh *= if before > 0.0 { self.cached / before } else { 0.0 };
     }
 
     /// Lets the temperature follow a rate from the last time on.
@@ -159,8 +218,8 @@ impl CachedFlash {
     fn cache_bytes(&self) -> f64 {
         let empty = self.drive.cache_bytes as f64;
         let full = self.drive.full_cache_bytes.map_or(empty, |bytes| bytes as f64);
-        let cached = self.cached / self.drive.capacity_bytes as f64;
-        empty + (full - empty) * (self.filled.share() - cached).clamp(0.0, 1.0)
+        let fresh = self.fresh / self.drive.capacity_bytes as f64;
+        empty + (full - empty) * (self.filled.share() - fresh).clamp(0.0, 1.0)
     }
 
     /// Nothing is collected before every block was written once. Space without data is spare.
@@ -177,20 +236,23 @@ impl CachedFlash {
         self.amplification
     }
 
-    fn write(&mut self, begun: Nanos, offset: u64, bytes: u64) -> Nanos {
+    fn write(&mut self, begun: Nanos, command: &Command) -> Nanos {
+        let Command { offset, bytes, durable, .. } = *command;
         self.scatter.write(offset, bytes);
-        self.filled.write(offset, bytes);
+        let new = self.filled.write(offset, bytes) as f64;
         let arrived = self.transfer(begun, bytes);
         let idle = arrived.saturating_sub(self.flash);
         self.drain(idle);
         self.warm(arrived.saturating_sub(self.heat_at) as f64 * 1e-9, 0.0);
         let start = self.flash.max(arrived);
         let amplification = self.collect(bytes as f64);
+        self.fresh += new;
         let in_cache = self.cached + bytes as f64 <= self.cache_bytes();
         let mut rate = if in_cache {
             self.cached += bytes as f64;
             self.drive.cache_bytes_per_s
         } else {
+            self.fresh -= new;
             self.drive.full_bytes_per_s / amplification
         };
         if let Some(heat) = self.drive.heat.filter(|_| self.hot) {
@@ -201,7 +263,10 @@ impl CachedFlash {
         self.busy[0] += self.flash - start;
         self.warm(seconds, rate);
         self.heat_at = self.flash;
-        self.flash
+        if durable {
+            return self.flash;
+        }
+        self.buffer.room(self.drive.buffer_bytes, arrived, bytes, self.flash)
     }
 
     fn transfer(&mut self, at: Nanos, bytes: u64) -> Nanos {
@@ -224,7 +289,9 @@ impl Device for CachedFlash {
     fn rest(&mut self, now: Nanos) {
         self.drain(now.saturating_sub(self.flash));
         self.warm(now.saturating_sub(self.heat_at) as f64 * 1e-9, 0.0);
-        (self.controller, self.link, self.flash, self.heat_at) = (0, 0, 0, 0);
+        self.buffer.rest(now);
+        self.flash = self.flash.saturating_sub(now);
+        (self.controller, self.link, self.heat_at) = (0, 0, self.flash);
         self.busy = [0; 2];
     }
 
@@ -234,18 +301,19 @@ impl Device for CachedFlash {
         let done = match command.op {
             // A program operation under way is suspended for a read, so it does not wait for all.
             Op::Read => self.transfer(begun + us(self.drive.read_us), command.bytes),
-            Op::Write => self.write(begun, command.offset, command.bytes),
+            Op::Write => self.write(begun, command),
         };
         done + us(self.drive.command_us)
     }
 
     fn flush(&mut self, now: Nanos) -> Nanos {
-        now + us(self.drive.command_us)
+        let programmed = if self.drive.buffer_bytes > 0 { self.flash } else { 0 };
+        now.max(programmed) + us(self.drive.command_us)
     }
 
     fn discard(&mut self) {
         self.filled.clear();
-        (self.cached, self.written, self.amplification) = (0.0, 0.0, 1.0);
+        (self.cached, self.fresh, self.written, self.amplification) = (0.0, 0.0, 0.0, 1.0);
         self.scatter = Scatter::new();
     }
 

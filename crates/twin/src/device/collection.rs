@@ -45,8 +45,10 @@ impl Filled {
         Filled { zones: vec![0; ZONES as usize], bytes: 0, zone_bytes }
     }
 
-    pub(super) fn write(&mut self, mut offset: u64, bytes: u64) {
+    /// Returns the bytes of it that held no data.
+    pub(super) fn write(&mut self, mut offset: u64, bytes: u64) -> u64 {
         let end = offset.saturating_add(bytes);
+        let before = self.bytes;
         while let Some(zone) = self.zones.get_mut((offset / self.zone_bytes) as usize)
             && offset < end
         {
@@ -56,6 +58,7 @@ impl Filled {
             self.bytes += new;
             offset = next;
         }
+        self.bytes - before
     }
 
     pub(super) fn clear(&mut self) {
@@ -86,9 +89,10 @@ mod tests {
     fn a_drive_is_as_full_as_the_space_written() {
         let mut filled = Filled::new(1 << 30);
         // Half of it, twice, and a few small ones elsewhere.
-        (0..512u64).for_each(|at| filled.write(at << 20, 1 << 20));
-        (0..512u64).for_each(|at| filled.write(at << 20, 1 << 20));
-        (512..1024u64).for_each(|at| filled.write(at << 20, 4096));
+        assert_eq!((0..512u64).map(|at| filled.write(at << 20, 1 << 20)).sum::<u64>(), 512 << 20);
+        assert_eq!((0..512u64).map(|at| filled.write(at << 20, 1 << 20)).sum::<u64>(), 0);
+        let small: u64 = (512..1024u64).map(|at| filled.write(at << 20, 4096)).sum();
+        assert_eq!(small, 512 * 4096);
         assert!((filled.share() - 0.502).abs() < 0.01, "{}", filled.share());
         filled.clear();
         assert_eq!(filled.share(), 0.0);

@@ -5,11 +5,12 @@ pub mod geometry;
 mod read_cache;
 mod scsi;
 mod seek;
+mod write_cache;
 
 use crate::device::Slot;
 use crate::units::{ms, us};
 use drive::{DiskDrive, Firmware, spread};
-use geometry::Geometry;
+use geometry::{Geometry, SECTOR};
 use machine::Nanos;
 use read_cache::ReadCache;
 use seek::Seek;
@@ -68,6 +69,12 @@ struct MediaWork {
     since: Nanos,
 }
 
+impl MediaWork {
+    fn bytes(&self) -> u64 {
+        (self.end - self.lba) * SECTOR
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Media {
     Free,
@@ -117,6 +124,12 @@ struct Disk {
     list: u32,
     media_end: Nanos,
     media_busy: Nanos,
+    /// Rotational phase of a run that begins with an empty write cache.
+    phase: Nanos,
+    /// End of a cached write that the platter takes at the start of a run.
+    writes_until: Nanos,
+    /// The first command finds data in the write cache.
+    goes_on: bool,
 }
 
 impl Disk {
@@ -136,6 +149,7 @@ impl Disk {
         let seek =
             Seek::new(points, settle, ms(drive.head_switch_ms), ms(drive.write_head_switch_ms));
         Disk {
+            phase: geometry.phase(),
             geometry,
             seek,
             firmware: FirmwareTimes::from(&drive.firmware),
@@ -159,6 +173,8 @@ impl Disk {
             list: 0,
             media_end: 0,
             media_busy: 0,
+            writes_until: 0,
+            goes_on: false,
         }
     }
 
