@@ -193,6 +193,16 @@ impl std::fmt::Display for Method {
     }
 }
 
+impl StageRate {
+    pub fn advertised_bytes_per_s(&self) -> Option<f64> {
+        self.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
+    }
+
+    pub fn achieved_bytes_per_s(&self) -> Option<f64> {
+        self.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
+    }
+}
+
 impl Reached {
     pub fn new(throughput_bytes_per_s: f64, point: Option<usize>, how: Method) -> Reached {
         Reached {

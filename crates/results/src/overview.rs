@@ -3,8 +3,8 @@
 use crate::answer::{Peak, PlainRate, RandomBurst};
 use crate::document::Results;
 use crate::limit::LimitOf;
+use crate::limit::SAME;
 use crate::point::{LatencySummary, Numbers, Point};
-use crate::rules::SAME;
 use crate::visits::representatives;
 use machine::{Allocation, Buffering, BurstFacts, CacheState, Engine};
 use schemars::JsonSchema;

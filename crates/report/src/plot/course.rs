@@ -1,15 +1,15 @@
 //! Plain line charts of a quantity over a run: time, bytes or rounds along x, from zero.
 
+use super::text::escape;
 use super::ticks::{Tick, from_zero};
-use machine::text::printable;
 use results::Axis;
 use std::fmt::Write;
 
-const WIDTH: f64 = 880.0;
+pub(super) const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 280.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = 842.0;
-const TOP: f64 = 26.0;
+pub(super) const LEFT: f64 = 72.0;
+pub(super) const RIGHT: f64 = 842.0;
+pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
 /// Points drawn of a line; more would not show.
 const MAX_DRAWN: usize = 1600;
@@ -63,6 +63,27 @@ fn end(ticks: &[Tick]) -> f64 {
     ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
 }
 
+/// A line across the chart, with its label at the left.
+pub(super) fn row_line(out: &mut String, y: f64, label: &str) {
+    let _ = writeln!(
+        out,
+        "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        LEFT - 8.0,
+        y + 4.0,
+        escape(label)
+    );
+}
+
+/// A tick below the chart, which ends at `bottom`.
+pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str) {
+    let _ = writeln!(
+        out,
+        "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        bottom + 18.0,
+        escape(label)
+    );
+}
+
 /// The chart as SVG. Writing to a String cannot fail.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
     let all = || chart.lines.iter().flat_map(|line| &line.points);
@@ -72,9 +93,6 @@ pub(crate) fn svg(chart: &Chart<'_>) -> String {
     let (x_end, y_end) = (end(&xs), end(&ys));
     let x = |value: f64| LEFT + (RIGHT - LEFT) * value / x_end;
     let y = |value: f64| BOTTOM - (BOTTOM - TOP) * value / y_end;
-    let escape = |text: &str| {
-        printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-    };
     let title = escape(chart.title);
     let mut out = format!(
         "<svg class=\"course\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
@@ -89,25 +107,8 @@ pub(crate) fn svg(chart: &Chart<'_>) -> String {
             BOTTOM - TOP
         );
     }
-    for tick in &ys {
-        let at = y(tick.value);
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            LEFT - 8.0,
-            at + 4.0,
-            escape(&tick.label)
-        );
-    }
-    for tick in &xs {
-        let at = x(tick.value);
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{at:.1} {BOTTOM}v4\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            BOTTOM + 18.0,
-            escape(&tick.label)
-        );
-    }
+    ys.iter().for_each(|tick| row_line(&mut out, y(tick.value), &tick.label));
+    xs.iter().for_each(|tick| column_tick(&mut out, (x(tick.value), BOTTOM), &tick.label));
     let _ = writeln!(
         out,
         "<text class=\"name\" x=\"{LEFT}\" y=\"14\">{title}</text><text class=\"name\" x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",

@@ -1,24 +1,17 @@
 //! Requests by time and offset: the darker a cell the more requests, on a logarithmic scale.
 
+use super::course::{LEFT, RIGHT, TOP, WIDTH, column_tick, row_line};
+use super::text::{ending, escape};
 use super::ticks::from_zero;
 use application::profile::HeatMap;
 use machine::Nanos;
-use machine::text::printable;
 use results::Axis;
 use std::fmt::Write;
 
-const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 220.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = 842.0;
-const TOP: f64 = 26.0;
 const BOTTOM: f64 = 180.0;
 /// Shades of a map.
 const SHADES: usize = 8;
-
-fn escape(text: &str) -> String {
-    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
 
 /// From 1 to [`SHADES`]; 0 without requests.
 fn shade(count: u64, most: u64) -> usize {
@@ -47,24 +40,13 @@ pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     for tick in from_zero(Axis::CacheBytes, end_bytes, 4) {
         let at = y_of(tick.value);
         if at >= TOP - 1.0 {
-            let _ = writeln!(
-                out,
-                "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                LEFT - 8.0,
-                at + 4.0,
-                escape(&tick.label)
-            );
+            row_line(&mut out, at, &tick.label);
         }
     }
     for tick in from_zero(Axis::TimeNs, end_ns, 8) {
         let at = x_of(tick.value);
         if at <= RIGHT + 1.0 {
-            let _ = writeln!(
-                out,
-                "<path class=\"grid\" d=\"M{at:.1} {BOTTOM}v4\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                BOTTOM + 18.0,
-                escape(&tick.label)
-            );
+            column_tick(&mut out, (at, BOTTOM), &tick.label);
         }
     }
     for level in 1..=SHADES {
@@ -114,7 +96,7 @@ pub(crate) fn shares(title: &str, rows: &[(String, f64)]) -> String {
             "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><path class=\"cells\" d=\"M{NAME} {:.1}h{:.1}v{:.1}h-{:.1}z\"/><text x=\"{:.1}\" y=\"{:.1}\">{:.0} %</text>",
             NAME - 10.0,
             y + 16.0,
-            escape(&super::text::ending(name, NAME - 14.0)),
+            escape(&ending(name, NAME - 14.0)),
             y + 4.0,
             share * (RIGHT - NAME - 60.0),
             ROW - 8.0,

@@ -241,6 +241,12 @@ pub struct LimitTrial {
     pub tests_verdict: bool,
 }
 
+/// From this ratio on, a change gains.
+pub const GAIN: f64 = 1.1;
+
+/// Rates within this share of one another are equal.
+pub const SAME: f64 = 0.1;
+
 /// With twice the requests outstanding, if each only waits its time.
 pub const DEEPER_GAIN: f64 = 2.0;
 
