@@ -1,11 +1,10 @@
 //! `halfpower study --sustained`: writes past every cache and credit.
 
-use crate::arguments::StudyArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::history::Measured;
 use crate::output::{self, Directory};
-use crate::target::{is_twin, on_machine, resolve};
+use crate::target::{TargetArguments, is_twin, on_machine, resolve};
 use crate::written::Planned;
 use clap::Args;
 use machine::units::{parse_size, parse_time, show_size, show_time};
@@ -97,14 +96,20 @@ fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     Err(Failure::Usage(format!("--fill {}: {why}", shown.join(","))))
 }
 
-pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
-    let plan = arguments.sustained.plan(arguments.target.max_written, arguments.target.seed)?;
-    let (place, spec) = resolve(context, &arguments.target)?;
+pub(crate) fn study(
+    context: &Context,
+    arguments: &SustainedArguments,
+    target: &TargetArguments,
+    output: &Path,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let plan = arguments.plan(target.max_written, target.seed)?;
+    let (place, spec) = resolve(context, target)?;
     let spec = unwritten(spec, plan.max_written)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let names = ["sustained.json", "sustained.html", "sustained.csv"];
-    let directory = Directory::new(context, &arguments.output, &targets, &names)?;
-    context.writes.endurance(arguments.sustained.endurance.endurance);
+    let directory = Directory::new(context, output, &targets, &names)?;
+    context.writes.endurance(arguments.endurance.endurance);
     context.writes.plan(Planned::UpTo {
         bytes: plan.max_written,
         seconds: plan.for_ns as f64 * 1e-9,
@@ -130,7 +135,7 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let saved = directory.save(names[0], &text);
     let page = page(&result).and_then(|page| directory.save(names[1], &page));
     let table = directory.save(names[2], &report::sustained::csv(&result));
-    if arguments.json {
+    if as_json {
         context.console.print(&text)?;
     } else {
         let mut shown = report::sustained::terminal(&result, output::width(), output::colour());

@@ -4,21 +4,17 @@ use super::Arguments;
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::points::{grid, target_of};
+use crate::points::{TURN_RUN_NS, grid, target_of};
 use crate::progress::Watch;
 use crate::target::{Where, is_twin};
 use crate::unfinished::Unfinished;
 use clap::Args;
 use machine::{Machine, Nanos, TargetSpec};
-use measure::turns::Limits;
 use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
-use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH_PERCENT};
+use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
 use std::process::Stdio;
 use twin::Twin;
 use workload::Workload;
-
-/// Default length of a run: short, to get many blocks.
-const RUN_NS: u64 = 400_000_000;
 
 /// The options of `run` on a command line, with their values, in order.
 pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> {
@@ -98,7 +94,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     // Runs of a simulated machine repeat exactly, so they are as long as those of `run`.
     let simulated = arguments.target.targets.iter().any(|name| is_twin(name));
     if arguments.runtime.is_none() && arguments.bytes.is_none() && !simulated {
-        arguments.runtime = Some(RUN_NS);
+        arguments.runtime = Some(TURN_RUN_NS);
     }
     Ok(arguments)
 }
@@ -240,15 +236,8 @@ pub(super) fn compare(
     let mut arms = open(unopened, unfinished)?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
-        limits: Limits {
-            until: arguments.until / 100.0,
-            budget_ns: arguments.budget,
-            max_blocks: usize::MAX,
-            gain_wanted: None,
-            noisy: arms.iter().any(|arm| arm.is_noisy()),
-            seed: of[0].target.seed,
-        },
-        worth_percent: arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0)),
+        limits: arguments.limits(arms.iter().any(|arm| arm.is_noisy()), of[0].target.seed),
+        worth_percent: arguments.worth_percent(),
         rate: Measure::Throughput,
         keys: &[],
         more: "--budget",

@@ -6,8 +6,6 @@ mod read;
 mod replay;
 mod small_files;
 
-pub(crate) use read::Imported;
-
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -17,6 +15,7 @@ use crate::target::{is_twin, results_at};
 use crate::unfinished::{Unfinished, refuse_twin};
 use clap::Args;
 use machine::units::parse_time;
+use measure::turns::Limits;
 use results::Output;
 use results::compare::{Columns, Comparison, FailIf, Meaning, WORTH_PERCENT};
 use std::path::{Path, PathBuf};
@@ -124,6 +123,24 @@ pub(crate) struct Arguments {
     markdown: bool,
     #[command(flatten)]
     workload: PointArguments,
+}
+
+impl Arguments {
+    /// Of two arms in turn.
+    fn limits(&self, noisy: bool, seed: u64) -> Limits {
+        Limits {
+            until: self.until / 100.0,
+            budget_ns: self.budget,
+            max_blocks: usize::MAX,
+            gain_wanted: None,
+            noisy,
+            seed,
+        }
+    }
+
+    fn worth_percent(&self) -> f64 {
+        self.worth.unwrap_or(WORTH_PERCENT.min(self.until / 2.0))
+    }
 }
 
 /// A percentage above 0: `2%`, `2`.

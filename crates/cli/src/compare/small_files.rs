@@ -7,9 +7,8 @@ use crate::failure::Failure;
 use crate::progress::Watch;
 use crate::small_files::SmallFiles;
 use crate::target::is_twin;
-use measure::turns::Limits;
 use results::OperationRate;
-use results::compare::{Comparison, Measure, Turn, WORTH_PERCENT, WholeRuns};
+use results::compare::{Comparison, Measure, Turn, WholeRuns};
 use std::path::PathBuf;
 
 struct Place {
@@ -58,15 +57,8 @@ pub(super) fn compare(
     let noisy = places.iter().any(|place| !is_twin(place));
     let turn = Turn {
         names: [a.trim(), b.trim()],
-        limits: Limits {
-            until: arguments.until / 100.0,
-            budget_ns: arguments.budget,
-            max_blocks: usize::MAX,
-            gain_wanted: None,
-            noisy,
-            seed: arguments.workload.target.seed,
-        },
-        worth_percent: arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0)),
+        limits: arguments.limits(noisy, arguments.workload.target.seed),
+        worth_percent: arguments.worth_percent(),
         rate: Measure::Operations,
         keys: &[],
         more: "--budget",

@@ -31,7 +31,6 @@ type Values = [f64; RUN_MEASURES.len()];
 const OF_A_TARGET: [&str; 6] =
     ["--destroy-data", "--destroy-signature", "--seed", "--size", "--chunk", "--raid"];
 
-/// Work with requests of its own.
 pub(super) enum Work {
     SmallFiles(SmallFiles),
     Replay(Box<ReplayJob>, Class),
