@@ -36,7 +36,7 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     let mode = progress::mode(cli.progress, std::env::args_os());
     // Before the first message: a signal must not end a rank for which others wait.
     let machine = Host::new(crate::interrupt::flag());
-    let rank = MpiRank::new().map_err(Failure::Usage)?;
+    let rank = MpiRank::new(is_interrupted).map_err(Failure::Usage)?;
     if rank.size() != launch.processes {
         return Err(Failure::Usage(format!(
             "{} started {} copies, but the MPI library sees {}: they were built for another launcher; with srun, try srun --mpi=pmix",
