@@ -349,6 +349,15 @@ fn load(text: &str) -> Result<Load, String> {
     parse_load_file(&text).map(Load).map_err(|why| format!("{path}: {why}"))
 }
 
+/// A percentage above 0: `2%`, `2`.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 100.0 => Ok(value),
+        _ => Err(format!("'{text}' is not a percentage above 0 and up to 100; write it as 2%")),
+    }
+}
+
 /// A range gets an error with the list to write.
 fn count(text: &str) -> Result<u32, String> {
     let number = |text: &str| text.trim().parse::<u32>().ok();

@@ -29,6 +29,7 @@ mod progress;
 mod pts;
 mod record;
 mod replay;
+mod run_words;
 mod shell;
 mod small_files;
 mod stack;

@@ -2,8 +2,7 @@
 
 mod whole;
 
-use crate::arguments::PointArguments;
-use crate::compare::percent;
+use crate::arguments::{PointArguments, percent};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;

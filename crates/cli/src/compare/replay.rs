@@ -1,6 +1,6 @@
 //! Replays a recorded application on two arms, in turn: `compare --replay TRACE --a ... --b ...`.
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::arms::set_up;
 use crate::context::Context;
 use crate::failure::Failure;

@@ -1,10 +1,11 @@
 //! Runs PostMark or operations on many files on two places in turn.
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::arms::RunHooks;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Watch;
+use crate::run_words::workload_options;
 use crate::small_files::SmallFiles;
 use crate::target::is_twin;
 use results::OperationRate;
@@ -44,7 +45,7 @@ pub(super) fn compare(
             result.display()
         )));
     }
-    if let Some(option) = super::workload_option() {
+    if let Some(option) = workload_options::<Arguments>().first() {
         return Err(Failure::Usage(format!(
             "{option}: {} has no such requests; leave it out",
             asked.name()
