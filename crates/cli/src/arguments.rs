@@ -2,9 +2,9 @@ use crate::clients::Clients;
 use crate::context::Context;
 use crate::load::LoadArguments;
 use crate::sustained::SustainedArguments;
+use crate::target::TargetArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
-use clap_complete::engine::ArgValueCompleter;
 use files::Input;
 use machine::units::{self, Units, parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
@@ -104,52 +104,6 @@ pub(crate) struct ReportArguments {
     /// Units of rates and capacities; request sizes stay in KiB and MiB
     #[arg(long, value_enum, default_value = "binary")]
     pub(crate) units: ShownUnits,
-}
-
-/// A size; `None` if halfpower chooses it.
-#[derive(Clone, Copy)]
-pub(crate) struct AutoSize(pub(crate) Option<u64>);
-
-/// The target of a measurement.
-#[derive(Args, Clone)]
-pub(crate) struct TargetArguments {
-    /// A directory (halfpower creates a test file in it), a file, a block device, several of these
-    /// (a stripe), or twin:NAME [default: .]
-    #[arg(value_name = "TARGET", help_heading = "Arguments", add = ArgValueCompleter::new(crate::completer::Targets))]
-    pub(crate) targets: Vec<PathBuf>,
-    /// Size of the test file, or how much of an existing file or device to use
-    #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]
-    pub(crate) size: AutoSize,
-    /// Write at most this much in all, with the making of the test file: a command that is known to
-    /// write more is refused, and others end there
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(crate) max_written: Option<u64>,
-    /// Allow overwriting this existing file or device; it must also be the target
-    #[arg(long, value_name = "NAME")]
-    pub(crate) destroy_data: Vec<PathBuf>,
-    /// Allow overwriting it even if it holds a file system or a partition table, or if the kernel
-    /// does not report whether it is in use
-    #[arg(long, hide_short_help = true)]
-    pub(crate) destroy_signature: bool,
-    /// Stripe chunk over several targets, or over a simulated machine's disks
-    /// [default: 64k, or the simulated machine's own]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
-    pub(crate) chunk: Option<u64>,
-    /// Layout of several targets: 0 for a plain stripe, 5 for a stripe with parity, which halfpower
-    /// computes [default: 0]
-    #[arg(long, value_name = "LEVEL", value_parser = ["0", "5"], hide_short_help = true)]
-    pub(crate) raid: Option<String>,
-    /// With --raid 5: this target has failed (the first is 0); its data are reconstructed from the
-    /// others
-    #[arg(long, value_name = "N", requires = "raid", hide_short_help = true)]
-    pub(crate) failed: Option<u32>,
-    /// With --failed: the target replaces the failed one. Each write reconstructs the replacement's
-    /// data; the other targets are only read
-    #[arg(long, requires = "failed", hide_short_help = true)]
-    pub(crate) rebuild: bool,
-    /// Seed of everything random: the same seed gives the same sequence of requests
-    #[arg(long, default_value_t = 1, hide_short_help = true)]
-    pub(crate) seed: u64,
 }
 
 /// Workloads. `sweep` measures every combination of the lists, `run` takes one value of each.
@@ -395,11 +349,12 @@ fn load(text: &str) -> Result<Load, String> {
     parse_load_file(&text).map(Load).map_err(|why| format!("{path}: {why}"))
 }
 
-fn auto_size(text: &str) -> Result<AutoSize, String> {
-    if text == "auto" {
-        Ok(AutoSize(None))
-    } else {
-        parse_size(text).map(|size| AutoSize(Some(size)))
+/// A percentage above 0: `2%`, `2`.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 100.0 => Ok(value),
+        _ => Err(format!("'{text}' is not a percentage above 0 and up to 100; write it as 2%")),
     }
 }
 

@@ -2,14 +2,13 @@
 
 mod replay;
 
-use crate::arguments::TargetArguments;
 use crate::compare::FAILED;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::load::LoadArguments;
 use crate::output::{self, Metrics};
 use crate::points::measured_document;
-use crate::target::{Where, on_machine, resolve};
+use crate::target::{TargetArguments, Where, on_machine, resolve};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use machine::units::parse_time;

@@ -19,13 +19,13 @@ pub(crate) enum Document {
     Replay(Box<ReplayDocument>),
 }
 
-/// The field of a document that says how to parse the rest.
+/// Says how to parse the rest.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// The schema of a document of halfpower.
+/// Of a document of halfpower.
 pub(crate) fn schema(text: &str) -> Option<String> {
     serde_json::from_str::<Head>(text).ok().map(|head| head.schema)
 }
@@ -62,7 +62,7 @@ impl Document {
                 report::compare::terminal(comparison, width, colour)
             }
             Document::Tuning(tuning) => report::tune::terminal(tuning, width, colour),
-            Document::Replay(replay) => crate::replay::text(replay),
+            Document::Replay(replay) => crate::replay::shown::text(replay),
         }
     }
 
@@ -91,7 +91,7 @@ impl Document {
             }
             Document::Replay(replay) => Some(Side {
                 name: format!("{name} ({})", replay.target),
-                asked: crate::replay::measurements(replay),
+                asked: crate::replay::shown::measurements(replay),
                 warnings: replay.warnings.clone(),
             }),
             Document::Comparison(_) | Document::Tuning(_) => None,

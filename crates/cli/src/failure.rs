@@ -1,8 +1,8 @@
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line is invalid or was refused: exit code 2.
+    /// Exit code 2: the command line is invalid or was refused.
     Usage(String),
-    /// A measurement or an output failed: exit code 1.
+    /// Exit code 1: a measurement or an output failed.
     Run(String),
     /// Ctrl-C: exit code 130, the shell convention.
     Interrupted,

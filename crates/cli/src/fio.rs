@@ -149,7 +149,7 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     ))
 }
 
-/// The answer to `--enghelp` or `--cmdhelp`.
+/// Of `--enghelp` or `--cmdhelp`.
 fn described(command: &Command) -> Result<Option<String>, Failure> {
     match (command.engine_help.as_deref(), command.option_help.as_deref()) {
         (Some(""), _) => Ok(Some(format!("Available IO engines:\n{}", engine_names()))),
@@ -195,7 +195,6 @@ fn variable(name: &str) -> Option<String> {
     }
 }
 
-/// Whether `--debug` includes this topic.
 fn shows(command: &Command, what: &str) -> bool {
     command.debug.iter().any(|word| word == what || word == "all")
 }
@@ -400,7 +399,6 @@ fn warn(context: &Context, command: &Command, warnings: &[String]) {
     }
 }
 
-/// The report in all formats asked for.
 fn formatted(command: &Command, result: &FioResult) -> String {
     let one = |format: &Format| match format {
         Format::Normal => printable_lines(&text(result)),

@@ -2,10 +2,10 @@
 
 mod several;
 
-use crate::compare::Imported;
 use crate::context::{Context, NoHistory};
 use crate::documents::Document;
 use crate::failure::Failure;
+use crate::imported::Imported;
 use crate::output;
 use clap::{Args, Subcommand};
 use machine::units::{parse_time, show_size};
@@ -26,7 +26,7 @@ const MAX_EXPORT_BYTES: usize = 1 << 30;
 /// Maximum number of trends to show; those with the most readings come first.
 const MAX_TRENDS: usize = 12;
 
-/// Stores an entry. A history that cannot be written causes a warning, not an error.
+/// A history that cannot be written causes a warning, not an error.
 fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
     let result = match context.history_file() {
         Ok(path) => History::open(&path)
@@ -98,7 +98,6 @@ pub(crate) fn keep_tuning(
     });
 }
 
-/// The kind of a replay's entry.
 pub(crate) const REPLAY: &str = "replay";
 
 /// A measurement whose result is not a list of points.
@@ -107,7 +106,6 @@ pub(crate) struct Measured<'a> {
     pub(crate) kind: &'static str,
     pub(crate) machine: &'a MachineFacts,
     pub(crate) target: &'a TargetFacts,
-    /// The target as named.
     pub(crate) name: &'a str,
     pub(crate) program: &'a Program,
     pub(crate) began_unix_s: u64,
@@ -161,7 +159,7 @@ fn file(context: &Context) -> Result<PathBuf, Failure> {
     context.history_file().map_err(|why| Failure::Usage(format!("no history: {why}")))
 }
 
-/// Stores reports of other tools, all or none of them.
+/// All of them or none.
 fn import(context: &Context, reports: &[PathBuf], target: Option<&str>) -> Result<(), Failure> {
     let mut read = Vec::new();
     for path in reports {
@@ -452,7 +450,7 @@ fn trend(
     )
 }
 
-/// Adds what changed on the machine between the readings.
+/// What changed on the machine between the readings.
 fn with_changes(history: &History, trend: Trend) -> Result<HistoryRow, HistoryError> {
     let of = |place: usize| history.fingerprint(trend.values[place].entry);
     let changed = |&place: &usize| Ok((place, difference(&of(place - 1)?, &of(place)?)));

@@ -42,7 +42,6 @@ impl Live {
         Live { log, ended, thread }
     }
 
-    /// The seconds to show.
     pub(crate) fn log(&self) -> Arc<SecondLog> {
         self.log.clone()
     }
@@ -118,7 +117,7 @@ fn line(one: &SecondRecord) -> String {
     )
 }
 
-/// Refuses `--live` in a command that has no such lines.
+/// In a command that has no such lines.
 pub(crate) fn refuse(live: bool, command: &str) -> Result<(), Failure> {
     if live {
         return Err(Failure::Usage(format!(

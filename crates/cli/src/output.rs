@@ -3,6 +3,7 @@
 
 use crate::context::Context;
 use crate::failure::Failure;
+pub(crate) use crate::terminal::{colour, width};
 use files::MadeDirectory;
 use host::facts::Roots;
 use machine::text::printable;
@@ -10,7 +11,7 @@ use report::openmetrics::OpenMetrics;
 use results::{Output, OutputError, Results};
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
@@ -23,18 +24,6 @@ impl From<OutputError> for Failure {
             OutputError::Moved { .. } | OutputError::Io { .. } => Failure::Run(error.to_string()),
         }
     }
-}
-
-pub(crate) fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(columns, _)| usize::from(columns.0).clamp(60, 160))
-}
-
-/// Uses colour on a terminal that supports escape sequences, unless NO_COLOR is set.
-pub(crate) fn colour() -> bool {
-    let plain = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
-    std::io::stdout().is_terminal()
-        && !plain
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Opens an output file named by `option` before the measurement starts. `targets` are the measured

@@ -20,6 +20,9 @@ const MIXED_READS: u8 = 70;
 
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
+/// Of runs that are made in turn with others: short, to get many blocks.
+pub(crate) const TURN_RUN_NS: u64 = 400_000_000;
+
 /// Maximum number of threads that emulate depth without an engine; more would measure the
 /// scheduler.
 const MAX_THREADS: u32 = 256;
@@ -343,7 +346,6 @@ pub(crate) fn measured_document<M: Machine>(
     Ok(Results { points: points?, ..results })
 }
 
-/// How often each workload runs.
 pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
     Repeats {
         min: arguments.repeats.max(1),

@@ -438,7 +438,7 @@ fn draw(drawn: &mut Drawn, picture: &Picture) {
     let left = picture.left();
     let prefix =
         if left.is_empty() { picture.doing.clone() } else { format!("{left}  {}", picture.doing) };
-    let room = crate::output::width().saturating_sub(BAR_COLUMNS + 1);
+    let room = crate::terminal::width().saturating_sub(BAR_COLUMNS + 1);
     bar.set_position((picture.share * 1000.0) as u64);
     bar.set_prefix(printable(&prefix).chars().take(room).collect::<String>());
     bar.set_message(printable(&picture.numbers));

@@ -1,12 +1,12 @@
 //! `halfpower pts`: the tests of SNIA's performance test specification.
 
-use crate::arguments::{TargetArguments, choices};
+use crate::arguments::choices;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::history::Measured;
 use crate::output::{self, Directory};
 use crate::sustained::EnduranceArguments;
-use crate::target::{is_twin, on_machine, resolve};
+use crate::target::{TargetArguments, is_twin, on_machine, resolve};
 use crate::written::Planned;
 use clap::Args;
 use files::Input;
@@ -245,7 +245,7 @@ fn plan_for(arguments: &Arguments, facts: &TargetFacts) -> PtsPlan {
     plan(arguments.test, facts.size_bytes, facts.direct_align_bytes, &arguments.options())
 }
 
-/// Refuses a target that is too small for the plan.
+/// Too small for the plan.
 fn fits(plan: &PtsPlan, facts: &TargetFacts) -> machine::Result<()> {
     const SMALLEST: u64 = 8 << 20;
     if plan.active_bytes >= SMALLEST {
@@ -255,7 +255,7 @@ fn fits(plan: &PtsPlan, facts: &TargetFacts) -> machine::Result<()> {
     Err(Error::refused(&facts.name, why, "name a target of 8 MiB or more"))
 }
 
-/// The buffers of the largest step.
+/// Of the largest step.
 fn buffers(plan: &PtsPlan) -> Vec<Buffers> {
     let cells = plan.phases.iter().filter_map(|phase| match &phase.kind {
         PhaseKind::Rounds { cells, .. } => Some(cells),
@@ -328,7 +328,7 @@ fn start<M: Machine>(machine: &M, plan: PtsPlan, facts: &TargetFacts) -> PtsResu
     }
 }
 
-/// The document of an earlier run, if there is one.
+/// Of an earlier run, if there is one.
 fn stored(path: &Path) -> Result<Option<PtsResult>, Failure> {
     if !path.exists() {
         return Ok(None);
@@ -344,7 +344,7 @@ fn stored(path: &Path) -> Result<Option<PtsResult>, Failure> {
     Ok(Some(state))
 }
 
-/// Goes on with a stored test, if it is the same one.
+/// If it is the same test.
 fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<PtsResult, Failure> {
     let other = |what: &str| {
         Err(Failure::Usage(format!(

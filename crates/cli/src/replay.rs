@@ -1,8 +1,10 @@
 //! `halfpower replay`: a recorded application's requests, asked again.
 
 mod job;
+pub(crate) mod shown;
 
 pub(crate) use job::ReplayJob;
+pub(crate) use shown::{measurements, text};
 
 use crate::arguments::choices;
 use crate::context::Context;
@@ -10,12 +12,12 @@ use crate::failure::Failure;
 use crate::history::{Measured, REPLAY};
 use crate::output;
 use crate::target::is_twin;
-use application::replay::{ClassResult, Layout, Pace, Quantity, ReplayDocument, Script, Settings};
+use crate::terminal::table;
+use application::replay::{Layout, Pace, ReplayDocument, Script, Settings};
 use clap::Args;
 use machine::text::printable;
-use machine::units::{show_rate, show_size_rounded, show_time, significant};
+use machine::units::{show_size_rounded, show_time};
 use machine::{CacheState, TargetSpec};
-use results::compare::{Measure, Measurement, Reading};
 use std::path::{Path, PathBuf};
 
 /// Options of `replay`.
@@ -137,25 +139,6 @@ pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocum
     Ok(document)
 }
 
-/// A replay as questions with readings: its time, and the latency of each kind of request.
-pub(crate) fn measurements(document: &ReplayDocument) -> Vec<Measurement> {
-    let exact = document.simulated;
-    let asked = |label: String, reading: Reading| Measurement {
-        question: label.clone(),
-        label,
-        kind: "replay".into(),
-        readings: vec![Reading { exact, ..reading }],
-        ..Measurement::default()
-    };
-    let runs: Vec<f64> = document.runs_s.iter().map(|seconds| seconds * 1e9).collect();
-    let time = asked("whole replay".into(), Reading::of_runs(Measure::Duration, runs));
-    let classes = document.classes.iter().filter_map(|one| {
-        let p99 = Reading::value(Measure::LatencyP99, one.latency?.p99_ns as f64);
-        Some(asked(one.class.to_string(), p99))
-    });
-    std::iter::once(time).chain(classes).collect()
-}
-
 /// The place of a trace's files: a directory or a simulated machine, else regions of the targets.
 pub(crate) fn layout(targets: &[&Path], destroy: &[PathBuf], destroy_signed: bool) -> Layout {
     match targets {
@@ -191,65 +174,4 @@ fn plan(script: &Script, format: &str) -> String {
         show_size_rounded(script.bytes as f64),
         table(&["file", "role", "size"], &files, 2),
     )
-}
-
-fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
-    let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
-    report::terminal::table(&head, rows, left, output::width(), output::colour())
-}
-
-fn seconds(quantity: &Quantity) -> String {
-    let interval = quantity.interval_95.map(|[low, high]| {
-        format!(" (95 %: {} to {})", show_time(low * 1e9), show_time(high * 1e9))
-    });
-    show_time(quantity.mean * 1e9) + &interval.unwrap_or_default()
-}
-
-/// A replay for people.
-pub(crate) fn text(document: &ReplayDocument) -> String {
-    let row = |one: &ClassResult| {
-        let time = |ns: Option<u64>| ns.map_or_else(String::new, |ns| show_time(ns as f64));
-        let (here, then) = (one.latency, one.recorded_latency);
-        vec![
-            one.class.to_string(),
-            one.requests.to_string(),
-            show_size_rounded(one.bytes as f64),
-            time(here.map(|one| one.p50_ns)),
-            time(here.map(|one| one.p99_ns)),
-            time(then.map(|one| one.p50_ns)),
-            time(then.map(|one| one.p99_ns)),
-        ]
-    };
-    let head = ["requests", "number", "bytes", "p50", "p99", "recorded p50", "recorded p99"];
-    let rows: Vec<Vec<String>> = document.classes.iter().map(row).collect();
-    let ratio = document.elapsed_s.mean / document.recorded_s;
-    let against = if document.recorded_s > 0.0 {
-        let recorded = show_time(document.recorded_s * 1e9);
-        format!(", {} times the recorded {recorded}", significant(ratio, 3))
-    } else {
-        String::new()
-    };
-    let rates = match (&document.requests_per_s, &document.throughput_bytes_per_s) {
-        (Some(requests), Some(bytes)) => {
-            format!("{} requests/s, {}\n", significant(requests.mean, 3), show_rate(bytes.mean))
-        }
-        _ => String::new(),
-    };
-    let pace = match document.speed {
-        None => ", without pauses".to_owned(),
-        Some(1.0) => String::new(),
-        Some(speed) => format!(", pauses divided by {speed}"),
-    };
-    let simulated = if document.simulated { " (simulated: a prediction)" } else { "" };
-    let mut text = format!(
-        "{} on {}{simulated}: {}{against}{pace}\n{rates}{}",
-        document.trace,
-        printable(&document.target),
-        seconds(&document.elapsed_s),
-        table(&head, &rows, 1)
-    );
-    for line in document.skipped.sentence().iter().chain(&document.warnings) {
-        text += &format!("{}\n", printable(line));
-    }
-    text
 }

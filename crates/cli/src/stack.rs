@@ -1,10 +1,9 @@
 //! `halfpower stack`: the layers under a target, advertised over achieved.
 
-use crate::arguments::TargetArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, colour, width};
-use crate::target::{on_machine, resolve};
+use crate::target::{TargetArguments, on_machine, resolve};
 use clap::Args;
 use machine::units::parse_time;
 use machine::{Machine, TargetSpec};

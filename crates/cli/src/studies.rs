@@ -1,10 +1,10 @@
 //! `halfpower study`, and `halfpower report`, which recreates a study's report.
 
 use crate::arguments::{ReportArguments, ShownUnits, StudyArguments};
-use crate::compare::Imported;
 use crate::context::Context;
 use crate::documents::Document;
 use crate::failure::Failure;
+use crate::imported::Imported;
 use crate::output::{self, Directory, Form, Metrics};
 use crate::target::{Where, resolve, results_at};
 use crate::unfinished::{Unfinished, refuse_twin};
@@ -22,7 +22,13 @@ const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
     let _units = arguments.units.choose(context);
     if arguments.sustained.sustained {
-        return crate::sustained::study(context, arguments);
+        let asked = crate::sustained::Asked {
+            target: &arguments.target,
+            output: &arguments.output,
+            json: arguments.json,
+            resume: arguments.resume,
+        };
+        return crate::sustained::study(context, &arguments.sustained, &asked);
     }
     let (effort, usual) = match (arguments.quick, arguments.full) {
         (true, _) => (Effort::Quick, 60 * SECOND_NS),
@@ -83,7 +89,6 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     shown
 }
 
-/// Writes the files of a study and prints it.
 fn show(
     context: &Context,
     arguments: &StudyArguments,
@@ -168,7 +173,6 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(
     output::show_study(context, &results, Some(&report), Form::of(false, arguments.details))
 }
 
-/// Prints a document that has no points, and makes a page of it.
 fn document_report(
     context: &Context,
     arguments: &ReportArguments,
@@ -191,7 +195,6 @@ fn document_report(
     context.console.print(&format!("Report: {}\n", saved.display()))
 }
 
-/// Prints another tool's report, and makes a page of it.
 fn foreign_report(
     context: &Context,
     arguments: &ReportArguments,
@@ -215,7 +218,6 @@ fn foreign_report(
     context.console.print(&format!("Report: {}\n", saved.display()))
 }
 
-/// Lists the contradictions of a document.
 fn check(context: &Context, path: &Path, results: &Results) -> Result<(), Failure> {
     let broken = results::rules::check(results);
     for one in &broken {

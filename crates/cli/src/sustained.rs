@@ -1,11 +1,10 @@
 //! `halfpower study --sustained`: writes past every cache and credit.
 
-use crate::arguments::StudyArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::history::Measured;
 use crate::output::{self, Directory};
-use crate::target::{Where, is_twin, resolve};
+use crate::target::{TargetArguments, Where, is_twin, resolve};
 use crate::unfinished::Unfinished;
 use crate::written::Planned;
 use clap::Args;
@@ -99,12 +98,24 @@ fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     Err(Failure::Usage(format!("--fill {}: {why}", shown.join(","))))
 }
 
-pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
-    let plan = arguments.sustained.plan(arguments.target.max_written, arguments.target.seed)?;
-    let (place, spec) = resolve(context, &arguments.target)?;
+/// The options of `study` that a sustained run takes too.
+pub(crate) struct Asked<'a> {
+    pub target: &'a TargetArguments,
+    pub output: &'a Path,
+    pub json: bool,
+    pub resume: bool,
+}
+
+pub(crate) fn study(
+    context: &Context,
+    arguments: &SustainedArguments,
+    asked: &Asked<'_>,
+) -> Result<(), Failure> {
+    let plan = arguments.plan(asked.target.max_written, asked.target.seed)?;
+    let (place, spec) = resolve(context, asked.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
-    let directory = Directory::new(context, &arguments.output, &targets, &FILES)?;
-    context.writes.endurance(arguments.sustained.endurance.endurance);
+    let directory = Directory::new(context, asked.output, &targets, &FILES)?;
+    context.writes.endurance(arguments.endurance.endurance);
     context.writes.plan(Planned::UpTo {
         bytes: plan.max_written,
         seconds: plan.for_ns as f64 * 1e-9,
@@ -118,8 +129,7 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
             (measure(context, &*machine, &spec, &plan, &directory), None)
         }
         Where::Host(machine) => {
-            let begun =
-                Unfinished::begin(context, "sustained study", &spec.places, arguments.resume)?;
+            let begun = Unfinished::begin(context, "sustained study", &spec.places, asked.resume)?;
             begun.refuse_other_settings()?;
             let spec = unwritten(spec.clone(), plan.max_written, begun.earlier_size())?;
             (measure(context, &begun.machine(machine), &spec, &plan, &directory), Some(begun))
@@ -129,7 +139,7 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
         let earlier = unfinished.as_ref().and_then(Unfinished::began_unix_s);
         let began_unix_s = earlier.unwrap_or(began_unix_s);
         result.warnings.extend(unfinished.iter().flat_map(Unfinished::warnings));
-        show(context, arguments, &directory, &result, &facts, began_unix_s)
+        show(context, asked.json, &directory, &result, &facts, began_unix_s)
     });
     if let Some(unfinished) = unfinished {
         unfinished.end(&shown);
@@ -150,7 +160,7 @@ fn measure<M: Machine>(
 /// Writes the files of a run and prints it.
 fn show(
     context: &Context,
-    arguments: &StudyArguments,
+    as_json: bool,
     directory: &Directory<'_>,
     result: &SustainedResult,
     facts: &MachineFacts,
@@ -172,7 +182,7 @@ fn show(
     let saved = directory.save(FILES[0], &text);
     let page = page(result).and_then(|page| directory.save(FILES[1], &page));
     let table = directory.save(FILES[2], &report::sustained::csv(result));
-    if arguments.json {
+    if as_json {
         context.console.print(&text)?;
     } else {
         let mut shown = report::sustained::terminal(result, output::width(), output::colour());

@@ -1,13 +1,69 @@
-use crate::arguments::TargetArguments;
 use crate::context::Context;
 use crate::failure::Failure;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use host::Host;
+use machine::units::parse_size;
 use machine::{Engine, Machine, Raid5, TargetSpec};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use twin::Twin;
 use twin::settings::split_file;
 use workload::Pattern;
+
+/// A size; `None` if halfpower chooses it.
+#[derive(Clone, Copy)]
+pub(crate) struct AutoSize(pub(crate) Option<u64>);
+
+/// The target of a measurement.
+#[derive(Args, Clone)]
+pub(crate) struct TargetArguments {
+    /// A directory (halfpower creates a test file in it), a file, a block device, several of these
+    /// (a stripe), or twin:NAME [default: .]
+    #[arg(value_name = "TARGET", help_heading = "Arguments", add = ArgValueCompleter::new(crate::completer::Targets))]
+    pub(crate) targets: Vec<PathBuf>,
+    /// Size of the test file, or how much of an existing file or device to use
+    #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]
+    pub(crate) size: AutoSize,
+    /// Write at most this much in all, with the making of the test file: a command that is known to
+    /// write more is refused, and others end there
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_written: Option<u64>,
+    /// Allow overwriting this existing file or device; it must also be the target
+    #[arg(long, value_name = "NAME")]
+    pub(crate) destroy_data: Vec<PathBuf>,
+    /// Allow overwriting it even if it holds a file system or a partition table, or if the kernel
+    /// does not report whether it is in use
+    #[arg(long, hide_short_help = true)]
+    pub(crate) destroy_signature: bool,
+    /// Stripe chunk over several targets, or over a simulated machine's disks
+    /// [default: 64k, or the simulated machine's own]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, hide_short_help = true)]
+    pub(crate) chunk: Option<u64>,
+    /// Layout of several targets: 0 for a plain stripe, 5 for a stripe with parity, which halfpower
+    /// computes [default: 0]
+    #[arg(long, value_name = "LEVEL", value_parser = ["0", "5"], hide_short_help = true)]
+    pub(crate) raid: Option<String>,
+    /// With --raid 5: this target has failed (the first is 0); its data are reconstructed from the
+    /// others
+    #[arg(long, value_name = "N", requires = "raid", hide_short_help = true)]
+    pub(crate) failed: Option<u32>,
+    /// With --failed: the target replaces the failed one. Each write reconstructs the replacement's
+    /// data; the other targets are only read
+    #[arg(long, requires = "failed", hide_short_help = true)]
+    pub(crate) rebuild: bool,
+    /// Seed of everything random: the same seed gives the same sequence of requests
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
+    pub(crate) seed: u64,
+}
+
+fn auto_size(text: &str) -> Result<AutoSize, String> {
+    if text == "auto" {
+        Ok(AutoSize(None))
+    } else {
+        parse_size(text).map(|size| AutoSize(Some(size)))
+    }
+}
 
 pub(crate) enum Where {
     Host(Host),
@@ -91,7 +147,7 @@ fn check_target(name: &Path) -> Result<(), Failure> {
     let Some(text) = name.to_str().filter(|_| !is_twin(name) && !name.exists()) else {
         return Ok(());
     };
-    let is_value = machine::units::parse_size(text).is_ok()
+    let is_value = parse_size(text).is_ok()
         || ["read", "write", "mix"].contains(&text)
         || Pattern::from_str(text).is_ok()
         || Engine::ALL.iter().any(|engine| engine.name() == text);

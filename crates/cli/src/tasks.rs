@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Stack of a task's thread.
 const STACK_BYTES: usize = 512 << 10;
 
 fn is_interrupted() -> bool {
@@ -183,7 +182,7 @@ fn with_crew<T>(
     }
 }
 
-/// System and name of this computer, as in IOR's report.
+/// As in IOR's report.
 fn named(facts: &MachineFacts) -> String {
     let system = facts.system.split_whitespace().next().unwrap_or("Linux");
     format!("{system} {}", facts.name)
@@ -195,7 +194,6 @@ fn directory(file: &Path) -> PathBuf {
     parent.unwrap_or(Path::new(".")).to_owned()
 }
 
-/// The directories of the test as a target.
 fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure> {
     if let Some(missing) = directories.iter().find(|one| !one.is_dir()) {
         let shown = missing.display();
@@ -220,7 +218,6 @@ fn above_missing(directory: &Path) -> Result<PathBuf, Failure> {
     Err(Failure::Usage(format!("{shown}: {why}")))
 }
 
-/// Saves halfpower's own document, and adds it to the history.
 fn keep(
     context: &Context,
     json: Option<&Output>,

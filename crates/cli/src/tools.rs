@@ -68,7 +68,7 @@ fn keep_document<M: Machine>(
     output::save(output, &output::json(text)?)
 }
 
-/// Arguments as a shell takes them.
+/// As a shell takes them.
 fn typed(words: &[String]) -> String {
     dialect::joined(words)
 }

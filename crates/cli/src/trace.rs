@@ -1,5 +1,3 @@
-//! `halfpower trace`: traces in other formats.
-
 use crate::arguments::choices;
 use crate::context::Context;
 use crate::failure::Failure;

@@ -2,14 +2,13 @@
 
 mod whole;
 
-use crate::arguments::{PointArguments, TargetArguments};
-use crate::compare::percent;
+use crate::arguments::{PointArguments, percent};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-use crate::points::{grid, target_of};
+use crate::points::{TURN_RUN_NS, grid, target_of};
 use crate::progress::Watch;
-use crate::target::Where;
+use crate::target::{TargetArguments, Where};
 use crate::unfinished::{Unfinished, refuse_twin};
 use clap::Args;
 use host::Host;
@@ -29,9 +28,6 @@ use tune::{LeftOut, Limits, Plan, Scope, Subject, Target, Tuning, Wanted};
 use twin::Twin;
 use whole::Work;
 use workload::{Stop, Workload};
-
-/// Default length of a run: short, to get many blocks.
-const RUN_NS: u64 = 400_000_000;
 
 /// Options of `tune`.
 #[derive(Args, Clone)]
@@ -112,7 +108,6 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     shown
 }
 
-/// Prints the tuning and saves its document.
 fn show(
     context: &Context,
     arguments: &Arguments,
@@ -144,7 +139,6 @@ fn show(
     Ok(())
 }
 
-/// The workloads of the options.
 fn workloads(arguments: &Arguments, engines: &[machine::Engine], run_ns: Nanos) -> Vec<Workload> {
     let asked = &arguments.workload;
     let run = match (asked.bytes, asked.runtime) {
@@ -282,7 +276,7 @@ fn on_host(
     let limits = limits(arguments, true);
     let target_words = target(&arguments.workload.target, spec);
     let foreseen = host::facts::foreseen(spec, &roots)?;
-    let asked = workloads(arguments, &engines, RUN_NS);
+    let asked = workloads(arguments, &engines, TURN_RUN_NS);
     check(&asked, &foreseen)?;
     let writes = asked.iter().any(Workload::writes);
     // Refused before a test file is filled.
@@ -295,7 +289,7 @@ fn on_host(
     context.writes.plan_for(writes, arguments.budget);
     let mut of_target = Vec::new();
     let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
-        of_target = workloads(arguments, &engines, RUN_NS);
+        of_target = workloads(arguments, &engines, TURN_RUN_NS);
         check(&of_target, &facts[0])?;
         Ok(of_target.iter().map(|workload| vec![workload.buffers()]).collect())
     })?;

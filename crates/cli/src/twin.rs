@@ -1,5 +1,3 @@
-//! `halfpower twin`: lists, validates, changes and fits simulated machines.
-
 mod cache;
 mod document;
 mod fit;

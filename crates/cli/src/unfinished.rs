@@ -316,7 +316,6 @@ impl Unfinished {
         self.journal.earlier_size()
     }
 
-    /// A machine whose runs are kept.
     pub(crate) fn machine(&self, machine: Host) -> Resumable<Host> {
         Resumable::new(machine, Arc::clone(&self.journal))
     }
@@ -326,12 +325,12 @@ impl Unfinished {
         Watch::new(context.console.time_bar(budget_ns)).over(Arc::clone(&self.journal))
     }
 
-    /// When the first process began, if this one goes on.
+    /// If this process goes on.
     pub(crate) fn began_unix_s(&self) -> Option<u64> {
         self.resumed.as_ref().map(|(begun, _)| begun.unix_s)
     }
 
-    /// Sentences for the results.
+    /// For the results.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let Some((_, differences)) = &self.resumed else { return Vec::new() };
         let mut all = vec![format!(
@@ -408,7 +407,6 @@ fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> 
     of(own).or_else(|| if any { of(other) } else { None })
 }
 
-/// Refuses `--resume` for a simulated machine.
 pub(crate) fn refuse_twin(resume: bool) -> Result<(), Failure> {
     if resume {
         let why = "a simulated machine takes seconds, and its runs are not kept";

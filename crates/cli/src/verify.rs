@@ -1,10 +1,9 @@
 //! `run --verify` and `halfpower verify`: check that the data read back is the data written.
 
-use crate::arguments::TargetArguments;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
-use crate::target::{Where, resolve};
+use crate::target::{TargetArguments, Where, resolve};
 use clap::Args;
 use files::Input;
 use files::{Directory, parent};

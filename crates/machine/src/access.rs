@@ -67,7 +67,7 @@ impl Hint {
     }
 }
 
-/// Of the file's space before a write.
+/// State of the file's space before a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Allocation {
@@ -95,7 +95,7 @@ impl Allocation {
     }
 }
 
-/// Of the target's pages when a run starts.
+/// The target's state in the page cache when a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
@@ -119,7 +119,7 @@ impl CacheState {
     }
 }
 
-/// Of the buffers.
+/// The memory of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {

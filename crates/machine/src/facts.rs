@@ -27,11 +27,11 @@ pub struct MachineFacts {
     pub memory_bytes: u64,
     /// If detected.
     pub virtualization: Option<String>,
-    /// In processors, if this process has one.
+    /// The quota in processors, if this process has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_quota: Option<f64>,
-    /// That affect storage results, by name (`vm.dirty_ratio`, `cpufreq.governor`, ...), for
-    /// display.
+    /// Settings that affect storage results, by name (`vm.dirty_ratio`, `cpufreq.governor`, ...),
+    /// for display.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -80,23 +80,23 @@ pub struct TargetFacts {
     /// Direct I/O works.
     pub direct: bool,
     pub direct_refused: Option<String>,
-    /// Of offset and length.
+    /// Alignment of offset and length for direct I/O.
     pub direct_align_bytes: u32,
     pub physical_block_bytes: u32,
-    /// Of the file system; without one, the device's physical sector.
+    /// The file system's block; without a file system, the device's physical sector.
     pub block_bytes: u32,
-    /// Of a stripe.
+    /// Number of members of a stripe.
     pub members: u32,
-    /// Of a halfpower stripe.
+    /// Chunk size of a halfpower stripe.
     pub chunk_bytes: Option<u64>,
-    /// Of a halfpower RAID 5 set.
+    /// The layout of a halfpower RAID 5 set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid5: Option<Raid5>,
     /// Buffered I/O reaches nothing below (tmpfs, ramfs).
     pub in_memory: bool,
     /// The lowest block devices.
     pub devices: Vec<String>,
-    /// From the top down.
+    /// The layers, from the top down.
     pub layers: Vec<Layer>,
     /// Reasons not to trust its numbers (compression, a sparse file, ...).
     pub warnings: Vec<String>,

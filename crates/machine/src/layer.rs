@@ -11,26 +11,26 @@ pub enum LayerKind {
     /// Several devices mapped into one: device mapper, md, a file system's own RAID.
     Volume,
     Partition,
-    /// With a request queue.
+    /// A block device with a request queue.
     Disk,
     Loop,
-    /// Between two ends, or a controller.
+    /// A link between two ends, or a controller.
     Link,
-    /// Between disk buses and the I/O bus.
+    /// An adapter between disk buses and the I/O bus.
     Adapter,
-    /// Of several drives.
+    /// A disk bus that several drives share.
     Bus,
-    /// Between adapters and memory.
+    /// The I/O bus between adapters and memory.
     Pci,
-    /// Between memory and processors.
+    /// The bus between memory and processors.
     MemoryBus,
-    /// To the data.
+    /// The network to the data.
     Network,
     /// A control group's.
     Throttle,
 }
 
-/// Under a target.
+/// One layer under a target, from the top down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
     pub kind: LayerKind,
@@ -45,9 +45,9 @@ pub struct Layer {
     pub advertised_iops: Option<f64>,
     #[serde(default, skip_serializing_if = "LayerFacts::is_empty")]
     pub facts: LayerFacts,
-    /// By the system's names (`scheduler`, `mount`, ...), for display only.
+    /// Settings by the system's names (`scheduler`, `mount`, ...), for display only.
     pub settings: BTreeMap<String, String>,
-    /// Of the target's bytes.
+    /// Share of the target's bytes that passes through this layer.
     #[serde(default, skip_serializing_if = "Share::is_all")]
     pub share: Share,
 }
@@ -110,11 +110,11 @@ fn is_false(flag: &bool) -> bool {
 /// And the sizes it should be aligned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionFacts {
-    /// On the disk.
+    /// First byte on the disk.
     pub start_bytes: u64,
     /// The disk's, if known.
     pub physical_block_bytes: Option<u64>,
-    /// Of the array below, if there is one.
+    /// The stripe of the array below, if there is one.
     pub stripe_bytes: Option<u64>,
 }
 
@@ -133,7 +133,7 @@ impl PartitionFacts {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArrayFacts {
-    /// With data chunks per row, if the layout has rows of chunks.
+    /// Members with data chunks per row, if the layout has rows of chunks.
     pub data_members: Option<u64>,
     pub chunk_bytes: Option<u64>,
     /// Members.

@@ -165,22 +165,27 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
+/// The largest unit in which a size has at most one decimal, and its tenths.
+fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
+    let units = [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
+    units.into_iter().filter(|(_, multiple)| bytes >= *multiple).find_map(|(unit, multiple)| {
+        let tenths = bytes as f64 / multiple as f64 * 10.0;
+        (tenths.fract() == 0.0).then_some((unit, tenths as u64))
+    })
+}
+
+/// [`show_size`] has a larger unit than a byte for it.
+pub fn has_exact_unit(bytes: u64) -> bool {
+    exact_unit(bytes).is_some()
+}
+
 /// An exact size: `512 B`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
 pub fn show_size(bytes: u64) -> String {
-    for (unit, multiple) in [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)] {
-        if bytes >= multiple {
-            let tenths = bytes as f64 / multiple as f64 * 10.0;
-            if tenths.fract() == 0.0 {
-                let tenths = tenths as u64;
-                return if tenths.is_multiple_of(10) {
-                    format!("{} {unit}", tenths / 10)
-                } else {
-                    format!("{}.{} {unit}", tenths / 10, tenths % 10)
-                };
-            }
-        }
+    match exact_unit(bytes) {
+        Some((unit, tenths)) if tenths.is_multiple_of(10) => format!("{} {unit}", tenths / 10),
+        Some((unit, tenths)) => format!("{}.{} {unit}", tenths / 10, tenths % 10),
+        None => format!("{bytes} B"),
     }
-    format!("{bytes} B")
 }
 
 /// Three digits: `1.86 GiB`.

@@ -73,15 +73,15 @@ pub struct DeviceUse {
 pub enum ResourceKind {
     /// All together.
     Processor,
-    /// Between all adapters and memory.
+    /// The I/O bus between all adapters and memory.
     Pci,
-    /// Between disk buses and the I/O bus.
+    /// An adapter between disk buses and the I/O bus.
     Adapter,
-    /// Of several drives.
+    /// A disk bus that several drives share.
     Bus,
-    /// Between one drive and its adapter.
+    /// The link between one drive and its adapter.
     Link,
-    /// To a volume of another computer.
+    /// The network to a volume of another computer.
     Network,
     /// Platters and heads.
     Media,
@@ -96,9 +96,9 @@ pub enum ResourceKind {
 pub struct ResourceUse {
     pub name: String,
     pub kind: ResourceKind,
-    /// Of the run; for several of a kind, the busiest.
+    /// Share of the run that it was busy, in percent; for several of a kind, that of the busiest.
     pub busy_percent: f64,
-    /// Of a bus: shares of the busy time, in the order of a command.
+    /// For a bus: shares of its phases in the busy time, in the order of a command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseUse>,
 }
@@ -107,7 +107,7 @@ pub struct ResourceUse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseUse {
     pub name: String,
-    /// Of the time that the bus was not free.
+    /// Share of the time that the bus was not free, in percent.
     pub percent: f64,
 }
 
@@ -177,17 +177,17 @@ pub struct BlockTimes {
     pub device_ns: Nanos,
 }
 
-/// Of a request.
+/// A stage in the life of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// To the block layer, with the wait at a throttle.
+    /// From the program to the block layer, including the wait at a throttle.
     Submit,
     /// Splitting, merging, sorting, waiting for a free request of the device.
     Queue,
     /// And its driver; without link and media if those are measured separately.
     Device,
-    /// Between device and computer.
+    /// On the link between the device and the computer.
     Link,
     Media,
     /// From the device until the program notices.
@@ -218,14 +218,14 @@ impl Stage {
 pub struct StageTime {
     pub stage: Stage,
     pub mean_ns: f64,
-    /// Of a request's time.
+    /// Share of a request's time, in percent.
     pub percent: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimesSource {
-    /// In a separate run.
+    /// The kernel's trace points, in a separate run.
     TracePoints,
     DeviceCounters,
 }
@@ -240,7 +240,7 @@ pub struct RequestTimes {
     /// Less: they were merged, and it is an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_requests_per_request: Option<f64>,
-    /// In the order in which a request passes them.
+    /// The stages in the order in which a request passes them.
     pub stages: Vec<StageTime>,
 }
 
@@ -398,6 +398,6 @@ memory_kinds! {
 pub struct MemoryUse {
     pub kind: MemoryKind,
     pub threads: u32,
-    /// Of each repeat.
+    /// Rate of each repeat in bytes per second.
     pub rates_bytes_per_s: Vec<f64>,
 }

@@ -8,7 +8,7 @@ use std::fmt;
 #[schemars(rename = "WarningFigure")]
 pub struct Figure {
     value: f64,
-    /// With its unit if that depends on the value.
+    /// The value as it is shown, with its unit if that depends on the value.
     shown: String,
 }
 

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 /// As a drive reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wear {
-    /// Of the block device.
+    /// Name of the block device.
     pub device: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Of the endurance; may exceed 100.
+    /// The share of its endurance that is used, in percent; may exceed 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_percent: Option<f64>,
-    /// By hosts, so far.
+    /// All bytes that hosts have written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
     /// In degrees Celsius.

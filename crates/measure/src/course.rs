@@ -21,7 +21,7 @@ const THROTTLE_SLICES: Nanos = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// In the order of time: two or more.
+    /// The rates in the order of time: two or more.
     pub phases: Vec<RatePhase>,
     /// The rate slid from first to last.
     pub gradual: bool,

@@ -14,9 +14,9 @@ const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
 
 #[derive(Debug, Clone)]
 pub struct Second {
-    /// From 0.
+    /// Number of the run, from 0.
     pub run: u64,
-    /// In its run, from 0.
+    /// Number of the second in its run, from 0.
     pub second: u64,
     /// Shorter than a second at the end of a run.
     pub length_ns: Nanos,

@@ -64,7 +64,7 @@ pub struct Sample {
     pub verdict: stats::Verdict,
     /// Over all streams.
     pub mean_depth: f64,
-    /// From issue to completion.
+    /// Mean time from issue to completion.
     pub mean_service_ns: f64,
     /// Over the whole run, with the ramp.
     pub usage: Usage,

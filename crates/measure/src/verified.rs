@@ -30,7 +30,7 @@ pub struct Verification {
     /// This run had not written them yet, or the write failed.
     #[serde(default)]
     pub unjudged_bytes: u64,
-    /// By kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`.
+    /// Number of faults by kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`.
     pub faults: std::collections::BTreeMap<String, u64>,
     pub first_faults: Vec<String>,
 }

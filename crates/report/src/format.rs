@@ -1,7 +1,7 @@
 //! Formats values and workloads for display, the same in every output.
 
+use machine::units::{self, KIB, show_size, show_size_rounded, show_time, shown_in, significant};
 pub(crate) use machine::units::{grouped, rate_number, show_rate as rate};
-use machine::units::{show_size, show_size_rounded, show_time, shown_in, significant};
 use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
 use results::{
@@ -31,9 +31,9 @@ pub(crate) fn trim_zeros(text: &str) -> String {
 /// Bytes: exact if a unit fits, else rounded.
 pub(crate) fn size(bytes: f64) -> String {
     if bytes >= 0.0 && bytes.fract() == 0.0 && bytes < 9e15 {
-        let exact = show_size(bytes as u64);
-        if !exact.ends_with(" B") || bytes < 1024.0 {
-            return exact;
+        let bytes = bytes as u64;
+        if bytes < KIB || units::has_exact_unit(bytes) {
+            return show_size(bytes);
         }
     }
     show_size_rounded(bytes)
@@ -354,6 +354,13 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
 pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite())
         .then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
+}
+
+/// Length of a rate's bar as a share of the longest. Bars are logarithmic, from a thousandth of the
+/// maximum on.
+pub(crate) fn bar_share(rate: f64, max: f64) -> f64 {
+    const MIN: f64 = 1e-3;
+    1.0 - (rate / max).clamp(MIN, 1.0).ln() / MIN.ln()
 }
 
 /// A stage's important settings, in a line: `scheduler none, nr_requests 128`.

@@ -117,8 +117,8 @@ fn rate(stage: &Stage, op: OpKind) -> Option<&StageRate> {
 fn cell(rate: Option<&StageRate>) -> Cell {
     let Some(rate) = rate else { return Cell::default() };
     Cell {
-        advertised: rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s),
-        achieved: rate.achieved.as_ref().map(|one| one.throughput_bytes_per_s),
+        advertised: rate.advertised_bytes_per_s(),
+        achieved: rate.achieved_bytes_per_s(),
         at_least: rate.achieved.as_ref().is_some_and(|one| one.at_least),
         narrowest: rate.narrowest,
     }

@@ -16,14 +16,18 @@ fn head(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
+fn warnings(tuning: &Tuning, width: usize, colour: bool) -> String {
+    let mut out = String::new();
+    for warning in &tuning.warnings {
+        say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour);
+    }
+    out
+}
+
 /// The plan: the trials with their values, and the time they take.
 pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
-    let mut out = String::new();
-    tuning
-        .warnings
-        .iter()
-        .for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
+    let mut out = warnings(tuning, width, colour);
     let values = if tuning.plan.len() == 1 { "value" } else { "values" };
     let title = format!(
         "Plan for {}: {} {values} to try, each interleaved with the current one",
@@ -90,11 +94,7 @@ fn planned(steps: &[tune::Step]) -> Vec<String> {
 /// The results: conclusions, the table of all trials, the lines to keep and the commands.
 pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
-    let mut out = String::new();
-    tuning
-        .warnings
-        .iter()
-        .for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
+    let mut out = warnings(tuning, width, colour);
     for (place, sentence) in tuning.sentences.iter().enumerate() {
         say(&mut out, if place == 0 { Tone::Strong } else { Tone::Plain }, sentence, width, colour);
     }

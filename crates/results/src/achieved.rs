@@ -8,49 +8,49 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// In nanoseconds.
+/// Processor time of one request in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuPerRequest {
-    /// Of the process.
+    /// User time of the process.
     pub user: f64,
-    /// Of the process.
+    /// System time of the process.
     pub system: f64,
     /// Busy time minus the idle baseline; with kernel threads that work for the process.
     pub machine: f64,
-    /// Of `user + system`; absent if the repeats give none.
+    /// The 95 % interval of `user + system`; absent if the repeats give none.
     pub process_interval_95: Option<[f64; 2]>,
 }
 
 /// Achieved, as opposed to requested.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Achieved {
-    /// Of all runs.
+    /// Total time of all runs.
     pub measured_ns: u64,
-    /// In all runs.
+    /// Requests in all runs.
     pub requests: u64,
-    /// In all runs.
+    /// Bytes in all runs.
     pub bytes: u64,
     /// Requests in flight, as the program sees them.
     pub mean_depth: f64,
-    /// From issue to completion.
+    /// Mean time from issue to completion.
     pub mean_service_ns: f64,
     /// Deviation of depth, rate and service time from Little's law.
     pub little_error_percent: f64,
     /// Mean, at the devices, by their counters.
     pub device_request_bytes: Option<f64>,
-    /// By the device counters.
+    /// Mean requests in flight at the devices, by the device counters.
     pub device_mean_depth: Option<f64>,
-    /// Of the time.
+    /// Share of the time that the devices were busy, in percent.
     pub device_busy_percent: Option<f64>,
     /// Device bytes caused by others, per byte that this process requested.
     pub device_bytes_foreign_share: Option<f64>,
-    /// Of the bytes, served or absorbed by a cache.
+    /// Share of the bytes served or absorbed by a cache, in percent.
     pub from_cache_percent: Option<f64>,
     /// The runs bypassed the page cache.
     pub direct: bool,
-    /// Of the whole machine.
+    /// Busy processors of the whole machine.
     pub busy_processors: f64,
-    /// Of one processor, until the process's last request returned.
+    /// Processor time of the process until its last request returned, in percent of one processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_busy_percent: Option<f64>,
     /// Issuing threads runnable but not scheduled: 100 is one thread all the time.
@@ -66,7 +66,7 @@ pub struct Achieved {
     /// Samples in which the kernel throttled writers; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_held_percent: Option<f64>,
-    /// By other users of processors and memory.
+    /// Interference from other users of processors and memory.
     #[serde(default)]
     pub disturbances: Disturbances,
     /// Taken by the hypervisor, in percent of one processor.
@@ -80,15 +80,17 @@ pub struct Achieved {
     /// Processor time, read or written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_ns_per_mib: Option<f64>,
-    /// Of the process's processor time.
+    /// Share of the process's processor time that went into parity, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_percent: Option<f64>,
-    /// Before sleeping: as requested or, with `auto`, if any stream did.
+    /// Whether the streams polled for completions before they slept: as requested or, with `auto`,
+    /// if any stream did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polled: Option<bool>,
-    /// From the last completion to stable storage, mean over the runs; absent without a flush.
+    /// Time from the last completion until the data were on stable storage, mean over the runs;
+    /// absent without a flush.
     pub sync_ns: Option<f64>,
-    /// With that flush. It is the rate of the point.
+    /// The rate including that flush. It is the rate of the point.
     pub synced_bytes_per_s: Option<f64>,
     /// Absent if the runs give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,31 +99,33 @@ pub struct Achieved {
     /// the writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned_bytes_per_s: Option<f64>,
-    /// Of the bytes read through the page cache, those that no device read; absent if no device has
-    /// counters.
+    /// Share of the bytes read through the page cache that no device read, in percent; absent if no
+    /// device has counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_read_percent: Option<f64>,
-    /// Of the bytes written through the page cache, those that had not reached a device by the end
-    /// of the run (after its flush, if any); absent if no device has counters.
+    /// Share of the bytes written through the page cache that had not reached a device by the end
+    /// of the run (after its flush, if any), in percent; absent if no device has counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_write_percent: Option<f64>,
     /// Excluded at the start; mean over the runs.
     pub warm_up_ns: f64,
     /// User space, counted in a separate run.
     pub instructions_per_request: Option<f64>,
-    /// With a null backend: the generator's own limit.
+    /// Requests per second with a null backend: the generator's own limit.
     pub driver_ceiling_iops: Option<f64>,
-    /// With a no-op in the kernel for each request: the limit of the generator with io_uring.
+    /// The same with a no-op in the kernel for each request: the limit of the generator with
+    /// io_uring.
     pub no_op_ceiling_iops: Option<f64>,
     /// The rate over the lower of the two ceilings.
     pub of_ceiling_percent: Option<f64>,
-    /// From trace points in a separate run or from the device counters.
+    /// Breakdown of a request's time, from trace points in a separate run or from the device
+    /// counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times: Option<RequestTimes>,
     /// Why the request times are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times_unknown: Option<String>,
-    /// Those that count their busy time, busiest first; means over the runs.
+    /// The parts of the machine that count their own busy time, busiest first; means over the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
 }

@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
 words! {
-    /// To find a half-power point.
+    /// The parameter varied to find a half-power point.
     Varied {
         RequestBytes = "request_bytes",
-        /// Over all streams.
+        /// Requests outstanding over all streams.
         Depth = "depth",
-        /// Of a stripe.
+        /// The chunk of a stripe, in bytes.
         ChunkBytes = "chunk_bytes",
     }
 }
 
 words! {
-    /// That a half-power point refers to.
+    /// Source of the peak that a half-power point refers to.
     PeakSource {
         /// The best rate of the study.
         Measured = "measured",
-        /// By a lower layer.
+        /// The rate that a lower layer advertises.
         Advertised = "advertised",
     }
 }
 
 words! {
-    /// Of the peak, for a recommendation.
+    /// The share of the peak that a recommendation reaches.
     Goal {
         Half = "half_of_peak",
         NinetyPercent = "90_percent_of_peak",
@@ -69,7 +69,7 @@ words! {
 }
 
 words! {
-    /// Of the processor time.
+    /// Scope of the processor time.
     CostScope {
         /// User and system.
         Process = "process",
@@ -96,7 +96,7 @@ words! {
     }
 }
 
-/// Of a study.
+/// The conclusions of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// Most serious first.
@@ -109,17 +109,17 @@ pub struct Answer {
     /// Through the page cache, one request at a time; largest requests first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain: Vec<PlainRate>,
-    /// Of the peaks, of plain programs, and of small random requests.
+    /// The limits of the peaks, of plain programs, and of small random requests.
     pub limits: Vec<Limit>,
     pub half_power: Vec<HalfPower>,
     /// Per request and per byte.
     pub costs: Vec<CostModel>,
-    /// By request size.
+    /// Service time by request size.
     pub service_times: Vec<ServiceModel>,
     /// Random requests whose rate does not last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub random_bursts: Vec<RandomBurst>,
-    /// At full speed as far as the time allowed; absent if nothing was written.
+    /// Writes at full speed as far as the time allowed; absent if nothing was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_writes: Option<LongWrites>,
     /// Settings worth changing: for plain programs first, cheapest first.
@@ -136,7 +136,7 @@ pub struct Answer {
     /// Published rules for sequential I/O.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checklist: Vec<Rule>,
-    /// By the budget, one sentence each.
+    /// One sentence for each experiment that the budget left out.
     pub left_out: Vec<String>,
 }
 
@@ -154,18 +154,18 @@ impl Answer {
     }
 }
 
-/// Of one operation.
+/// The peak rate of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     pub op: OpKind,
     /// Median.
     pub throughput_bytes_per_s: f64,
     pub interval_95: Option<[f64; 2]>,
-    /// By index.
+    /// Index of the point.
     pub point: usize,
     /// Options of `halfpower run`.
     pub settings: String,
-    /// By a lower layer.
+    /// The rate that a lower layer advertises, with the layer's name.
     pub advertised: Option<Advertised>,
     /// A cache or a burst credit allows a faster beginning after a rest; the peak is the rate that
     /// lasts.
@@ -177,9 +177,9 @@ pub struct Peak {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burst {
     pub throughput_bytes_per_s: f64,
-    /// After a rest.
+    /// Its length in seconds, after a rest.
     pub length_s: f64,
-    /// By index.
+    /// Index of the point that shows it.
     pub point: usize,
 }
 
@@ -187,9 +187,9 @@ pub struct Burst {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RandomBurst {
     pub op: OpKind,
-    /// Over all threads.
+    /// Requests outstanding over all threads.
     pub outstanding: u32,
-    /// By index, with the rate that lasts.
+    /// Index of the point with the rate that lasts.
     pub point: usize,
     /// The faster beginning.
     pub burst: Burst,
@@ -206,7 +206,7 @@ impl Burst {
 /// Of the relative residuals (root mean square): a model with a larger one describes no points.
 pub const MAX_FIT_ERROR: f64 = 0.2;
 
-/// Of a plain program, and its share of the peak.
+/// The rate of a plain program, and its share of the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlainRate {
     pub op: OpKind,
@@ -216,9 +216,9 @@ pub struct PlainRate {
     pub interval_95: Option<[f64; 2]>,
     /// Absent if a cache served a part of it, or if its runs are too short for the throttle below.
     pub share_of_peak: Option<f64>,
-    /// Without any change; absent below half of the peak.
+    /// The goal reached without any change; absent below half of the peak.
     pub reaches: Option<Goal>,
-    /// By index.
+    /// Index of the point.
     pub point: usize,
 }
 
@@ -250,8 +250,8 @@ pub struct CostModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceModel {
     pub mode: ServiceMode,
-    /// That the model covers, if other sizes follow another model (a cache hit versus a miss, for
-    /// example).
+    /// The range of sizes in bytes that the model covers, if other sizes follow another model (a
+    /// cache hit versus a miss, for example).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes_bytes: Option<[f64; 2]>,
     /// Per request.
@@ -262,7 +262,7 @@ pub struct ServiceModel {
     pub rate_interval_95: Option<[f64; 2]>,
     /// Root mean square of the relative residuals.
     pub rms_residual: f64,
-    /// Relative.
+    /// Maximum relative residual.
     pub max_residual: f64,
     /// Request size, if the model has a knee.
     pub knee_bytes: Option<f64>,
@@ -286,7 +286,7 @@ pub struct Predicted {
 }
 
 words! {
-    /// On this machine.
+    /// Whether a rule holds on this machine.
     RuleState {
         /// The machine follows the rule, or following it pays.
         Held = "held",
@@ -302,7 +302,7 @@ words! {
 /// A published rule for fast sequential I/O.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
-    /// In a few words.
+    /// The rule in a few words.
     pub rule: String,
     pub state: RuleState,
     /// The figure behind the verdict.
@@ -350,7 +350,7 @@ pub struct HalfPower {
     pub smallest: Option<f64>,
     /// Interpolated.
     pub crossing: Option<f64>,
-    /// Of the crossing.
+    /// The 95 % interval of the crossing.
     pub interval_95: Option<[f64; 2]>,
     /// The smallest measured setting already reaches half: the half-power point is there or below.
     pub at_or_below: bool,

@@ -18,8 +18,9 @@ const IO_PERCENT: f64 = 20.0;
 /// Of the bytes from a cache: this program does not wait for storage.
 const CACHED_PERCENT: f64 = 95.0;
 
-/// By the kernel's counts. Pressure is that of the program's control group, or of the system if it
-/// is in the root group (pressure stall information).
+/// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
+/// program's control group, or of the system if it is in the root group (pressure stall
+/// information).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbances {
     /// Kept busy by other programs, mean over the runs.
@@ -35,7 +36,7 @@ pub struct Disturbances {
     /// A processor quota held the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_throttled_periods: Option<u64>,
-    /// By the quota, in percent of the runs' time: 100 is one processor.
+    /// Time for which that quota held it, in percent of the runs' time: 100 is one processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_held_percent: Option<f64>,
     /// Some task waited for a processor.

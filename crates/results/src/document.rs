@@ -22,7 +22,7 @@ pub const SCHEMA: &str = "halfpower.results/1";
 pub struct Results {
     /// `halfpower.results/1`.
     pub schema: String,
-    /// That wrote the document.
+    /// The program that wrote the document.
     pub program: Program,
     /// `study`, `stack`, `sweep`, `run`, `postmark` or `metadata`.
     pub kind: Kind,
@@ -43,16 +43,16 @@ pub struct Results {
     /// The best rates within a latency goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_goals: Vec<LatencyGoal>,
-    /// Of the runs of `run --live`.
+    /// Each second of the runs of `run --live`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<SecondRecord>,
-    /// Between the workloads, if they also ran concurrently.
+    /// Interference between the workloads, if they also ran concurrently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference: Option<Interference>,
-    /// Of a study.
+    /// The experiments of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<Experiment>,
-    /// Of a study.
+    /// The conclusions of a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
     /// The layers from the program down, with advertised and achieved rates.
@@ -62,7 +62,7 @@ pub struct Results {
     /// has no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
-    /// About the whole document.
+    /// Warnings about the whole document.
     pub warnings: Vec<String>,
 }
 
@@ -155,7 +155,7 @@ pub struct Program {
     pub arguments: Vec<String>,
 }
 
-/// That wrote a document.
+/// The command that wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {

@@ -6,7 +6,7 @@ use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
-    /// In the document; for file names and anchors.
+    /// Unique in the document; used in file names and anchors.
     pub id: String,
     pub title: String,
     pub x: Axis,
@@ -26,35 +26,35 @@ pub enum Axis {
     Threads,
     /// Awaited at a time; logarithmic.
     Completions,
-    /// Of every request; a category per value.
+    /// Offset of every request in bytes; a category per value.
     OffsetBytes,
-    /// In the target, 0 to 1.
+    /// Position in the target, 0 to 1.
     Position,
-    /// Of a stripe; logarithmic.
+    /// Stripe chunk in bytes; logarithmic.
     ChunkBytes,
-    /// Of a stripe.
+    /// Members of a stripe.
     Members,
-    /// Since the run began.
+    /// Time since the run began, in ns.
     TimeNs,
-    /// From zero.
+    /// Rate in bytes per second; from zero.
     BytesPerS,
-    /// From zero.
+    /// Requests per second; from zero.
     Iops,
-    /// Of the whole machine; logarithmic.
+    /// Processor time of the whole machine per MiB in ns; logarithmic.
     CpuNsPerMib,
-    /// Of the whole machine; logarithmic.
+    /// Processor time of the whole machine per request in ns; logarithmic.
     CpuNsPerRequest,
-    /// From issue to completion; logarithmic.
+    /// Mean time from issue to completion in ns; logarithmic.
     ServiceNs,
     /// Size of a cache; logarithmic.
     CacheBytes,
-    /// Of the accesses to a cache, 0 to 1.
+    /// Share of accesses that a cache misses, 0 to 1.
     MissShare,
     /// Speedup; from zero.
     Gain,
 }
 
-/// In parts, for figures with several kinds of curves.
+/// A curve's name in parts, for figures with several kinds of curves.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CurveName {
     /// Shared with other curves: they have one colour.
@@ -115,12 +115,12 @@ impl fmt::Display for CurveName {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// In the legend.
+    /// Name in the legend.
     pub name: String,
     /// The name in parts, if it has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<CurveName>,
-    /// In ascending order of x. Failed points have no y.
+    /// Values in ascending order of x. Failed points have no y.
     pub values: Vec<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_power: Option<HalfPower>,
@@ -140,8 +140,8 @@ pub struct Value {
     pub x: f64,
     /// Absent if the point failed.
     pub y: Option<f64>,
-    /// Of y.
+    /// The 95 % interval of y.
     pub interval_95: Option<[f64; 2]>,
-    /// By index, if y is a figure of a single point.
+    /// Index of the point, if y is a figure of a single point.
     pub point: Option<usize>,
 }

@@ -18,24 +18,24 @@ pub struct Finding {
     /// Speedup: 1.8 is 80 % faster.
     pub gain: f64,
     pub gain_interval_95: Option<[f64; 2]>,
-    /// With both figures.
+    /// A sentence with both figures.
     pub evidence: String,
     /// The one to use.
     pub setting: String,
     /// A command that reproduces the difference.
     pub check: String,
-    /// Before and after, by index.
+    /// Indices of the points before and after.
     pub points: [usize; 2],
-    /// Before, after.
+    /// Processor time of the process per MiB in ns: before, after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_mib: Option<[f64; 2]>,
-    /// Before, after.
+    /// 99th percentile of the latency in ns: before, after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<[u64; 2]>,
     /// The point before is a plain program.
     #[serde(default)]
     pub from_plain: bool,
-    /// By a plain program with the fewest changes.
+    /// The goal that a plain program reaches with the fewest changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reaches: Option<Goal>,
     /// If there are several changes and each was measured: their effects one by one.
@@ -48,14 +48,14 @@ pub struct Finding {
 pub struct FindingStep {
     /// `8 outstanding`.
     pub change: String,
-    /// After the change, by index.
+    /// Index of the point after the change.
     pub point: usize,
     /// Speedup over the previous step.
     pub gain: f64,
     pub gain_interval_95: Option<[f64; 2]>,
-    /// After the change.
+    /// Processor time of the process per MiB in ns, after the change.
     pub cpu_ns_per_mib: Option<f64>,
-    /// After the change.
+    /// 99th percentile of the latency in ns, after the change.
     pub p99_ns: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct UncertainGain {
     pub gain: f64,
     /// Absent after one run.
     pub gain_interval_95: Option<[f64; 2]>,
-    /// Before and after, by index.
+    /// Indices of the points before and after.
     pub points: [usize; 2],
 }
 
@@ -105,7 +105,7 @@ impl fmt::Display for UncertainGain {
     }
 }
 
-/// About a peak or the whole study, from the points themselves.
+/// A doubt that the points themselves give, about a peak or the whole study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PeakDoubt {

@@ -34,16 +34,17 @@ pub struct ConcurrentWorkload {
     pub target: String,
     /// While the others ran.
     pub throughput_bytes_per_s: f64,
-    /// Of the mean rate.
+    /// The 95 % interval of the mean rate.
     pub interval_95: Option<[f64; 2]>,
-    /// Over the separate rate, by rounds; absent if the repeats give no interval.
+    /// That rate over the separate rate, by rounds; absent if the repeats give no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
     /// While the others ran.
     pub latency_ns: LatencySummary,
     /// If the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// Over that of the separate run, by rounds; absent if the repeats give no interval.
+    /// 99th percentile over that of the separate run, by rounds; absent if the repeats give no
+    /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ratio: Option<Ratio>,
     pub warnings: Vec<String>,

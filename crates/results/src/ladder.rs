@@ -9,7 +9,7 @@ use workload::OpKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
-    /// With a null backend.
+    /// The load generator with a null backend.
     Generator,
     /// Copies.
     Memory,
@@ -19,7 +19,7 @@ pub enum StageKind {
     Buffered,
     /// The file system or device, past the page cache.
     Direct,
-    /// Of a simulated machine.
+    /// The processors of a simulated machine.
     Processor,
     FileSystem,
     /// Several devices mapped into one.
@@ -30,7 +30,7 @@ pub enum StageKind {
     Loop,
     /// Or controller.
     Link,
-    /// Between disk buses and the I/O bus.
+    /// An adapter between disk buses and the I/O bus.
     Adapter,
     /// A disk bus.
     Bus,
@@ -85,11 +85,11 @@ impl From<LayerKind> for StageKind {
     }
 }
 
-/// From the program down to the media.
+/// The layers from the program down to the media.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ladder {
     pub stages: Vec<Stage>,
-    /// Of data loss: a volatile write cache, a file system without barriers.
+    /// Risks of data loss: a volatile write cache, a file system without barriers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<String>,
 }
@@ -119,7 +119,7 @@ pub struct StageRate {
     pub achieved: Option<Reached>,
     /// Achieved over advertised.
     pub share_percent: Option<f64>,
-    /// Of the time at the peak, if the layer counts it.
+    /// Share of the time that the layer was busy at the peak, in percent, if it counts that.
     pub busy_percent: Option<f64>,
     /// The smallest request that reaches half of the layer's rate.
     pub half_power_bytes: Option<f64>,
@@ -193,6 +193,16 @@ impl std::fmt::Display for Method {
     }
 }
 
+impl StageRate {
+    pub fn advertised_bytes_per_s(&self) -> Option<f64> {
+        self.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
+    }
+
+    pub fn achieved_bytes_per_s(&self) -> Option<f64> {
+        self.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
+    }
+}
+
 impl Reached {
     pub fn new(throughput_bytes_per_s: f64, point: Option<usize>, how: Method) -> Reached {
         Reached {
@@ -210,7 +220,7 @@ impl Reached {
 pub struct Reached {
     pub throughput_bytes_per_s: f64,
     pub interval_95: Option<[f64; 2]>,
-    /// By index.
+    /// Index of the point that measured it.
     pub point: Option<usize>,
     /// `measured`, `passed through at the peak`, or a formula.
     pub formula: String,

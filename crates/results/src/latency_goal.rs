@@ -32,7 +32,7 @@ pub enum SearchBy {
     /// Latency counts from issue.
     #[default]
     Depth,
-    /// On a schedule; latency counts from the scheduled time.
+    /// Requests per second on a schedule; latency counts from the scheduled time.
     Rate,
 }
 
@@ -57,7 +57,7 @@ pub struct LatencyGoal {
     pub p99_ns: u64,
     pub op: OpKind,
     pub request_bytes: u32,
-    /// By index, in order.
+    /// Indices of the points measured, in order.
     pub points: Vec<usize>,
     /// The point with the best rate within the goal, by index; absent if even one outstanding
     /// request misses it.
@@ -70,8 +70,8 @@ pub struct LatencyGoal {
     pub rate_iops: Option<f64>,
     /// The best within the goal.
     pub throughput_bytes_per_s: Option<f64>,
-    /// By offered rate: from the highest rate that is significantly within the goal to the lowest
-    /// that significantly misses it.
+    /// The 95 % interval of that rate. By offered rate: from the highest rate that is significantly
+    /// within the goal to the lowest that significantly misses it.
     pub interval_95: Option<[f64; 2]>,
     /// If the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,

@@ -53,10 +53,11 @@ pub use latency_goal::{
     LatencyGoal, SearchBy, measure_rate_within_p99, measure_within_p99, meets_published_p99,
 };
 pub use limit::{
-    Bottleneck, BusyPart, Cause, CheckChange, DEEPER_GAIN, ExcludedBy, Exclusion, Expected, Limit,
-    LimitChange, LimitOf, LimitTrial, Meaning, PlainWrite, ReadAhead, Refutation, WriteBackWait,
+    Bottleneck, BusyPart, Cause, CheckChange, DEEPER_GAIN, ExcludedBy, Exclusion, Expected, GAIN,
+    Limit, LimitChange, LimitOf, LimitTrial, Meaning, PlainWrite, ReadAhead, Refutation, SAME,
+    WriteBackWait,
 };
-pub use long_writes::{Lasting, LongWrites, WriteLevel, WriteRate};
+pub use long_writes::{FELL, Lasting, LongWrites, WriteLevel, WriteRate};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Growing, Output, OutputError, append};

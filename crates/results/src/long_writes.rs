@@ -8,7 +8,7 @@ use std::fmt;
 /// Of another rate: a lower level, not its spread.
 pub const FELL: f64 = 0.85;
 
-/// In sequence, after everything else of a study.
+/// Writes in sequence at full speed, after everything else of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LongWrites {
     pub request_bytes: u32,
@@ -19,15 +19,15 @@ pub struct LongWrites {
     /// The study's best rate of writes, if it was measured in this state of the target or in one
     /// with more of its cache or credit left.
     pub peak_bytes_per_s: Option<f64>,
-    /// In this run.
+    /// All bytes of this run.
     pub written_bytes: u64,
     pub took_s: f64,
     /// The limit on written bytes ended it, not the time.
     pub out_of_bytes: bool,
-    /// Of a sustained run that shows what comes after, as far as known.
+    /// Length of a sustained run that shows what comes after, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_s: Option<f64>,
-    /// Over time.
+    /// The rate over time.
     pub course: Vec<WriteRate>,
 }
 

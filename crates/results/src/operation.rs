@@ -5,18 +5,18 @@ use measure::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Of one kind of operation under given settings.
+/// The rate of one kind of operation under given settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRate {
     /// `transaction`, `create`, `read`, `append`, `stat`, `open`, `rename`, `list`, `delete`;
     /// followed by `alone` if the operation also had a phase of its own in addition to the mix.
     pub operation: String,
-    /// Those that differ from the defaults, as command options. Rates of the same operation and
+    /// Settings that differ from the defaults, as command options. Rates of the same operation and
     /// settings are comparable.
     pub settings: String,
     /// Operations.
     pub count: u64,
-    /// Of the time that they shared with other operations.
+    /// Operations per second of the time that they shared with other operations.
     pub per_s: f64,
     /// Absent if the run was too short.
     pub interval_95: Option<[f64; 2]>,

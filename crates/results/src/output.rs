@@ -16,14 +16,16 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
     /// Reported before anything is measured.
-    #[error("{option} {}: {why}", path.display())]
-    Refused { option: String, path: PathBuf, why: String },
+    #[error("{option} {}: {why}; {hint}", path.display())]
+    Refused { option: String, path: PathBuf, why: String, hint: String },
     /// Written, but the directory has been moved meanwhile.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
+
+const ANOTHER_FILE: &str = "name another file";
 
 /// Checked before the measurement.
 #[derive(Debug, Clone)]
@@ -57,10 +59,8 @@ impl Output {
     ) -> Result<Output, OutputError> {
         let output = Output::at(option, path, force)?;
         if let Some(target) = targets.iter().find(|target| output.is_target(target)) {
-            return Err(output.refused(format!(
-                "it is measured, or is under a target, or is read ({}); name another file",
-                target.display()
-            )));
+            let why = "it is measured, or is under a target, or is read";
+            return Err(output.refused(format!("{why} ({})", target.display()), ANOTHER_FILE));
         }
         if let (Place::Free | Place::Replaceable(_), Some((directory, _))) =
             (output.place()?, &output.at)
@@ -74,8 +74,9 @@ impl Output {
     fn at(option: &str, path: &Path, force: bool) -> Result<Output, OutputError> {
         let mut output = Output { option: option.into(), path: path.into(), at: None, force };
         if !is_own_open_file(path) {
-            let name =
-                path.file_name().ok_or_else(|| output.refused("it is a directory; name a file"))?;
+            let name = path
+                .file_name()
+                .ok_or_else(|| output.refused("it is a directory", "name a file"))?;
             let directory = Directory::held(parent(path))
                 .map_err(|error| output.unusable(parent(path), &error))?;
             output.at = Some((directory, name.to_owned()));
@@ -180,7 +181,7 @@ impl Output {
                 let file = directory.open_to_append(name).map_err(failed)?;
                 // Write only to the file that was checked.
                 if !is_same_file(&before, &file.metadata().map_err(failed)?) {
-                    return Err(self.refused("it was replaced at this very moment"));
+                    return Err(self.refused("it was replaced at this very moment", "try again"));
                 }
                 (file, is_ours)
             }
@@ -192,24 +193,22 @@ impl Output {
         Ok(())
     }
 
-    fn refused(&self, why: impl Into<String>) -> OutputError {
-        OutputError::Refused {
-            option: self.option.clone(),
-            path: self.path.clone(),
-            why: why.into(),
-        }
+    fn refused(&self, why: impl Into<String>, hint: &str) -> OutputError {
+        let (option, path) = (self.option.clone(), self.path.clone());
+        OutputError::Refused { option, path, why: why.into(), hint: hint.into() }
     }
 
     fn unusable(&self, directory: &Path, error: &io::Error) -> OutputError {
-        self.refused(match error.kind() {
+        let directory = directory.display();
+        match error.kind() {
             io::ErrorKind::NotFound => {
-                format!("{}: no such directory; make it first", directory.display())
+                self.refused(format!("{directory}: no such directory"), "make it first")
             }
-            _ => format!(
-                "no file can be made in {}: {error}; name another place",
-                directory.display()
+            _ => self.refused(
+                format!("no file can be made in {directory}: {error}"),
+                "name another place",
             ),
-        })
+        }
     }
 
     fn place(&self) -> Result<Place, OutputError> {
@@ -217,7 +216,10 @@ impl Output {
         let io = |source| OutputError::Io { path: self.path.clone(), source };
         let itself = match directory.look(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free),
-            Err(error) => return Err(self.refused(format!("it cannot be looked at: {error}"))),
+            Err(error) => {
+                let why = format!("it cannot be looked at: {error}");
+                return Err(self.refused(why, ANOTHER_FILE));
+            }
             Ok(metadata) => metadata,
         };
         let is_link = itself.is_symlink();
@@ -225,16 +227,20 @@ impl Output {
         let there = if follows { directory.follow(name).ok() } else { Some(itself) };
         match there {
             Some(there) if is_stream(&there) => Ok(Place::Stream),
-            _ if is_link => Err(self.refused("it is a symbolic link; name the file that it should be")),
-            Some(there) if there.is_dir() => Err(self.refused("it is a directory; name a file")),
-            Some(there) if !there.is_file() => {
-                Err(self.refused("it is a device that keeps data, and no place for a report; name a file"))
+            _ if is_link => {
+                Err(self.refused("it is a symbolic link", "name the file that it should be"))
             }
+            Some(there) if there.is_dir() => Err(self.refused("it is a directory", "name a file")),
+            Some(there) if !there.is_file() => Err(self.refused(
+                "it is a device that keeps data, and no place for a report",
+                "name a file",
+            )),
             Some(there) if self.force || is_own(directory, name, there.len()).map_err(io)? => {
                 Ok(Place::Replaceable(there))
             }
             _ => Err(self.refused(
-                "this file is there already, and halfpower did not make it, or it was changed since; name another, or add --force to replace it",
+                "this file is there already, and halfpower did not make it, or it was changed since",
+                "name another, or add --force to replace it",
             )),
         }
     }

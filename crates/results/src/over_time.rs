@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// A step of a load that changes over time, or a window of a run; several runs are merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalNumbers {
-    /// From the beginning of the measured part.
+    /// Start, from the beginning of the measured part of a run.
     pub from_ns: Nanos,
-    /// From the beginning of the measured part.
+    /// End, from the beginning of the measured part of a run.
     pub until_ns: Nanos,
-    /// Of the load, if it changes over time.
+    /// Requests per second of the load, if it changes over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<f64>,
     /// Completed in the interval.
@@ -22,8 +22,8 @@ pub struct IntervalNumbers {
     /// latency.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_issued: u64,
-    /// Of requests that were due in the interval (without a load: issued in it); absent if there
-    /// was none.
+    /// Latency of the requests that were due in the interval (without a load: issued in it); absent
+    /// if there was none.
     pub latency_ns: Option<LatencySummary>,
 }
 

@@ -3,8 +3,8 @@
 use crate::answer::{Peak, PlainRate, RandomBurst};
 use crate::document::Results;
 use crate::limit::LimitOf;
+use crate::limit::SAME;
 use crate::point::{LatencySummary, Numbers, Point};
-use crate::rules::SAME;
 use crate::visits::representatives;
 use machine::{Allocation, Buffering, BurstFacts, CacheState, Engine};
 use schemars::JsonSchema;
@@ -46,14 +46,14 @@ pub struct Speed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallRequests {
     pub request_bytes: u32,
-    /// Over all threads.
+    /// Requests outstanding over all threads.
     pub outstanding: u32,
     pub iops: f64,
     /// Latency.
     pub mean_ns: f64,
     /// The highest percentile that the samples support.
     pub tail: Option<Tail>,
-    /// By index.
+    /// Index of the point.
     pub point: usize,
 }
 
@@ -84,7 +84,7 @@ pub struct ClassicRate {
     pub iops: f64,
     /// The rate does not last: it is above the best one that does ([`Peak::burst`]).
     pub burst: bool,
-    /// By index.
+    /// Index of the point.
     pub point: usize,
 }
 

@@ -15,7 +15,7 @@ use workload::{OpKind, Workload};
 /// From which an interval is settled.
 const SETTLED_RUNS: u32 = 3;
 
-/// With its figures, or the reason for its failure.
+/// One workload with its figures, or the reason for its failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// As requested.
@@ -44,7 +44,7 @@ pub struct StripeRecord {
     pub chunk_bytes: u64,
 }
 
-/// With the operation by name.
+/// A workload with its operation by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRecord {
     pub op: OpKind,

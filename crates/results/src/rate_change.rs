@@ -4,10 +4,11 @@ use measure::Course;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// From the first run of a point to its last: the mean is the rate of no phase.
+/// How the rate changed from the first run of a point to its last: its mean is the rate of no
+/// phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChange {
-    /// In the order of time: two or more.
+    /// The rates in the order of time: two or more.
     pub phases: Vec<RatePhase>,
     /// The rate slid from that of the first phase to that of the last; otherwise it stepped.
     pub gradual: bool,
@@ -17,7 +18,7 @@ pub struct RateChange {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatePhase {
-    /// Since the command began.
+    /// When it began, in seconds since the command did.
     pub from_s: f64,
     /// Moved by this point's runs until then.
     pub after_bytes: u64,

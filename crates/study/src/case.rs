@@ -6,14 +6,9 @@ use crate::ratios::ratio;
 use crate::sampler::Entry;
 use machine::{Hint, MAX_DEPTH};
 use measure::stats::Ratio;
+pub(crate) use results::{GAIN, SAME};
 use results::{LimitChange, LimitOf};
 use workload::{OpKind, Workload};
-
-/// As a ratio.
-pub(crate) const GAIN: f64 = 1.1;
-
-/// Rates within this share are equal.
-pub(crate) const SAME: f64 = 0.1;
 
 /// Of requests per second: a loss below the first, a gain from the second on.
 const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];

@@ -8,11 +8,8 @@ use crate::verdict;
 use machine::{Machine, Nanos, Result};
 use measure::Sample;
 use measure::stats::Verdict;
-use results::{Burst, RandomBurst};
+use results::{Burst, FELL, RandomBurst};
 use workload::{OpKind, Stop, Workload};
-
-/// Within a run.
-const FELL: f64 = 0.85;
 
 /// Over the best random reads, for a disk that sorts the writes in its cache: both need the same
 /// seeks.

@@ -14,16 +14,16 @@ pub const TUNE_SCHEMA: &str = "halfpower.tune/1";
 pub struct Tuning {
     /// `halfpower.tune/1`.
     pub schema: String,
-    /// That wrote the document.
+    /// The program that wrote it.
     pub program: Program,
     pub target: String,
     /// As options of `halfpower run`.
     pub workloads: Vec<String>,
-    /// In order.
+    /// The trials, in order.
     pub plan: Vec<Step>,
-    /// With the reasons.
+    /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
-    /// Of the whole tuning.
+    /// Time budget of the whole tuning.
     pub budget_ns: u64,
     /// Absent if runs end after an amount of data.
     #[serde(rename = "least_ns")]
@@ -43,7 +43,7 @@ pub struct Tuning {
     /// Commands that repeat the measurement.
     pub prove: Vec<String>,
     pub sentences: Vec<String>,
-    /// Also settings that could not be restored.
+    /// Caveats, and settings that could not be restored.
     pub warnings: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ pub struct Step {
     pub to: String,
     /// How this value can lose data.
     pub risk: Option<String>,
-    /// Of the shell.
+    /// The shell command that sets it.
     pub command: Option<String>,
 }
 
@@ -94,9 +94,9 @@ pub struct Tried {
     pub from: String,
     pub to: String,
     pub outcome: Outcome,
-    /// Of four interleaved runs, of the question with the most.
+    /// Number of blocks of four interleaved runs, of the question with the most.
     pub blocks: u32,
-    /// In rate, latency and processor time for each workload.
+    /// Changes in rate, latency and processor time for each workload.
     pub differences: Vec<Difference>,
     /// Their latency and processor time are per request of the new size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

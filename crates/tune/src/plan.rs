@@ -114,7 +114,7 @@ pub struct Plan {
     pub whole: Option<Whole>,
     /// In the order of the table.
     pub trials: Vec<Trial>,
-    /// With the reasons.
+    /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
 }
 

@@ -55,7 +55,7 @@ pub struct Limits {
     /// Values that cannot gain this much are dropped; `None` also measures how much slower they
     /// are.
     pub gain_wanted_percent: Option<f64>,
-    /// Of the whole tuning.
+    /// Time budget of the whole tuning.
     pub budget_ns: Nanos,
     /// Repeated runs differ.
     pub noisy: bool,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Of a workload's region, in blocks of the request size.
+/// The order in which a workload visits its region, in blocks of the request size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
@@ -31,9 +31,9 @@ pub enum Pattern {
     Zipf(f64),
     /// `access_percent` of the requests go to the first `hot_percent` of the region.
     HotCold {
-        /// Of the region.
+        /// Percentage of the region that is hot.
         hot_percent: u8,
-        /// Of the requests, to the hot part.
+        /// Percentage of the requests that go to the hot part.
         access_percent: u8,
     },
     /// Self-similar: a share of `1 - h` of the requests goes to the most popular share `h` of the
@@ -41,9 +41,9 @@ pub enum Pattern {
     Pareto(f64),
     /// Draws outside the region are repeated.
     Normal {
-        /// Of the region.
+        /// Standard deviation in percent of the region.
         deviation_percent: f64,
-        /// Of the region.
+        /// Mean in percent of the region.
         center_percent: f64,
         /// Blocks, over the region.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -55,16 +55,16 @@ pub enum Pattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// On the machine's clock.
+    /// After this much time on the machine's clock.
     AfterNs(Nanos),
-    /// Over all streams.
+    /// After this many bytes over all streams.
     AfterBytes(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeShare {
     pub bytes: u32,
-    /// Of the requests.
+    /// Percentage of the requests.
     pub percent: u8,
 }
 
@@ -121,12 +121,12 @@ pub struct Sizes {
     pub write: SizeMix,
 }
 
-/// Of written data.
+/// The contents of written data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Data {
-    /// Of each block.
+    /// Percentage of each block that compresses away.
     pub compressible_percent: u8,
-    /// Of the blocks, repeating an earlier one.
+    /// Percentage of the blocks that repeat an earlier block.
     pub duplicate_percent: u8,
     /// Distinct ones, equally often; 0: 16.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -150,7 +150,7 @@ pub struct Workload {
     /// is cut to fit; others start at multiples of the minimum size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// Of requests that are not sequential, if it differs from their size.
+    /// Alignment of requests that are not sequential, if it differs from their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u32>,
     /// Outstanding per stream.
@@ -162,12 +162,12 @@ pub struct Workload {
     pub buffering: Buffering,
     /// For the cache.
     pub hint: Hint,
-    /// Of the buffers.
+    /// The kind of buffer memory.
     #[serde(default)]
     pub memory: Memory,
-    /// Of the file's space before the run.
+    /// State of the file's space before the run.
     pub allocation: Allocation,
-    /// Before the run.
+    /// State of the cache before the run.
     pub cache: CacheState,
     /// Added to the offset of every request.
     pub offset_bytes: u64,
@@ -176,25 +176,26 @@ pub struct Workload {
     /// `None`: to the end of the target.
     pub region_bytes: Option<u64>,
     pub stop: Stop,
-    /// Over all streams, even if time is left.
+    /// Maximum number of bytes over all streams, even if time is left.
     #[serde(default)]
     pub limit_bytes: Option<u64>,
-    /// Over all streams, on schedule and not by completions (an open loop).
+    /// Requests per second over all streams, issued on schedule and not by completions (an open
+    /// loop).
     pub rate_iops: Option<f64>,
-    /// Of an open loop whose rate changes over time.
+    /// The steps of an open loop whose rate changes over time; empty if it does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub load: Vec<LoadStep>,
-    /// Of the windows whose latencies are kept apart, if any are.
+    /// Width of the windows whose latencies are kept apart, if any are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_window_ns: Option<Nanos>,
     /// Awaited before a stream issues the next requests.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reap: Reap,
-    /// Between a completion and the request that replaces it.
+    /// Pause between a completion and the request that replaces it.
     pub think_ns: Nanos,
-    /// In the measured time.
+    /// Include a final sync to stable storage in the measured time.
     pub sync_at_end: bool,
-    /// Of writes.
+    /// The data of writes.
     pub data: Data,
     /// The same seed gives the same requests on every machine.
     pub seed: u64,
@@ -208,7 +209,7 @@ fn is_default(reap: &Reap) -> bool {
     *reap == Reap::default()
 }
 
-/// Of a workload.
+/// The operations of a workload.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

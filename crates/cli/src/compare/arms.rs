@@ -1,56 +1,20 @@
 //! Measures two arms in turn, in random blocks.
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::points::{grid, target_of};
+use crate::points::{TURN_RUN_NS, grid, target_of};
 use crate::progress::Watch;
+use crate::run_words::{words_of_runs, words_typed};
 use crate::target::{Where, is_twin};
 use crate::unfinished::Unfinished;
-use clap::Args;
 use machine::{Machine, Nanos, TargetSpec};
-use measure::turns::Limits;
 use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
-use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH_PERCENT};
+use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
 use std::process::Stdio;
 use twin::Twin;
 use workload::Workload;
-
-/// Default length of a run: short, to get many blocks.
-const RUN_NS: u64 = 400_000_000;
-
-/// The options of `run` on a command line, with their values, in order.
-pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> {
-    let sweep = PointArguments::command("sweep");
-    let mut kept = Vec::new();
-    let mut words = words.peekable();
-    while let Some(word) = words.next() {
-        let Some(option) = word.strip_prefix("--") else { continue };
-        let name = option.split('=').next().unwrap_or(option);
-        let Some(known) = sweep.get_arguments().find(|one| one.get_long() == Some(name)) else {
-            // Skip the value of another option, which may look like one of these.
-            if takes_value(name) && !option.contains('=') {
-                words.next();
-            }
-            continue;
-        };
-        let has_value = known.get_action().takes_values() && !option.contains('=');
-        kept.push(word);
-        if has_value {
-            kept.extend(words.next());
-        }
-    }
-    kept
-}
-
-/// Whether an option that `compare` or `tune` has of its own takes a value.
-fn takes_value(name: &str) -> bool {
-    let compare = Arguments::augment_args(clap::Command::new("compare"));
-    let tune = crate::tune::Arguments::augment_args(clap::Command::new("tune"));
-    let mut all = compare.get_arguments().chain(tune.get_arguments());
-    all.any(|one| one.get_long() == Some(name) && one.get_action().takes_values())
-}
 
 /// The name of an option: `--depth` for `--depth=8`.
 fn option_name(word: &str) -> Option<&str> {
@@ -98,7 +62,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     // Runs of a simulated machine repeat exactly, so they are as long as those of `run`.
     let simulated = arguments.target.targets.iter().any(|name| is_twin(name));
     if arguments.runtime.is_none() && arguments.bytes.is_none() && !simulated {
-        arguments.runtime = Some(RUN_NS);
+        arguments.runtime = Some(TURN_RUN_NS);
     }
     Ok(arguments)
 }
@@ -221,7 +185,7 @@ impl Conduct for RunHooks<'_> {
 }
 
 pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failure> {
-    let common = words_of_runs(super::words_typed());
+    let common = words_of_runs::<Arguments>(words_typed());
     let common: Vec<String> = common.into_iter().filter(|word| word != "--json").collect();
     Ok([arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?])
 }
@@ -240,15 +204,8 @@ pub(super) fn compare(
     let mut arms = open(unopened, unfinished)?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
-        limits: Limits {
-            until: arguments.until / 100.0,
-            budget_ns: arguments.budget,
-            max_blocks: usize::MAX,
-            gain_wanted: None,
-            noisy: arms.iter().any(|arm| arm.is_noisy()),
-            seed: of[0].target.seed,
-        },
-        worth_percent: arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0)),
+        limits: arguments.limits(arms.iter().any(|arm| arm.is_noisy()), of[0].target.seed),
+        worth_percent: arguments.worth_percent(),
         rate: Measure::Throughput,
         keys: &[],
         more: "--budget",

@@ -1,6 +1,6 @@
 //! Replays a recorded application on two arms, in turn: `compare --replay TRACE --a ... --b ...`.
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::arms::set_up;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -8,8 +8,8 @@ use crate::progress::Watch;
 use crate::replay::ReplayJob;
 use application::replay::Class;
 use machine::Nanos;
-use measure::turns::{self, Limits, Stop, in_turn};
-use results::compare::{Comparison, InTurn, Measure, Measurement, Series, WORTH_PERCENT};
+use measure::turns::{self, Stop, in_turn};
+use results::compare::{Comparison, InTurn, Measure, Measurement, Series};
 use std::path::Path;
 
 /// Classes of requests whose latency is compared.
@@ -72,14 +72,7 @@ pub(super) fn compare(
     let second = ReplayJob::of_words("--b", trace, b)?;
     let name = first.trace.clone();
     let exact = first.is_simulated() && second.is_simulated();
-    let limits = Limits {
-        until: arguments.until / 100.0,
-        budget_ns: arguments.budget,
-        max_blocks: usize::MAX,
-        gain_wanted: None,
-        noisy: !exact,
-        seed: arguments.workload.target.seed,
-    };
+    let limits = arguments.limits(!exact, arguments.workload.target.seed);
     let mut both = Both {
         context,
         classes: first.script.classes.iter().map(|(class, _)| *class).take(CLASSES).collect(),
@@ -124,7 +117,7 @@ pub(super) fn compare(
         a: names[0],
         b: names[1],
         blocks: answer.blocks.len() as u32,
-        worth_percent: arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0)),
+        worth_percent: arguments.worth_percent(),
         series: &all,
         failed: failed.collect(),
         warnings,

@@ -1,15 +1,15 @@
 //! Runs PostMark or operations on many files on two places in turn.
 
-use super::Arguments;
+use super::arguments::Arguments;
 use super::arms::RunHooks;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Watch;
+use crate::run_words::workload_options;
 use crate::small_files::SmallFiles;
 use crate::target::is_twin;
-use measure::turns::Limits;
 use results::OperationRate;
-use results::compare::{Comparison, Measure, Turn, WORTH_PERCENT, WholeRuns};
+use results::compare::{Comparison, Measure, Turn, WholeRuns};
 use std::path::PathBuf;
 
 struct Place {
@@ -45,7 +45,7 @@ pub(super) fn compare(
             result.display()
         )));
     }
-    if let Some(option) = super::workload_option() {
+    if let Some(option) = workload_options::<Arguments>().first() {
         return Err(Failure::Usage(format!(
             "{option}: {} has no such requests; leave it out",
             asked.name()
@@ -58,15 +58,8 @@ pub(super) fn compare(
     let noisy = places.iter().any(|place| !is_twin(place));
     let turn = Turn {
         names: [a.trim(), b.trim()],
-        limits: Limits {
-            until: arguments.until / 100.0,
-            budget_ns: arguments.budget,
-            max_blocks: usize::MAX,
-            gain_wanted: None,
-            noisy,
-            seed: arguments.workload.target.seed,
-        },
-        worth_percent: arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0)),
+        limits: arguments.limits(noisy, arguments.workload.target.seed),
+        worth_percent: arguments.worth_percent(),
         rate: Measure::Operations,
         keys: &[],
         more: "--budget",

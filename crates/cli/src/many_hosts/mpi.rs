@@ -108,7 +108,6 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-/// Refuses options that many clients do not have.
 fn check(arguments: &PointArguments, is_run: bool) -> Result<(), Failure> {
     if is_run {
         lists_in(arguments)?;
@@ -282,12 +281,10 @@ struct SharedFile {
 }
 
 impl SharedFile {
-    /// Bytes of a rank's part.
     fn each(&self) -> u64 {
         self.whole / self.ranks / self.request * self.request
     }
 
-    /// Restricts a workload to a rank's part.
     fn give(&self, workload: &mut Workload, rank: usize) {
         // A client reads data that another has written.
         let shift = if workload.writes() { 0 } else { self.shift };

@@ -2,10 +2,9 @@
 //! `tune`, and what `check` repeats.
 
 use super::{Arguments, layout, load};
-use crate::arguments::TargetArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::target::{is_twin, machine_of, on_machine};
+use crate::target::{TargetArguments, is_twin, machine_of, on_machine};
 use application::replay::{ReplayDocument, ReplayError, Script, Settings, prepare, replay};
 use clap::parser::ValueSource;
 use clap::{Args, Command, FromArgMatches};
@@ -134,7 +133,7 @@ impl ReplayJob {
     }
 }
 
-/// Parses options of `replay` in one word.
+/// In one word.
 fn of_words(option: &str, trace: &Path, own: &str) -> Result<Arguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{option} '{own}': {why}"));
     let words = shlex::split(own).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;

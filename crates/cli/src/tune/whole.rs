@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Watch;
 use crate::replay::ReplayJob;
+use crate::run_words::workload_options;
 use crate::small_files::SmallFiles;
 use crate::target::{Where, is_twin};
 use crate::unfinished::{Unfinished, refuse_twin};
@@ -31,7 +32,6 @@ type Values = [f64; RUN_MEASURES.len()];
 const OF_A_TARGET: [&str; 6] =
     ["--destroy-data", "--destroy-signature", "--seed", "--size", "--chunk", "--raid"];
 
-/// Work with requests of its own.
 pub(super) enum Work {
     SmallFiles(SmallFiles),
     Replay(Box<ReplayJob>, Class),
@@ -51,7 +51,7 @@ impl Work {
         }
         let asked = SmallFiles::of(arguments.postmark.as_deref(), arguments.metadata.as_deref())?;
         let Some(asked) = asked else { return Ok(None) };
-        if let Some(option) = crate::compare::workload_options().first() {
+        if let Some(option) = workload_options::<Arguments>().first() {
             let why = "it has no such requests; leave it out";
             return Err(Failure::Usage(format!("{option}: {}: {why}", asked.name())));
         }
@@ -71,7 +71,7 @@ impl Work {
     }
 
     fn replay(arguments: &Arguments, trace: &Path) -> std::result::Result<(Work, Whole), Failure> {
-        let options = crate::compare::workload_options();
+        let options = workload_options::<Arguments>();
         let of_target =
             |option: &str| OF_A_TARGET.iter().any(|one| option.split('=').next() == Some(*one));
         if let Some(option) = options.iter().find(|option| !of_target(option)) {

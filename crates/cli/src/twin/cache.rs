@@ -2,9 +2,10 @@
 
 mod source;
 
-use super::document::{directory, json, percent, program, table, write};
+use super::document::{directory, json, percent, program, write};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::terminal::table;
 use clap::Args;
 use machine::Op;
 use machine::units::{KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};

@@ -21,11 +21,6 @@ pub(super) fn json<T: Serialize>(kind: &'static str, content: &T) -> Result<Stri
         .map_err(|error| Failure::Run(format!("cannot write the results as JSON: {error}")))
 }
 
-pub(super) fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
-    let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
-    report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour())
-}
-
 /// Opens the directory of `--output` before anything is computed.
 pub(super) fn directory<'a>(
     context: &'a Context,

@@ -1,8 +1,9 @@
 //! `halfpower twin fit`: calibrates a simulated machine to the results of a real one.
 
-use super::document::{json, percent, program, table};
+use super::document::{json, percent, program};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::terminal::table;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use machine::{Allocation, Buffering};

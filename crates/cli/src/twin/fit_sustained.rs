@@ -1,9 +1,10 @@
 //! `halfpower twin fit` of a sustained run: the size and the rates of a write cache or credit.
 
-use super::document::{json, percent, program, table};
+use super::document::{json, percent, program};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::save;
+use crate::terminal::table;
 use machine::units::significant;
 use predict::sustained::{FittedNumber, Reproduced, SustainedFit, base, fit_sustained};
 use results::Output;

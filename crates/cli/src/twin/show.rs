@@ -1,8 +1,7 @@
-//! `halfpower twin list` and `halfpower twin show`.
-
-use super::document::{json, table};
+use super::document::json;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::terminal::table;
 use clap::Args;
 use machine::units::{show_rate, show_size_rounded, significant};
 use machine::{Layer, Machine};

@@ -1,13 +1,14 @@
 //! `halfpower twin validate`: compares the simulation with the published points of the 1997 study.
 
-use super::document::{directory, json, percent, program, table, write};
+use super::document::{directory, json, percent, program, write};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::terminal::table;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use predict::validate::alignment::mean;
 use predict::validate::predictions::{Predicted, Prediction};
-use predict::validate::{Curve, Figure, Group, NUMBERS_FITTED, Point, Validation};
+use predict::validate::{Bar, BarUnit, Curve, Figure, Group, Point, Validation};
 use report::validation::{Page, Section, Table};
 use results::{Axis, CurveName, Series, Value};
 use std::path::PathBuf;
@@ -278,18 +279,14 @@ fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
 }
 
 fn bars(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let show = |name: &str, value: f64| {
-        if name.contains("in points") {
-            format!("{value:.1}")
-        } else if name == NUMBERS_FITTED {
-            format!("{value:.0}")
-        } else {
-            percent(value)
-        }
-    };
-    let row = |bar: &predict::validate::Bar| {
+    let row = |bar: &Bar| {
+        let show = |value: f64| match bar.unit {
+            BarUnit::Share => percent(value),
+            BarUnit::Points => format!("{value:.1}"),
+            BarUnit::Count => format!("{value:.0}"),
+        };
         let held = if bar.holds { "held" } else { "missed" };
-        vec![bar.name.clone(), show(&bar.name, bar.limit), show(&bar.name, bar.value), held.into()]
+        vec![bar.name.clone(), show(bar.limit), show(bar.value), held.into()]
     };
     (vec!["held to", "at most", "is", ""], validation.bars.iter().map(row).collect())
 }

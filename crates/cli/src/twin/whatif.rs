@@ -1,9 +1,10 @@
 //! `halfpower twin whatif`: compares a machine with a changed copy of itself.
 
-use super::document::{directory, json, program, table, write};
+use super::document::{directory, json, program, write};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::points::RUN_NS;
+use crate::terminal::table;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
 use machine::{Allocation, Buffering, Engine, Machine};

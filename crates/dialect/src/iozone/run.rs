@@ -96,8 +96,7 @@ fn output(option: &str, path: &Path, options: &Options) -> Result<Output> {
 
 fn unwritten(error: OutputError) -> Error {
     match error {
-        OutputError::Refused { option, path, why } => {
-            let (why, hint) = why.rsplit_once("; ").unwrap_or((&why, "name another file"));
+        OutputError::Refused { option, path, why, hint } => {
             Error::refused(format!("{option} {}", path.display()), why, hint)
         }
         OutputError::Io { path, source } => Error::io("cannot write", &path)(source),

@@ -1,10 +1,8 @@
 use super::distribution::{student_cdf, student_quantile};
-use super::interval::{Estimate, estimate_values};
+use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 
 /// For the interval of a single run from its slices: the minimum used for it.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// From this number of runs, linear drift takes one more degree of freedom ([`estimate_values`]).
-const RUNS_FOR_DRIFT: u64 = 6;
 /// Of [`Change::detectable`].
 const POWER: f64 = 0.8;
 
@@ -35,7 +33,7 @@ impl Level {
     pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
         let degrees = match runs {
             0 | 1 => DEGREES_OF_ONE_RUN,
-            few if few < RUNS_FOR_DRIFT => few as f64 - 1.0,
+            few if few < RUNS_FOR_DRIFT as u64 => few as f64 - 1.0,
             many => many as f64 - 2.0,
         };
         // The lower end is clipped at zero for nonnegative quantities, so the upper end gives the

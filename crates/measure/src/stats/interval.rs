@@ -73,7 +73,7 @@ impl Estimate {
 /// For the interval of a single run.
 pub const MIN_SLICES: usize = 8;
 /// From which linear drift is removed.
-const RUNS_FOR_DRIFT: usize = 6;
+pub(super) const RUNS_FOR_DRIFT: usize = 6;
 /// Of a spread that is relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
 /// Of several runs, in standard errors from their slices.

@@ -7,12 +7,12 @@ use super::series::median;
 /// b over a with its 95 % interval: 1.8 is 1.8 times as fast.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// Of the pairs' ratios, or the ratio of the means if runs were not paired.
+    /// Median of the pairs' ratios, or the ratio of the means if runs were not paired.
     pub median: f64,
     /// Geometric, of the pairs, to which the interval belongs; the ratio of the means if runs were
     /// not paired.
     pub mean: f64,
-    /// Of the 95 % interval, above zero.
+    /// Lower end of the 95 % interval, above zero.
     pub low: f64,
     /// `f64::MAX` if the divisor may be zero.
     pub high: f64,

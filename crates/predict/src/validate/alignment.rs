@@ -2,7 +2,7 @@
 //! stripes, 32 KB on each of two pairs; 8 KB blocks, 1 to 256 threads with four outstanding, one
 //! shared position.
 
-use super::bars::bar;
+use super::bars::in_points;
 use super::{Bar, published};
 use crate::{Error, Result};
 use dialect::sqlio::Options;
@@ -80,17 +80,17 @@ pub fn mean(gains: &[Gain], of: impl Fn(&Gain) -> bool) -> (f64, f64) {
 pub(super) fn bars(gains: &[Gain]) -> Vec<Bar> {
     let distance = |(measured, simulated): (f64, f64)| (measured - simulated).abs();
     vec![
-        bar(
+        in_points(
             "SQLIO, an aligned partition's gain, random blocks, distance in points",
             MAX_POINTS_OFF,
             distance(mean(gains, |gain| gain.random)),
         ),
-        bar(
+        in_points(
             "SQLIO, an aligned partition's gain, sequential blocks, distance in points",
             MAX_POINTS_OFF,
             distance(mean(gains, |gain| !gain.random)),
         ),
-        bar(
+        in_points(
             "SQLIO, an aligned partition's gain, all, distance in points",
             MAX_POINTS_OFF,
             distance(mean(gains, |_| true)),

@@ -1,11 +1,16 @@
 //! The limits that the model must meet.
 
 use super::laptop::{IOZONE, POSTMARK};
-use super::{Bar, Figure, Group, NUMBERS_FITTED, Point, errors};
+use super::{Bar, BarUnit, Figure, Group, Point, errors};
 use twin::bus::Phase;
 
 pub(super) fn bar(name: &str, limit: f64, value: f64) -> Bar {
-    Bar { name: name.to_owned(), limit, value, holds: value <= limit }
+    let unit = BarUnit::Share;
+    Bar { name: name.to_owned(), unit, limit, value, holds: value <= limit }
+}
+
+pub(super) fn in_points(name: &str, limit: f64, value: f64) -> Bar {
+    Bar { unit: BarUnit::Points, ..bar(name, limit, value) }
 }
 
 pub(super) fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<Bar> {
@@ -33,7 +38,7 @@ pub(super) fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<B
         bar("throughput, mean error of the given points", 0.05, throughput.mean_error),
         bar("throughput, mean error of the worst curve", 0.12, worst(throughput)),
         bar("processor time per MB, mean error of the given points", 0.10, processor.mean_error),
-        bar(NUMBERS_FITTED, 15.0, fitted as f64),
+        Bar { unit: BarUnit::Count, ..bar("numbers fitted", 15.0, fitted as f64) },
         bar(
             "throughput, share of points beyond 20 %",
             0.05,
@@ -55,13 +60,13 @@ pub(super) fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<B
             0.05,
             named("table3_cache_hit").map_or(f64::NAN, |f| f.mean_error),
         ),
-        bar(
+        in_points(
             "table 4, bus utilisation, worst distance in points",
             10.0,
             distance("Bus Utilization"),
         ),
-        bar("table 4, Data In, worst distance in points", 8.0, distance("Data In")),
-        bar("table 4, any phase, worst distance in points", 9.0, any_phase),
+        in_points("table 4, Data In, worst distance in points", 8.0, distance("Data In")),
+        in_points("table 4, any phase, worst distance in points", 9.0, any_phase),
         bar(
             "location (figure 14), worst error",
             0.02,

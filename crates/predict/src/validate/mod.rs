@@ -134,10 +134,22 @@ fn errors<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, f64) {
     (all.iter().sum::<f64>() / all.len().max(1) as f64, all.iter().copied().fold(0.0, f64::max))
 }
 
+/// How a bar's figures are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BarUnit {
+    /// 0.1 is 10 %.
+    Share,
+    /// Percentage points.
+    Points,
+    Count,
+}
+
 /// A limit the model must meet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     pub name: String,
+    #[serde(skip)]
+    pub unit: BarUnit,
     pub limit: f64,
     pub value: f64,
     pub holds: bool,
@@ -169,8 +181,6 @@ impl Validation {
 
 const MIB: f64 = (1 << 20) as f64;
 const MACHINE: &str = "gateway-1997";
-/// The limit on the number of calibrated numbers.
-pub const NUMBERS_FITTED: &str = "numbers fitted";
 /// Offset of the study's files within a chunk on striped volumes, except those it calls aligned.
 const OFF_THE_CHUNK: &str = ",start=12k";
 

@@ -1,12 +1,9 @@
 //! The ladder on the page: advertised over achieved, stage by stage.
 
-use crate::format::{buses_at_peaks, percent, plus_minus, rate};
+use crate::format::{bar_share, buses_at_peaks, percent, plus_minus, rate};
 use machine::units::show_size_rounded;
 use results::{Results, Stage, StageRate};
 use serde::Serialize;
-
-/// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
-const MIN_SHARE: f64 = 1e-3;
 
 #[derive(Serialize)]
 pub(super) struct LadderView {
@@ -66,7 +63,10 @@ struct RateView {
 pub(super) fn view(results: &Results) -> Option<LadderView> {
     let ladder = results.ladder.as_ref()?;
     let rates = ladder.stages.iter().flat_map(|stage| &stage.rates);
-    let max = rates.flat_map(|one| [promised(one), reached(one)]).flatten().fold(0.0, f64::max);
+    let max = rates
+        .flat_map(|one| [one.advertised_bytes_per_s(), one.achieved_bytes_per_s()])
+        .flatten()
+        .fold(0.0, f64::max);
     let stage = |stage: &Stage| StageView {
         kind: stage.kind.name(),
         name: stage.name.clone(),
@@ -81,28 +81,17 @@ pub(super) fn view(results: &Results) -> Option<LadderView> {
     })
 }
 
-fn promised(one: &StageRate) -> Option<f64> {
-    one.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
-}
-
-fn reached(one: &StageRate) -> Option<f64> {
-    one.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
-}
-
 fn at_least(reached: &results::Reached) -> &'static str {
     if reached.at_least { "at least " } else { "" }
 }
 
 fn rate_view(one: &StageRate, max: f64) -> RateView {
-    let bar = |rate: Option<f64>| {
-        let share =
-            rate.map_or(0.0, |rate| 1.0 - (rate / max).clamp(MIN_SHARE, 1.0).ln() / MIN_SHARE.ln());
-        format!("{:.1}", share * 100.0)
-    };
+    let bar =
+        |rate: Option<f64>| format!("{:.1}", rate.map_or(0.0, |rate| bar_share(rate, max)) * 100.0);
     let achieved = one.achieved.as_ref();
     RateView {
         op: one.op.to_string(),
-        advertised: promised(one).map(rate).unwrap_or_default(),
+        advertised: one.advertised_bytes_per_s().map(rate).unwrap_or_default(),
         promised_by: one.advertised.as_ref().map(|one| one.formula.clone()).unwrap_or_default(),
         achieved: achieved
             .map(|one| format!("{}{}", at_least(one), rate(one.throughput_bytes_per_s)))
@@ -114,8 +103,8 @@ fn rate_view(one: &StageRate, max: f64) -> RateView {
         share: one.share_percent.map(|share| format!("{} %", percent(share))).unwrap_or_default(),
         half: one.half_power_bytes.map(show_size_rounded).unwrap_or_default(),
         busy: one.busy_percent.map(|busy| format!("{} %", percent(busy))).unwrap_or_default(),
-        promised: bar(promised(one)),
-        reached: bar(reached(one)),
+        promised: bar(one.advertised_bytes_per_s()),
+        reached: bar(one.achieved_bytes_per_s()),
         narrowest: one.narrowest,
     }
 }

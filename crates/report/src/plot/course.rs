@@ -1,25 +1,26 @@
 //! Plain line charts of a quantity over a run: time, bytes or rounds along x, from zero.
 
+use super::text::escape;
 use super::ticks::{Tick, from_zero};
-use machine::text::printable;
 use results::Axis;
 use std::fmt::Write;
 
 /// The places of a drawing.
-struct Frame {
+pub(super) struct Frame {
     class: &'static str,
-    width: f64,
-    left: f64,
-    right: f64,
+    pub(super) width: f64,
+    pub(super) left: f64,
+    pub(super) right: f64,
     /// Ticks along x.
     ticks: usize,
 }
 
-const WIDE: Frame = Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
+pub(super) const WIDE: Frame =
+    Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
 /// For telephones.
 const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 372.0, ticks: 4 };
 const HEIGHT: f64 = 280.0;
-const TOP: f64 = 26.0;
+pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
 /// Points drawn of a line; more would not show.
 const MAX_DRAWN: usize = 1600;
@@ -73,6 +74,28 @@ fn end(ticks: &[Tick]) -> f64 {
     ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
 }
 
+/// A line across the chart, with its label at the left.
+pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
+    let Frame { left, right, .. } = frame;
+    let _ = writeln!(
+        out,
+        "<path class=\"grid\" d=\"M{left} {y:.1}H{right}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        left - 8.0,
+        y + 4.0,
+        escape(label)
+    );
+}
+
+/// A tick below the chart, which ends at `bottom`.
+pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str) {
+    let _ = writeln!(
+        out,
+        "<path class=\"grid\" d=\"M{x:.1} {bottom}v4\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        bottom + 18.0,
+        escape(label)
+    );
+}
+
 /// The chart as SVG, in two widths of which the page shows one.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
     drawn(chart, &WIDE) + &drawn(chart, &NARROW)
@@ -88,9 +111,6 @@ fn drawn(chart: &Chart<'_>, frame: &Frame) -> String {
     let (x_end, y_end) = (end(&xs), end(&ys));
     let x = |value: f64| left + (right - left) * value / x_end;
     let y = |value: f64| BOTTOM - (BOTTOM - TOP) * value / y_end;
-    let escape = |text: &str| {
-        printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-    };
     let title = escape(chart.title);
     let mut out = format!(
         "<svg class=\"course {class}\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
@@ -105,25 +125,8 @@ fn drawn(chart: &Chart<'_>, frame: &Frame) -> String {
             BOTTOM - TOP
         );
     }
-    for tick in &ys {
-        let at = y(tick.value);
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{left} {at:.1}H{right}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            left - 8.0,
-            at + 4.0,
-            escape(&tick.label)
-        );
-    }
-    for tick in &xs {
-        let at = x(tick.value);
-        let _ = writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{at:.1} {BOTTOM}v4\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            BOTTOM + 18.0,
-            escape(&tick.label)
-        );
-    }
+    ys.iter().for_each(|tick| row_line(&mut out, frame, y(tick.value), &tick.label));
+    xs.iter().for_each(|tick| column_tick(&mut out, (x(tick.value), BOTTOM), &tick.label));
     let _ = writeln!(
         out,
         "<text class=\"name\" x=\"{left}\" y=\"14\">{title}</text><text class=\"name\" x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",

@@ -1,24 +1,17 @@
 //! Requests by time and offset: the darker a cell the more requests, on a logarithmic scale.
 
+use super::course::{Frame, TOP, WIDE, column_tick, row_line};
+use super::text::{ending, escape};
 use super::ticks::from_zero;
 use application::profile::HeatMap;
 use machine::Nanos;
-use machine::text::printable;
 use results::Axis;
 use std::fmt::Write;
 
-const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 220.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = 842.0;
-const TOP: f64 = 26.0;
 const BOTTOM: f64 = 180.0;
 /// Shades of a map.
 const SHADES: usize = 8;
-
-fn escape(text: &str) -> String {
-    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
 
 /// From 1 to [`SHADES`]; 0 without requests.
 fn shade(count: u64, most: u64) -> usize {
@@ -31,40 +24,30 @@ fn shade(count: u64, most: u64) -> usize {
 
 /// The map as SVG, over the whole recording. Writing to a String cannot fail.
 pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
+    let Frame { width, left, right, .. } = WIDE;
     let rows = map.columns.iter().map(Vec::len).max().unwrap_or(0).max(1);
     let most = map.columns.iter().flatten().copied().max().unwrap_or(0);
     let end_ns = (map.slot_ns as f64 * map.columns.len().max(1) as f64).max(elapsed_ns as f64);
     let end_bytes = map.row_bytes as f64 * rows as f64;
-    let wide = (RIGHT - LEFT) * map.slot_ns as f64 / end_ns;
+    let wide = (right - left) * map.slot_ns as f64 / end_ns;
     let high = (BOTTOM - TOP) / rows as f64;
     let name = escape(title);
     let label = name.replace('"', "&quot;");
     let mut out = format!(
-        "<svg class=\"course\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\">\n<text class=\"name\" x=\"{LEFT}\" y=\"14\">{name}</text>\n"
+        "<svg class=\"course\" viewBox=\"0 0 {width} {HEIGHT}\" role=\"img\" aria-label=\"{label}\">\n<text class=\"name\" x=\"{left}\" y=\"14\">{name}</text>\n"
     );
     let y_of = |bytes: f64| BOTTOM - (BOTTOM - TOP) * bytes / end_bytes;
-    let x_of = |ns: f64| LEFT + (RIGHT - LEFT) * ns / end_ns;
+    let x_of = |ns: f64| left + (right - left) * ns / end_ns;
     for tick in from_zero(Axis::CacheBytes, end_bytes, 4) {
         let at = y_of(tick.value);
         if at >= TOP - 1.0 {
-            let _ = writeln!(
-                out,
-                "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                LEFT - 8.0,
-                at + 4.0,
-                escape(&tick.label)
-            );
+            row_line(&mut out, &WIDE, at, &tick.label);
         }
     }
     for tick in from_zero(Axis::TimeNs, end_ns, 8) {
         let at = x_of(tick.value);
-        if at <= RIGHT + 1.0 {
-            let _ = writeln!(
-                out,
-                "<path class=\"grid\" d=\"M{at:.1} {BOTTOM}v4\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                BOTTOM + 18.0,
-                escape(&tick.label)
-            );
+        if at <= right + 1.0 {
+            column_tick(&mut out, (at, BOTTOM), &tick.label);
         }
     }
     for level in 1..=SHADES {
@@ -75,7 +58,7 @@ pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
                     let _ = write!(
                         path,
                         "M{:.1} {:.1}h{wide:.1}v{high:.1}h-{wide:.1}z",
-                        LEFT + wide * column as f64,
+                        left + wide * column as f64,
                         BOTTOM - high * (row + 1) as f64
                     );
                 }
@@ -90,7 +73,7 @@ pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     let each = format!("offset by time; the darkest cell has {most} requests");
     let _ = writeln!(
         out,
-        "<text x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        "<text x=\"{right}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
         BOTTOM + 35.0,
         escape(&each)
     );
@@ -104,7 +87,8 @@ pub(crate) fn shares(title: &str, rows: &[(String, f64)]) -> String {
     let height = TOP + ROW * rows.len() as f64 + 4.0;
     let name = escape(title);
     let mut out = format!(
-        "<svg class=\"course\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">\n<text class=\"name\" x=\"0\" y=\"14\">{name}</text>\n",
+        "<svg class=\"course\" viewBox=\"0 0 {} {height}\" role=\"img\" aria-label=\"{}\">\n<text class=\"name\" x=\"0\" y=\"14\">{name}</text>\n",
+        WIDE.width,
         name.replace('"', "&quot;")
     );
     for (index, (name, share)) in rows.iter().enumerate() {
@@ -114,12 +98,12 @@ pub(crate) fn shares(title: &str, rows: &[(String, f64)]) -> String {
             "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><path class=\"cells\" d=\"M{NAME} {:.1}h{:.1}v{:.1}h-{:.1}z\"/><text x=\"{:.1}\" y=\"{:.1}\">{:.0} %</text>",
             NAME - 10.0,
             y + 16.0,
-            escape(&super::text::ending(name, NAME - 14.0)),
+            escape(&ending(name, NAME - 14.0)),
             y + 4.0,
-            share * (RIGHT - NAME - 60.0),
+            share * (WIDE.right - NAME - 60.0),
             ROW - 8.0,
-            share * (RIGHT - NAME - 60.0),
-            NAME + share * (RIGHT - NAME - 60.0) + 8.0,
+            share * (WIDE.right - NAME - 60.0),
+            NAME + share * (WIDE.right - NAME - 60.0) + 8.0,
             y + 16.0,
             share * 100.0
         );

@@ -1,6 +1,6 @@
 //! A table as a heat map: the darker a cell the higher its value, on a logarithmic scale.
 
-use machine::text::printable;
+use super::text::escape;
 use std::fmt::Write;
 
 const LEFT: f64 = 90.0;
@@ -17,9 +17,6 @@ pub(crate) fn heat_map(
     values: &[Vec<Option<f64>>],
     show: impl Fn(f64) -> String,
 ) -> String {
-    let escape = |text: &str| {
-        printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-    };
     let all = || values.iter().flatten().flatten().copied().filter(|value| *value > 0.0);
     let (low, high) = (all().fold(f64::MAX, f64::min).ln(), all().fold(f64::MIN, f64::max).ln());
     let height = TOP + ROW * rows.len() as f64 + 4.0;

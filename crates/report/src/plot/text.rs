@@ -1,9 +1,16 @@
-//! Estimates the width of text without the font.
+//! Text in SVG, whose width is estimated without the font.
+
+use machine::text::printable;
 
 pub(crate) const SIZE: f64 = 12.0;
 pub(crate) const HEIGHT: f64 = 15.0;
 /// From the top of that line to the baseline.
 pub(crate) const ASCENT: f64 = 11.5;
+
+/// Printable, without markup; not for attributes.
+pub(crate) fn escape(text: &str) -> String {
+    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
 
 /// Width of a text at [`SIZE`]: an upper bound for the fonts a page may use, from the advance
 /// widths of DejaVu Sans, which is wider than the system fonts of today's desktops.

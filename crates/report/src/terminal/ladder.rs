@@ -2,7 +2,7 @@
 
 use super::one_point::phases;
 use super::{Line, Tone, fit, pad, render, wrap};
-use crate::format::{buses_at_peaks, plus_minus, rate, stage_settings};
+use crate::format::{bar_share, buses_at_peaks, plus_minus, rate, stage_settings};
 use crate::sentences;
 use machine::text::printable;
 use machine::units::show_size_rounded;
@@ -13,9 +13,6 @@ use workload::OpKind;
 const BAR: usize = 14;
 
 const MIN_RATE_WIDTH: usize = 12;
-
-/// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
-const MIN_SHARE: f64 = 1e-3;
 
 /// The ladder of a document: a table for reads and one for writes, then each stage's important
 /// settings with the source of its advertised rate, then the risks. Empty without a ladder.
@@ -87,7 +84,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     }
     let max = rates
         .iter()
-        .flat_map(|(_, one)| [advertised(one), achieved(one)])
+        .flat_map(|(_, one)| [one.advertised_bytes_per_s(), one.achieved_bytes_per_s()])
         .flatten()
         .fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
@@ -95,7 +92,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     let reported = rates
         .iter()
         .map(|(_, one)| reached(one))
-        .chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
+        .chain(rates.iter().filter_map(|(_, one)| one.advertised_bytes_per_s().map(rate)));
     let column = reported.map(|text| text.width()).fold(MIN_RATE_WIDTH, usize::max);
     let name = width.saturating_sub(2 * (column + 1) + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
@@ -116,7 +113,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
             .and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95));
         let cells = [
             format!("{mark}{} {}", stage.kind.name(), printable(&stage.name)),
-            advertised(one).map(rate).unwrap_or_default(),
+            one.advertised_bytes_per_s().map(rate).unwrap_or_default(),
             reached(one),
             spread.unwrap_or_default(),
             one.share_percent.map(|share| format!("{share:.0} %")).unwrap_or_default(),
@@ -125,13 +122,12 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
         ];
         let cells = row(cells.each_ref().map(String::as_str));
         let tone = if one.narrowest { Tone::Good } else { Tone::Plain };
-        lines.push(vec![(tone, cells), (tone, bar(advertised(one), achieved(one), max))]);
+        lines.push(vec![
+            (tone, cells),
+            (tone, bar(one.advertised_bytes_per_s(), one.achieved_bytes_per_s(), max)),
+        ]);
     }
     lines
-}
-
-fn advertised(rate: &StageRate) -> Option<f64> {
-    rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
 }
 
 /// The achieved rate; `≥` for a lower bound.
@@ -140,16 +136,9 @@ fn reached(one: &StageRate) -> String {
     format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
 }
 
-fn achieved(rate: &StageRate) -> Option<f64> {
-    rate.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
-}
-
 /// Achieved in full blocks, and light ones up to the advertised rate; logarithmic.
 fn bar(advertised: Option<f64>, achieved: Option<f64>, max: f64) -> String {
-    let columns = |rate: f64| -> usize {
-        let share = (rate / max).clamp(MIN_SHARE, 1.0);
-        ((1.0 - share.ln() / MIN_SHARE.ln()) * BAR as f64).round().max(1.0) as usize
-    };
+    let columns = |rate| (bar_share(rate, max) * BAR as f64).round().max(1.0) as usize;
     let full = achieved.map_or(0, columns);
     let promised = advertised.map_or(0, columns);
     let mut bar = "█".repeat(full.min(BAR));

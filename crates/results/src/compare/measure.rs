@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Of a whole benchmark, in ns.
+    /// Time of a whole benchmark in nanoseconds.
     Duration,
     /// Requests per second.
     Iops,
     /// Bytes per second.
     Throughput,
-    /// On whole files, per second.
+    /// Operations on whole files per second.
     Operations,
-    /// In ns.
+    /// Mean latency in nanoseconds.
     LatencyMean,
-    /// In ns.
+    /// Median latency in nanoseconds.
     LatencyP50,
-    /// In ns.
+    /// 99th percentile of the latency in nanoseconds.
     LatencyP99,
-    /// In ns.
+    /// 99.9th percentile of the latency in nanoseconds.
     LatencyP999,
-    /// Of the process, in ns per request.
+    /// Processor time of the process in nanoseconds per request.
     Cpu,
 }
 

@@ -31,12 +31,12 @@ pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 /// Smaller changes are too small to act on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
-/// Of two sides.
+/// A comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// `halfpower.compare/1`.
     pub schema: String,
-    /// That made the comparison.
+    /// The program that made the comparison.
     pub program: Program,
     /// The baseline.
     pub a: String,
@@ -47,7 +47,7 @@ pub struct Comparison {
     pub worth_percent: f64,
     /// One per question and measure that both sides have.
     pub differences: Vec<Difference>,
-    /// By measure: over all questions, then by kind if there are several.
+    /// Means over the questions by measure: over all, then by kind if there are several.
     pub summaries: Vec<Summary>,
     /// Questions.
     pub only_a: Vec<String>,
@@ -65,15 +65,15 @@ pub struct Comparison {
 pub enum Method {
     /// Separately. Welch's test; the change includes any difference between the two times.
     Apart,
-    /// In random blocks of four runs (ABBA or BAAB). The intervals are valid whenever the
+    /// In turn, in random blocks of four runs (ABBA or BAAB). The intervals are valid whenever the
     /// measurement stops.
     InTurn {
-        /// Of four runs.
+        /// Blocks of four runs.
         blocks: u32,
     },
 }
 
-/// Of one measure of one question.
+/// The change of one measure of one question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Its identity.
@@ -85,32 +85,32 @@ pub struct Difference {
     /// `random reads`.
     pub kind: String,
     pub measure: Measure,
-    /// In the measure's unit.
+    /// The value of A, in the measure's unit.
     pub a: f64,
     pub b: f64,
     /// Empty if unknown.
     pub runs_a: Vec<f64>,
     pub runs_b: Vec<f64>,
-    /// From A to B.
+    /// Change from A to B in percent of A.
     pub change_percent: f64,
-    /// Of the change; absent if no run gives one.
+    /// The 95 % interval of the change; absent if no run gives one.
     pub interval_95_percent: Option<[f64; 2]>,
-    /// Of a change this large by chance.
+    /// The probability of a change this large by chance (p-value).
     pub p: Option<f64>,
     /// Corrected for the number of questions (Holm).
     pub p_holm: Option<f64>,
-    /// With a power of 80 %.
+    /// The smallest change detectable with a power of 80 %.
     pub detectable_percent: Option<f64>,
     pub verdict: Verdict,
 }
 
-/// On a change.
+/// The verdict on a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// In B.
+    /// B is better.
     Better,
-    /// In B.
+    /// B is worse.
     Worse,
     /// Not significant, or too small to matter.
     NoDifference,
@@ -121,7 +121,7 @@ pub enum Verdict {
     Changing,
 }
 
-/// Over several questions.
+/// The mean change over several questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     pub measure: Measure,
@@ -130,14 +130,14 @@ pub struct Summary {
     pub questions: usize,
     /// Arithmetic, as publications give it; sentences, figures and tables use the geometric mean.
     pub mean_percent: f64,
-    /// Of the ratios, as a change.
+    /// Geometric mean of the ratios, as a change in percent, with its interval.
     pub geometric_mean_percent: f64,
     /// Absent for a single question without one.
     pub interval_95_percent: Option<[f64; 2]>,
     pub interval_from: IntervalFrom,
     /// Corrected for the number of kinds (Holm).
     pub p: Option<f64>,
-    /// With a power of 80 %.
+    /// The smallest mean change detectable with a power of 80 %.
     pub detectable_percent: Option<f64>,
     /// Questions, in B.
     pub better: usize,
@@ -148,14 +148,13 @@ pub struct Summary {
     pub verdict: Verdict,
 }
 
-/// Of a mean.
+/// Source of the interval of a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalFrom {
     /// Valid for exactly these questions.
     Runs,
-    /// From the spread over the questions, if each has one value per side: valid for similar
-    /// questions.
+    /// The spread over the questions, if each has one value per side: valid for similar questions.
     Questions,
 }
 
@@ -214,7 +213,7 @@ pub struct InTurn<'a> {
     /// The baseline.
     pub a: &'a str,
     pub b: &'a str,
-    /// Of four runs.
+    /// Blocks of four runs.
     pub blocks: u32,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,

@@ -10,7 +10,7 @@ use workload::OpKind;
 /// Above what a layer admits: a burst.
 const ABOVE: f64 = 1.1;
 
-/// Of a simulated machine.
+/// A busy part of a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyPart {
     pub name: String,
@@ -36,14 +36,14 @@ impl ReadAhead {
     }
 }
 
-/// Of a plain writer.
+/// How a plain writer waits for the write-back of dirty pages.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteBackWait {
-    /// Of the limit at which the kernel holds a writer, at most.
+    /// The most dirty pages, in percent of the limit at which the kernel holds a writer.
     pub dirty_percent: f64,
-    /// Of the time, at this limit.
+    /// Share of the time at this limit, in percent.
     pub held_percent: f64,
-    /// Of the time, the writer.
+    /// Share of the time in which the writer was idle, in percent.
     pub idle_percent: f64,
 }
 
@@ -87,7 +87,7 @@ causes! { (limit, rate, word, place)
     NotMeasured => String::new(),
     /// No cause holds, or trials refuted each that does.
     Unidentified {
-        /// By trials.
+        /// The causes that trials refuted.
         refuted: Vec<Bottleneck>,
     } => format!("an unidentified cause at {rate}"),
     /// The file system keeps its files in memory.
@@ -110,7 +110,7 @@ causes! { (limit, rate, word, place)
     /// The request rate is what a layer admits.
     Admitted {
         layer: String,
-        /// That reach the layer.
+        /// Requests per second that reach the layer.
         reach_iops: f64,
         /// Mean.
         request_bytes: Option<f64>,
@@ -148,7 +148,7 @@ causes! { (limit, rate, word, place)
     /// The device's requests per second, whatever their size.
     DeviceRequests {
         iops: f64,
-        /// Of a simulated machine.
+        /// The device of a simulated machine.
         part: Option<BusyPart>,
         others: Vec<BusyPart>,
     } => {
@@ -314,7 +314,7 @@ causes! { (limit, rate, word, place)
     HeldAbove {
         /// The throttle or file system between; absent if none is known.
         layer: Option<String>,
-        /// Of a request's time, before the block layer has it, if traced.
+        /// Share of a request's time before the block layer has it, if traced.
         submit_percent: Option<f64>,
         outstanding: u32,
         device_mean_depth: Option<f64>,
@@ -362,17 +362,17 @@ causes! { (limit, rate, word, place)
     ),
     /// The recorded program rarely waits for these requests.
     OwnPauses {
-        /// Of the recording, with such a request under way.
+        /// Share of the recording with such a request under way, in percent.
         waiting_percent: f64,
     } => format!("the program's own work: it waits for them {waiting_percent:.0} % of the time, at {rate}"),
     /// The page cache serves a recorded program.
     FromPageCache {
-        /// Of the bytes that no device had to move while the program waited.
+        /// Share of the bytes that no device had to move while the program waited, in percent.
         percent: f64,
     } => format!("memory: {percent:.0} % of the bytes wait for no device, at {rate}"),
     /// A recorded program waits until its writes are on stable storage.
     FlushEach {
-        /// Of the waiting, in these calls.
+        /// Share of the waiting in these calls, in percent.
         waiting_percent: f64,
         writes_per_flush: f64,
     } => {
@@ -386,7 +386,7 @@ causes! { (limit, rate, word, place)
     CacheTooSmall {
         /// Different bytes that were read.
         working_set_bytes: u64,
-        /// Of the device's bytes, read before.
+        /// Share of the device's bytes that it had read before, in percent.
         again_percent: f64,
     } => {
         let set = show_size_rounded(*working_set_bytes as f64);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
 words! {
-    /// That limits a rate.
+    /// The resource that limits a rate.
     Bottleneck {
         /// Platters and heads, or flash.
         Media = "media",
@@ -24,11 +24,11 @@ words! {
         Latency = "latency",
         /// A disk bus that several drives share.
         Bus = "bus",
-        /// Between a disk bus and the I/O bus.
+        /// The adapter between a disk bus and the I/O bus.
         Adapter = "adapter",
         /// The I/O bus.
         Pci = "pci",
-        /// Between two ends.
+        /// A link between two ends.
         Link = "link",
         /// A limit set from outside.
         Throttle = "throttle",
@@ -44,7 +44,7 @@ words! {
         Flush = "flush",
         /// Too little, by the page cache.
         ReadAhead = "read_ahead",
-        /// To the data.
+        /// The network to the data.
         Network = "network",
         /// Smaller than the data that are read again and again.
         CacheSize = "cache_size",
@@ -109,7 +109,7 @@ impl Bottleneck {
     }
 }
 
-/// With its evidence and the trials that could have refuted it.
+/// The limit of a rate, with its evidence and the trials that could have refuted it.
 ///
 /// The texts are made from the values ([`Limit::with_sentences`]); a document of an earlier version
 /// has only the texts.
@@ -120,10 +120,10 @@ pub struct Limit {
     pub op: OpKind,
     #[serde(default)]
     pub request_bytes: Option<u32>,
-    /// By index.
+    /// Index of the point with that rate.
     #[serde(default)]
     pub point: Option<usize>,
-    /// That point's.
+    /// That point's rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_bytes_per_s: Option<f64>,
     /// The limiting resource.
@@ -134,7 +134,7 @@ pub struct Limit {
     /// The limit's effect on a plain write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain_write: Option<PlainWrite>,
-    /// With the evidence.
+    /// A sentence with the evidence.
     pub sentence: String,
     /// Other candidates, and why not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -183,14 +183,14 @@ impl Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PlainWrite {
-    /// At the kernel's limit of dirty pages.
+    /// The writer waits at the kernel's limit of dirty pages.
     Held {
         #[serde(flatten)]
         wait: WriteBackWait,
     },
     /// The page cache takes the writes faster, as long as few pages are dirty.
     Absorbed {
-        /// Until the last write returns.
+        /// The rate until the last write returns.
         returned_bytes_per_s: f64,
         dirty_percent: f64,
     },
@@ -224,11 +224,11 @@ pub struct LimitTrial {
     /// `change` as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<LimitChange>,
-    /// By index.
+    /// Index of the point before the change.
     pub before: usize,
-    /// By index; absent if time ran out.
+    /// Index of the point with the change; absent if time ran out.
     pub after: Option<usize>,
-    /// After over before.
+    /// Requests per second after the change over before.
     pub iops_ratio: Option<f64>,
     pub iops_ratio_interval_95: Option<[f64; 2]>,
     /// The conclusion in a few words.
@@ -240,6 +240,12 @@ pub struct LimitTrial {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests_verdict: bool,
 }
+
+/// From this ratio on, a change gains.
+pub const GAIN: f64 = 1.1;
+
+/// Rates within this share of one another are equal.
+pub const SAME: f64 = 0.1;
 
 /// With twice the requests outstanding, if each only waits its time.
 pub const DEEPER_GAIN: f64 = 2.0;
@@ -269,7 +275,7 @@ pub enum LimitChange {
 }
 
 words! {
-    /// Of a trial.
+    /// The conclusion from a trial.
     Meaning {
         /// The interval allows both.
         Undecided = "undecided",

@@ -16,34 +16,36 @@ pub struct Numbers {
     /// flush, if requested (`sync_at_end`), and otherwise when the last write returns.
     pub throughput_bytes_per_s: f64,
     pub iops: f64,
-    /// Of the mean rate: lower and upper end; absent after a single short run.
+    /// The 95 % interval of the mean rate in bytes per second: lower and upper end; absent after a
+    /// single short run.
     pub interval_95: Option<[f64; 2]>,
-    /// Over the rate: 0.03 is plus or minus 3 %.
+    /// Half the interval over the rate: 0.03 is plus or minus 3 %.
     pub relative_half_width: Option<f64>,
     /// Runs that count: without those with a warm-up, if there are two others.
     pub repeats: u32,
-    /// Of each run.
+    /// Rate of each run.
     pub runs_bytes_per_s: Vec<f64>,
-    /// In the same order; comparisons derive their intervals from them.
+    /// Other figures of each run, in the same order; comparisons derive their intervals from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunNumbers>,
-    /// From issue (open loop: from the scheduled time) to completion, reads and writes together.
+    /// Time from issue (open loop: from the scheduled time) to completion, reads and writes
+    /// together.
     pub latency_ns: LatencySummary,
-    /// Of a mix.
+    /// Latency of the reads of a mix.
     pub read_latency_ns: Option<LatencySummary>,
-    /// Of a mix.
+    /// Latency of the writes of a mix.
     pub write_latency_ns: Option<LatencySummary>,
-    /// In each step of a load that changes over time, or in each window of a run.
+    /// Rate and latency in each step of a load that changes over time, or in each window of a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<IntervalNumbers>,
-    /// During the measurement; absent if one rate describes the runs.
+    /// How the rate changed during the measurement; absent if one rate describes the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_change: Option<RateChange>,
     /// Processor time.
     pub cpu_ns_per_request: CpuPerRequest,
-    /// By the runs.
+    /// The load that the runs achieved.
     pub achieved: Achieved,
-    /// About the figures.
+    /// Warnings about the figures.
     pub warnings: Vec<String>,
     /// `warnings` with their figures apart, so that those of several points can be merged; older
     /// documents have none.
@@ -51,7 +53,7 @@ pub struct Numbers {
     pub doubts: Vec<Warning>,
 }
 
-/// Of one run.
+/// The figures of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunNumbers {
     pub latency_p50_ns: u64,

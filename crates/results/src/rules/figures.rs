@@ -100,7 +100,7 @@ impl Checks<'_> {
         for stage in &ladder.stages {
             for rate in &stage.rates {
                 let name = format!("the ladder's {} {}", stage.kind.name(), rate.op);
-                let reached = rate.achieved.as_ref().map(|one| one.throughput_bytes_per_s);
+                let reached = rate.achieved_bytes_per_s();
                 if stage.kind == StageKind::Direct {
                     self.is_peak(rate.op, reached, &name);
                     let peak = self.answer.peak(rate.op).map(|peak| peak.point);
@@ -121,7 +121,7 @@ impl Checks<'_> {
                 let above = |rate: f64, cap: f64| rate > cap * (1.0 + ABOVE);
                 let point = rate.achieved.as_ref().and_then(|one| self.points.get(one.point?));
                 let settled = point.is_none_or(|point| point.is_settled(self.facts));
-                let cap = rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s);
+                let cap = rate.advertised_bytes_per_s();
                 let over = reached.zip(cap).filter(|&(reached, cap)| {
                     settled
                         && !self.is_beyond(rate.op)

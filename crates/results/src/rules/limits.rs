@@ -1,6 +1,7 @@
 //! Rules about limits and their trials.
 
-use super::{Checks, GAIN, Rule, SAME};
+use super::{Checks, Rule};
+use crate::limit::{GAIN, SAME};
 use crate::{Bottleneck, Cause, DEEPER_GAIN, Limit, LimitChange, LimitOf, LimitTrial, Meaning};
 
 impl Checks<'_> {

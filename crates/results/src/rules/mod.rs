@@ -17,11 +17,6 @@ use workload::OpKind;
 /// Two figures that are the same number differ by less than this share.
 const ROUNDING: f64 = 1e-6;
 
-/// Two rates within this share of one another are equal.
-pub(crate) const SAME: f64 = 0.1;
-
-const GAIN: f64 = 1.1;
-
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident => $words:literal,)+) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]

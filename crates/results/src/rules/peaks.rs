@@ -1,6 +1,7 @@
 //! Rules about peaks and the rates of plain programs.
 
-use super::{Checks, ROUNDING, Rule, SAME};
+use super::{Checks, ROUNDING, Rule};
+use crate::limit::SAME;
 use crate::visits::visits;
 use crate::{Burst, CACHED_PERCENT, LimitTrial, Peak, Point};
 use machine::{TargetFacts, TargetKind};
