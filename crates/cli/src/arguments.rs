@@ -1,11 +1,12 @@
 use crate::clients::Clients;
+use crate::context::Context;
 use crate::load::LoadArguments;
 use crate::sustained::SustainedArguments;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches};
 use clap_complete::engine::ArgValueCompleter;
 use files::Input;
-use machine::units::{parse_size, parse_time};
+use machine::units::{self, Units, parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
 use results::SearchBy;
 use std::path::{Path, PathBuf};
@@ -30,11 +31,17 @@ pub(crate) enum ShownUnits {
 }
 
 impl ShownUnits {
-    pub(crate) fn choose(self) {
-        machine::units::show_in(match self {
-            ShownUnits::Binary => machine::units::Units::Binary,
-            ShownUnits::Si => machine::units::Units::Si,
-        });
+    fn units(self) -> Units {
+        match self {
+            ShownUnits::Binary => Units::Binary,
+            ShownUnits::Si => Units::Si,
+        }
+    }
+
+    /// For the command, as long as the returned value lives.
+    pub(crate) fn choose(self, context: &Context) -> units::ShownUnits {
+        context.console.show_in(self.units());
+        units::show_in(self.units())
     }
 }
 

@@ -100,9 +100,9 @@ pub(crate) fn check(context: &Context, arguments: &Arguments) -> Result<(), Fail
     // Every target is looked up before the first is measured.
     let history = &mut crate::history::open(context)?;
     let planned: Vec<Planned> =
-        checks.iter().map(|one| planned(history, one)).collect::<Result<_, _>>()?;
+        checks.iter().map(|one| planned(context, history, one)).collect::<Result<_, _>>()?;
     if let Some(id) = arguments.set_baseline {
-        return planned.iter().try_for_each(|one| set_baseline(history, one, id));
+        return planned.iter().try_for_each(|one| set_baseline(context, history, one, id));
     }
     let places: Vec<&Path> =
         planned.iter().flat_map(|one| &one.spec.places).map(PathBuf::as_path).collect();
@@ -125,8 +125,12 @@ struct Planned {
     preset: Option<&'static tune::Profile>,
 }
 
-fn planned(history: &History, arguments: &Arguments) -> Result<Planned, Failure> {
-    let (place, mut spec) = resolve(&arguments.target)?;
+fn planned(
+    context: &Context,
+    history: &History,
+    arguments: &Arguments,
+) -> Result<Planned, Failure> {
+    let (place, mut spec) = resolve(context, &arguments.target)?;
     let name = spec
         .places
         .iter()
@@ -171,10 +175,15 @@ fn planned(history: &History, arguments: &Arguments) -> Result<Planned, Failure>
     Ok(Planned { place, spec, name, id, baseline, chosen, preset })
 }
 
-fn set_baseline(history: &mut History, of: &Planned, named: Option<i64>) -> Result<(), Failure> {
+fn set_baseline(
+    context: &Context,
+    history: &mut History,
+    of: &Planned,
+    named: Option<i64>,
+) -> Result<(), Failure> {
     let id = named.unwrap_or(of.id);
     history.set_baseline(&crate::history::absolute(&of.name), id)?;
-    output::print(&format!("{}: checks compare with entry {id} from now on\n", of.name))
+    context.console.print(&format!("{}: checks compare with entry {id} from now on\n", of.name))
 }
 
 /// Measures and compares one target; `true` if it is slower.
@@ -187,10 +196,11 @@ fn check_one(
 ) -> Result<bool, Failure> {
     let Planned { place, spec, name, id, baseline, chosen, preset } = planned;
     let on_host = matches!(place, Where::Host(_));
-    let busy = if on_host { arguments.load.look()? } else { None };
-    busy.iter().for_each(|warning| output::tell(warning));
-    let mut results =
-        on_machine!(place, |machine| measured(&machine, &spec, &chosen, arguments, limit))?;
+    let busy = if on_host { arguments.load.look(context)? } else { None };
+    busy.iter().for_each(|warning| context.console.tell(warning));
+    let mut results = on_machine!(place, |machine| measured(
+        context, &machine, &spec, &chosen, arguments, limit
+    ))?;
     results.warnings.extend(busy);
     crate::history::keep_as(context, &results, Some("check"));
     let mut comparison = compared(&format!("entry {id}"), &baseline, &chosen, &results);
@@ -210,22 +220,26 @@ fn check_one(
         metrics.gauges.add_check(&results, &comparison, !slower.is_empty());
     }
     if arguments.json {
-        output::print(&output::json(comparison.to_json())?)?;
+        context.console.print(&output::json(comparison.to_json())?)?;
     } else if arguments.quiet {
         let verdict = if slower.is_empty() { "ok" } else { "slower" };
         let sentence = comparison.sentences.first().map_or("", String::as_str);
-        output::print(&format!("{name}: {verdict}: {sentence}\n"))?;
+        context.console.print(&format!("{name}: {verdict}: {sentence}\n"))?;
     } else {
         if arguments.each {
-            output::print(&format!("{name}\n"))?;
+            context.console.print(&format!("{name}\n"))?;
         }
-        output::print(&report::compare::terminal(&comparison, output::width(), output::colour()))?;
+        context.console.print(&report::compare::terminal(
+            &comparison,
+            output::width(),
+            output::colour(),
+        ))?;
     }
     if results.points.iter().all(|point| point.numbers.is_none()) {
         return Err(Failure::Run(format!("{name}: no point could be measured")));
     }
     if !arguments.quiet {
-        slower.iter().for_each(|one| output::tell(&one.sentence));
+        slower.iter().for_each(|one| context.console.tell(&one.sentence));
     }
     Ok(!slower.is_empty())
 }
@@ -342,6 +356,7 @@ fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
 }
 
 fn measured<M: Machine>(
+    context: &Context,
     machine: &M,
     spec: &TargetSpec,
     chosen: &[Point],
@@ -355,7 +370,7 @@ fn measured<M: Machine>(
     let usual = Repeats::default();
     let precision = usual.precision.min(limit.percent() / 100.0 * PRECISION_OF_LIMIT);
     let repeats = Repeats { max: MAX_RUNS, precision, ..usual };
-    crate::written::plan_runs(&workloads, Repeats { budget_ns: arguments.budget, ..repeats });
+    context.writes.plan_runs(&workloads, Repeats { budget_ns: arguments.budget, ..repeats });
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
     let budget_ns = until.saturating_sub(machine.now());
     // At least three runs of each point, and up to three more if they disagree.
@@ -370,7 +385,7 @@ fn measured<M: Machine>(
         }
     }
     let repeats = Repeats { budget_ns, ..repeats };
-    measured_document(&mut runner, &workloads, repeats, 3, began, arguments.target.seed)
+    measured_document(context, &mut runner, &workloads, repeats, 3, began, arguments.target.seed)
 }
 
 fn compared(name: &str, baseline: &Results, chosen: &[Point], now: &Results) -> Comparison {

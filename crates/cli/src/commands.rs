@@ -1,7 +1,7 @@
 use crate::arguments::{PointArguments, ReportArguments, StudyArguments, ToolArguments};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::progress::{self, Display, Mode};
+use crate::progress::{self, Mode};
 use crate::{
     check, compare, fio, history, metadata, plan, points, postmark, profile, pts, record, replay,
     shell, stack, studies, tasks, tools, trace, tune, twin, verify,
@@ -166,8 +166,7 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    pub(crate) fn run(self) -> Result<(), Failure> {
-        let context = &Context::new(self.force, self.no_history, self.history);
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let mode = match &self.command {
             // Its lines are the progress.
             Command::Run(arguments) if arguments.live => Mode::None,
@@ -180,10 +179,10 @@ impl Cli {
             },
             _ => progress::mode(self.progress, std::env::args_os()),
         };
-        let _display = self.command.measures().then(|| Display::start(mode));
+        let _display = self.command.measures().then(|| context.console.display(mode));
         match self.command {
             Command::Study(arguments) => studies::study(context, &arguments),
-            Command::Stack(arguments) => stack::stack(&arguments),
+            Command::Stack(arguments) => stack::stack(context, &arguments),
             Command::Report(arguments) => studies::report(context, &arguments),
             Command::Run(arguments) => points::run(context, &arguments),
             Command::Sweep(arguments) => points::sweep(context, &arguments),
@@ -194,7 +193,7 @@ impl Cli {
             Command::History(arguments) => history::history(context, &arguments),
             Command::Record(arguments) => record::record(context, &arguments),
             Command::Profile(arguments) => profile::profile(context, &arguments),
-            Command::Verify(arguments) => verify::verify(&arguments),
+            Command::Verify(arguments) => verify::verify(context, &arguments),
             Command::Iozone(arguments) => tools::iozone(context.clone(), &arguments.words),
             Command::Sqlio(arguments) => tools::sqlio(context.clone(), &arguments.words),
             Command::Diskspd(arguments) => tools::diskspd(context.clone(), &arguments.words),
@@ -204,10 +203,10 @@ impl Cli {
             Command::Postmark(arguments) => postmark::postmark(context, &arguments),
             Command::Metadata(arguments) => metadata::metadata(context, &arguments),
             Command::Replay(arguments) => replay::replay(context, &arguments),
-            Command::Plan(arguments) => plan::plan(&arguments),
+            Command::Plan(arguments) => plan::plan(context, &arguments),
             Command::Trace(arguments) => trace::trace(context, &arguments),
             Command::Twin(arguments) => twin::twin(context, &arguments),
-            Command::Completions(arguments) => shell::completions(&arguments),
+            Command::Completions(arguments) => shell::completions(context, &arguments),
             Command::Man(arguments) => shell::man(context, &arguments, Cli::command()),
         }
     }

@@ -29,10 +29,10 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
     let others =
         arguments.beside.iter().map(|words| others(words)).collect::<Result<Vec<_>, _>>()?;
     if arguments.each {
-        let (place, specs) = each(arguments)?;
+        let (place, specs) = each(context, arguments)?;
         return on_machine!(place, |machine| measured(context, &machine, &specs, arguments, &[]));
     }
-    let (place, spec) = resolve(&arguments.target)?;
+    let (place, spec) = resolve(context, &arguments.target)?;
     on_machine!(place, |machine| measured(context, &machine, &[spec], arguments, &others))
 }
 
@@ -77,7 +77,10 @@ fn others(words: &str) -> Result<PointArguments, Failure> {
     Ok(other)
 }
 
-fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure> {
+fn each(
+    context: &Context,
+    arguments: &PointArguments,
+) -> Result<(Where, Vec<TargetSpec>), Failure> {
     let names = &arguments.target.targets;
     if names.len() < 2 {
         return Err(Failure::Usage("--each: there is one target; name several".into()));
@@ -87,7 +90,7 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
             "--each: measures each target separately; leave --raid and --chunk out".into(),
         ));
     }
-    let place = machine_of(&names.iter().map(Path::new).collect::<Vec<_>>())?;
+    let place = machine_of(context, &names.iter().map(Path::new).collect::<Vec<_>>())?;
     if let Some(name) = arguments.target.destroy_data.iter().find(|name| !names.contains(name)) {
         let why = "it is named for destruction but is not a target";
         return Err(Failure::Usage(format!("--destroy-data {}: {why}", name.display())));
@@ -139,11 +142,11 @@ fn measured<M: Machine>(
     // Each by itself, and all at once.
     let twice =
         Repeats { min: 2 * request.repeats.min, max: 2 * request.repeats.max, ..request.repeats };
-    crate::written::plan_runs(workloads, twice);
+    context.writes.plan_runs(workloads, twice);
     let mut runner = Runner::open(machine, &request)?;
     let facts = runner.facts().to_vec();
     let bar =
-        crate::progress::bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.min));
+        context.console.bar((request.parts.len() as u64 + 1) * u64::from(request.repeats.min));
     let (points, found) = measure_interference(&mut runner, &request, |part, _| {
         bar.set_message(
             request
@@ -183,7 +186,7 @@ fn measured<M: Machine>(
     if !arguments.each {
         crate::history::keep(context, &results);
     }
-    crate::output::show_points(&results, arguments.json)?;
+    crate::output::show_points(context, &results, arguments.json)?;
     if let Some(mut metrics) = metrics {
         metrics.gauges.add(&results);
         metrics.save()?;

@@ -1,19 +1,76 @@
 //! Standard output and standard error. Writing never panics; a closed pipe is not an error.
 
 use crate::failure::Failure;
+use crate::progress::{Bar, Display, Mode, Progress};
 use machine::text::{PrintableWriter, printable};
+use machine::units::Units;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
-/// A closed pipe is not an error.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let print = || {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush())
-    };
-    match crate::progress::suspended(print) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(error)),
-        _ => Ok(()),
+/// The terminal of a command. Its clones share the progress that is drawn there.
+#[derive(Clone, Default)]
+pub(crate) struct Console {
+    progress: Arc<Progress>,
+    /// Another process reports everything: rank 0 speaks for all.
+    silent: bool,
+}
+
+impl Console {
+    /// Without messages.
+    pub(crate) fn silent() -> Console {
+        Console { silent: true, ..Console::default() }
+    }
+
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        let print = || {
+            let mut out = io::stdout().lock();
+            out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        };
+        match self.suspended(print) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(error)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn tell(&self, message: &str) {
+        if self.silent {
+            return;
+        }
+        // Standard error may be closed.
+        self.suspended(|| drop(writeln!(io::stderr(), "halfpower: {}", printable(message))));
+    }
+
+    pub(crate) fn warn(&self, warnings: &[String]) {
+        warnings.iter().for_each(|warning| self.tell(&format!("warning: {warning}")));
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        Report { to: PrintableWriter(io::stdout()), progress: Arc::clone(&self.progress) }
+    }
+
+    /// Prints while no progress is drawn.
+    pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.progress.suspended(print)
+    }
+
+    /// Shows progress as long as the display lives.
+    pub(crate) fn display(&self, mode: Mode) -> Display {
+        Display::start(&self.progress, mode)
+    }
+
+    /// The units of the progress.
+    pub(crate) fn show_in(&self, units: Units) {
+        self.progress.show_in(units);
+    }
+
+    /// Shows a part of the command with this many steps.
+    pub(crate) fn bar(&self, steps: u64) -> Bar {
+        Bar::of_steps(&self.progress, steps)
+    }
+
+    /// Shows a part of the command that lasts as long as a budget.
+    pub(crate) fn time_bar(&self, budget_ns: u64) -> Bar {
+        Bar::of_time(&self.progress, budget_ns)
     }
 }
 
@@ -23,45 +80,23 @@ pub(crate) fn cannot_print(error: io::Error) -> Failure {
 
 /// Standard output for another tool's report. Escapes unprintable names; discards output once the
 /// pipe is closed.
-pub(crate) struct Report(PrintableWriter<Stdout>);
-
-pub(crate) fn report() -> Report {
-    Report(PrintableWriter(io::stdout()))
+pub(crate) struct Report {
+    to: PrintableWriter<Stdout>,
+    progress: Arc<Progress>,
 }
 
 impl Write for Report {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let within_line = bytes.last() != Some(&b'\n') && io::stdout().is_terminal();
-        match crate::progress::reported(within_line, || self.0.write(bytes)) {
+        match self.progress.reported(within_line, || self.to.write(bytes)) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
             written => written,
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().or_else(|error| {
+        self.to.flush().or_else(|error| {
             if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) }
         })
     }
-}
-
-/// Another process reports everything.
-static SILENT: AtomicBool = AtomicBool::new(false);
-
-/// Makes [`tell`] silent: rank 0 speaks for all.
-pub(crate) fn be_silent() {
-    SILENT.store(true, Ordering::Relaxed);
-}
-
-pub(crate) fn tell(message: &str) {
-    if SILENT.load(Ordering::Relaxed) {
-        return;
-    }
-    // Standard error may be closed.
-    let print = || drop(writeln!(io::stderr(), "halfpower: {}", printable(message)));
-    crate::progress::suspended(print);
-}
-
-pub(crate) fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
 }

@@ -1,6 +1,8 @@
 //! The options of the whole program, passed down to every command.
 
+use crate::console::Console;
 use crate::failure::Failure;
+use crate::written::Writes;
 use host::knobs::journal::{STATE_VARIABLE, state_directory};
 use results::Program;
 use std::fmt;
@@ -10,11 +12,13 @@ use std::path::PathBuf;
 pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
 
 /// The options that every command has.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Context {
     /// `--force`: outputs may replace files that halfpower did not create.
     pub(crate) force: bool,
     history: HistoryChoice,
+    pub(crate) console: Console,
+    pub(crate) writes: Writes,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -26,8 +30,15 @@ enum HistoryChoice {
 }
 
 impl Context {
-    pub(crate) fn new(force: bool, no_history: bool, history: Option<PathBuf>) -> Context {
-        let mut context = Context { force, ..Context::default() };
+    pub(crate) fn new(
+        console: Console,
+        force: bool,
+        no_history: bool,
+        history: Option<PathBuf>,
+    ) -> Context {
+        let writes = Writes::new(console.clone());
+        let history_choice = HistoryChoice::default();
+        let mut context = Context { force, history: history_choice, console, writes };
         context.choose_history(no_history, history);
         context
     }
@@ -59,10 +70,10 @@ impl Context {
                 // `progress::mode` has read it.
                 ("--max-written", _) => {
                     let size = words.next().map_or("", String::as_str);
-                    crate::written::allow(Some(max_written(size)?));
+                    self.writes.allow(Some(max_written(size)?));
                 }
                 (word, _) if word.starts_with("--max-written=") => {
-                    crate::written::allow(Some(max_written(&word["--max-written=".len()..])?));
+                    self.writes.allow(Some(max_written(&word["--max-written=".len()..])?));
                 }
                 ("--progress", _) => drop(words.next()),
                 (word, _) if word.starts_with("--progress=") => {}
@@ -130,5 +141,59 @@ pub(crate) fn program() -> Program {
             .skip(1)
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::written::Planned;
+    use machine::units::{Units, show_in, show_rate};
+    use machine::{TargetFacts, TargetKind};
+    use measure::PlannedWrites;
+
+    fn context() -> Context {
+        Context::new(Console::silent(), false, true, None)
+    }
+
+    /// What one command plans, limits and shows is not seen by another one in the same process.
+    #[test]
+    fn contexts_do_not_share_state() {
+        let (limited, free) = (context(), context());
+        limited.writes.allow(Some(1 << 20));
+        let runs = PlannedWrites { least_bytes: 2 << 20, most_bytes: 2 << 20, timed_ns: 0 };
+        limited.writes.plan(Planned::Runs(runs));
+        let target = TargetFacts::new("t", TargetKind::Device, 4 << 20);
+        let opening = |context: &Context| {
+            context.writes.allowance().opening(std::slice::from_ref(&target), 0)
+        };
+        assert!(opening(&limited).is_err(), "2 MiB are more than its limit");
+        opening(&free).expect("no limit and no plan");
+        assert!(limited.writes.allowance().take(1 << 20) && !limited.writes.allowance().take(1));
+        assert!(limited.writes.limited().is_some() && limited.writes.note().is_some());
+        assert!(free.writes.allowance().take(8 << 20));
+        assert!(free.writes.limited().is_none() && free.writes.note().is_none());
+
+        let (mine, other) = (limited.console.bar(4), free.console.bar(4));
+        mine.set_position(1);
+        other.set_position(3);
+        assert_eq!([mine.share(), other.share()], [Some(0.25), Some(0.75)]);
+        drop(mine);
+        assert_eq!(other.share(), Some(0.75), "the end of a bar removes only its own");
+    }
+
+    #[test]
+    fn units_belong_to_the_command_that_chose_them() {
+        let si = show_in(Units::Si);
+        assert_eq!(show_rate(2e6), "2.00 MB/s");
+        let elsewhere = std::thread::spawn(|| show_rate(2e6)).join().expect("a thread");
+        assert_eq!(elsewhere, "1.91 MiB/s");
+        {
+            let _binary = show_in(Units::Binary);
+            assert_eq!(show_rate(2e6), "1.91 MiB/s");
+        }
+        assert_eq!(show_rate(2e6), "2.00 MB/s");
+        drop(si);
+        assert_eq!(show_rate(2e6), "1.91 MiB/s");
     }
 }

@@ -105,11 +105,11 @@ impl SystemStats for LinuxStats {
 pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Failure> {
     let command = Command::parse(&context.take_ours(arguments)?)?;
     if command.version {
-        return output::print(&format!("{FIO_VERSION}\n"));
+        return context.console.print(&format!("{FIO_VERSION}\n"));
     }
     let asks = command.engine_help.is_some() || command.option_help.is_some();
     if command.help || (!asks && command.files.is_empty() && command.sections.is_empty()) {
-        output::print(&format!("{HELP}{}\n{HELP_END}\n", job_options(132)))?;
+        context.console.print(&format!("{HELP}{}\n{HELP_END}\n", job_options(132)))?;
         return if command.help {
             Ok(())
         } else {
@@ -119,27 +119,28 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
         };
     }
     if let Some(text) = described(&command)? {
-        return output::print(&text);
+        return context.console.print(&text);
     }
     let world = World { read: &job_file, variable: &variable };
     let sections = command.all_sections(&world)?;
     if command.parse_only && sections.iter().all(Section::is_global) {
         let parsed = parsed_globals(&sections)?;
-        return if shows(&command, "parse") { output::print(&parsed) } else { Ok(()) };
+        return if shows(&command, "parse") { context.console.print(&parsed) } else { Ok(()) };
     }
     if command.show {
-        return output::print(&printable_lines(&command_line(&sections)));
+        return context.console.print(&printable_lines(&command_line(&sections)));
     }
     let plan = Plan::new(&sections, &command.only)?;
     check_command(&command, &plan)?;
-    crate::written::destroys(&command.destroy);
+    context.writes.destroys(&command.destroy);
     let mut arrangement = Arrangement::new(&plan, &look_here, &command.destroy)?;
     if !command.parse_only {
         load_states(&mut arrangement, &plan, state_directory(&command), &|path| STATE.read(path))?;
     }
     let outputs = Outputs::new(&context, &command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
-    on_machine!(machine_of(&names)?, |machine| fio_on(
+    on_machine!(machine_of(&context, &names)?, |machine| fio_on(
+        &context,
         &machine,
         &command,
         &plan,
@@ -216,6 +217,7 @@ fn look_here(path: &Path) -> io::Result<Found> {
 }
 
 fn fio_on<M: Machine>(
+    context: &Context,
     machine: &M,
     command: &Command,
     plan: &Plan,
@@ -232,25 +234,25 @@ fn fio_on<M: Machine>(
         ));
     }
     if command.parse_only {
-        warn(command, &plan.warnings);
-        return output::print(&shown_parsed(command, plan));
+        warn(context, command, &plan.warnings);
+        return context.console.print(&shown_parsed(command, plan));
     }
     let system_stats: &dyn SystemStats =
         if machine.facts().simulated { &Nowhere } else { &LinuxStats };
     let began = Began::now(machine);
     let early = Mutex::new(String::new());
-    let mut result = measured(command, machine, system_stats, plan, arrangement, &early)?;
+    let mut result = measured(context, command, machine, system_stats, plan, arrangement, &early)?;
     result.idle = command.idle;
     let document = results(machine, began, &result);
-    let is_cut = result.interrupted || crate::written::is_reached();
+    let is_cut = result.interrupted || context.writes.is_reached();
     let document = if is_cut { document.interrupted(None) } else { document };
     crate::history::keep(outputs.context, &document);
     let early = early.into_inner().unwrap_or_else(PoisonError::into_inner);
-    report(command, outputs, &early, &result, &document)?;
+    report(context, command, outputs, &early, &result, &document)?;
     if result.interrupted {
         return Err(Failure::Interrupted);
     }
-    if let Some(limited) = crate::written::limited() {
+    if let Some(limited) = context.writes.limited() {
         return Err(limited);
     }
     let failures = result.failures();
@@ -336,6 +338,7 @@ impl<'a> Outputs<'a> {
 }
 
 fn measured<M: Machine>(
+    context: &Context,
     command: &Command,
     machine: &M,
     system_stats: &dyn SystemStats,
@@ -343,7 +346,7 @@ fn measured<M: Machine>(
     arrangement: &Arrangement,
     early: &Mutex<String>,
 ) -> Result<FioResult, FioError> {
-    let bar = crate::progress::bar(1);
+    let bar = context.console.bar(1);
     let mut rest = plan.groups.iter();
     bar.set_message("laying out files");
     let report = |result: &FioResult| {
@@ -352,7 +355,7 @@ fn measured<M: Machine>(
             early.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
         } else {
             // A reader that has gone away shows at the last report.
-            let _ = output::print(&text);
+            let _ = context.console.print(&text);
         }
     };
     let status = command.status_ns.map(|interval_ns| Status { interval_ns, report: &report });
@@ -389,11 +392,11 @@ fn longest(jobs: &[Job]) -> Option<Duration> {
 
 /// Prints warnings on standard error unless the report includes them. JSON does, and programs that
 /// parse it treat any output on standard error as a failure.
-fn warn(command: &Command, warnings: &[String]) {
+fn warn(context: &Context, command: &Command, warnings: &[String]) {
     let json_to_a_person =
         !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
     if command.parse_only || json_to_a_person {
-        crate::console::warn(warnings);
+        context.console.warn(warnings);
     }
 }
 
@@ -410,6 +413,7 @@ fn formatted(command: &Command, result: &FioResult) -> String {
 
 /// Writes the report, the logs and halfpower's own result; tries all of them even if one fails.
 fn report(
+    context: &Context,
     command: &Command,
     outputs: &Outputs<'_>,
     early: &str,
@@ -421,10 +425,10 @@ fn report(
         report += &printable_lines(&seed_lines(result));
     }
     report += &formatted(command, result);
-    warn(command, &result.warnings);
+    warn(context, command, &result.warnings);
     let reported = match &outputs.report {
         Some(file) => output::save(file, &report),
-        None => output::print(&report),
+        None => context.console.print(&report),
     };
     let aggregate = command.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(result, prefix));
     // An unrequested state that cannot be written, or belongs to another user, is not an error.
@@ -445,6 +449,7 @@ fn report(
             .and_then(|file| output::save(&file, &text));
         if saved.is_err() {
             warn(
+                context,
                 command,
                 &[format!("{}: how far the job wrote was not saved there", path.display())],
             );

@@ -6,7 +6,7 @@ use crate::compare::Imported;
 use crate::context::{Context, NoHistory};
 use crate::documents::Document;
 use crate::failure::Failure;
-use crate::output::{self, print, tell};
+use crate::output;
 use clap::{Args, Subcommand};
 use machine::units::{parse_time, show_size};
 use machine::{MachineFacts, TargetFacts};
@@ -36,7 +36,7 @@ fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, Histor
         Err(why) => Err(why.to_string()),
     };
     if let Err(why) = result {
-        tell(&format!("warning: this result is not in the history: {why}"));
+        context.console.tell(&format!("warning: this result is not in the history: {why}"));
     }
 }
 
@@ -185,7 +185,9 @@ fn import(context: &Context, reports: &[PathBuf], target: Option<&str>) -> Resul
         };
         let cases = side.asked.len();
         let id = history.keep_other(other, side.asked)?;
-        print(&format!("entry {id}: {}, {cases} cases of {target}\n", side.name))?;
+        context
+            .console
+            .print(&format!("entry {id}: {}, {cases} cases of {target}\n", side.name))?;
     }
     Ok(())
 }
@@ -306,11 +308,11 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
     let mut history = open(context)?;
     match &arguments.command {
         Some(Task::Import { .. }) => Ok(()),
-        None => list(&history, &arguments.list),
+        None => list(context, &history, &arguments.list),
         Some(Task::Show { ids, json, html }) => match (&ids[..], html) {
-            (_, None) if *json => ids.iter().try_for_each(|id| show(&history, *id, true)),
+            (_, None) if *json => ids.iter().try_for_each(|id| show(context, &history, *id, true)),
             ([id], Some(file)) => page(context, &history, *id, file),
-            ([id], None) => show(&history, *id, false),
+            ([id], None) => show(context, &history, *id, false),
             (ids, file) => several::show(context, &history, ids, file.as_deref()),
         },
         Some(Task::Note { id, text }) => Ok(history.set_note(*id, text.join(" ").trim())?),
@@ -323,7 +325,7 @@ pub(crate) fn history(context: &Context, arguments: &Arguments) -> Result<(), Fa
         Some(Task::Export { format, output }) => {
             export(context, &history, format, output.as_deref())
         }
-        Some(Task::Prune { ids, keep, older }) => prune(&mut history, ids, *keep, *older),
+        Some(Task::Prune { ids, keep, older }) => prune(context, &mut history, ids, *keep, *older),
     }
 }
 
@@ -334,36 +336,42 @@ fn tag(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn list(history: &History, arguments: &ListArguments) -> Result<(), Failure> {
+fn list(context: &Context, history: &History, arguments: &ListArguments) -> Result<(), Failure> {
     let ListArguments { target, kind, tag, max, json } = arguments.clone();
     let target = target.map(|target| absolute(&target));
     let entries = history.list(&Filter { target, kind, tag, max: Some(max) })?;
     if json {
-        return print(&(output::json(serde_json::to_string_pretty(&entries))? + "\n"));
+        return context
+            .console
+            .print(&(output::json(serde_json::to_string_pretty(&entries))? + "\n"));
     }
-    print(&report::history::list(&entries, output::width(), output::colour()))
+    context.console.print(&report::history::list(&entries, output::width(), output::colour()))
 }
 
-fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
+fn show(context: &Context, history: &History, id: i64, json: bool) -> Result<(), Failure> {
     let (entry, document) = history.get(id)?;
     if json {
-        return print(&document);
+        return context.console.print(&document);
     }
     if let Some(document) = Document::parse(&format!("entry {id}"), &document)? {
-        return print(&document.terminal());
+        return context.console.print(&document.terminal());
     }
     if entry.kind == "import" {
         let unreadable =
             |error| Failure::Run(format!("entry {id} of the history cannot be read: {error}"));
         let imported: Imported = serde_json::from_str(&document).map_err(unreadable)?;
         let side = imported.side()?;
-        return print(&report::foreign::terminal(&side, output::width(), output::colour()));
+        return context.console.print(&report::foreign::terminal(
+            &side,
+            output::width(),
+            output::colour(),
+        ));
     }
     let results = history.results(id)?;
     if results.answer.is_some() {
-        output::show_study(&results, None, output::Form::Screen)
+        output::show_study(context, &results, None, output::Form::Screen)
     } else {
-        output::show_points(&results, false)
+        output::show_points(context, &results, false)
     }
 }
 
@@ -418,9 +426,14 @@ fn trend(
     all.truncate(MAX_TRENDS);
     let reported: Vec<HistoryRow> =
         all.into_iter().map(|trend| with_changes(history, trend)).collect::<Result<_, _>>()?;
-    print(&report::history::trends(&reported, measure, output::width(), output::colour()))?;
+    context.console.print(&report::history::trends(
+        &reported,
+        measure,
+        output::width(),
+        output::colour(),
+    ))?;
     if questions > reported.len() {
-        tell(&format!(
+        context.console.tell(&format!(
             "{} more questions have fewer readings; --question TEXT shows them",
             questions - reported.len()
         ));
@@ -477,7 +490,7 @@ fn export(
             )));
         }
         if file.is_none() {
-            print(&std::mem::take(&mut text))?;
+            context.console.print(&std::mem::take(&mut text))?;
         }
     }
     file.map_or(Ok(()), |file| output::save(&file, &text))
@@ -508,6 +521,7 @@ fn json_line(history: &History, entry: &Entry) -> Result<String, Failure> {
 }
 
 fn prune(
+    context: &Context,
     history: &mut History,
     ids: &[i64],
     keep: Option<usize>,
@@ -536,5 +550,7 @@ fn prune(
     }
     let removed = history.remove(&doomed)?;
     history.compact()?;
-    print(&format!("{removed} {} removed\n", if removed == 1 { "entry" } else { "entries" }))
+    context
+        .console
+        .print(&format!("{removed} {} removed\n", if removed == 1 { "entry" } else { "entries" }))
 }

@@ -1,5 +1,6 @@
 //! Ctrl-C: the first stops the run and removes test files; the second ends the program at once.
 
+use crate::console::Console;
 use libc::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGPWR, SIGQUIT, SIGRTMAX, SIGRTMIN, SIGSTKFLT,
     SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -7,7 +8,7 @@ use libc::{
 use signal_hook::flag::{register, register_conditional_shutdown};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Once};
+use std::sync::{Arc, LazyLock, Once, OnceLock};
 use std::time::Duration;
 
 /// An interrupted run ends sooner than this unless the storage does not respond.
@@ -34,6 +35,20 @@ pub(crate) fn signals() -> &'static [i32] {
 }
 
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// Signals are the process's, and so is the terminal for messages about them.
+static CONSOLE: OnceLock<Console> = OnceLock::new();
+
+/// Messages about signals go to this terminal from now on.
+pub(crate) fn report_to(console: &Console) {
+    let _ = CONSOLE.set(console.clone());
+}
+
+fn tell(message: &str) {
+    if let Some(console) = CONSOLE.get() {
+        console.tell(message);
+    }
+}
 
 /// Becomes true at the first of [`signals`].
 pub(crate) fn flag() -> &'static AtomicBool {
@@ -69,9 +84,7 @@ fn thread(
 fn follow(mut signals: Signals) {
     for signal in signals.forever() {
         if signal == SIGXCPU {
-            crate::console::tell(
-                "the limit on processor time (ulimit -t) is reached: raise it for longer runs",
-            );
+            tell("the limit on processor time (ulimit -t) is reached: raise it for longer runs");
         }
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             signal_hook::low_level::exit(130);
@@ -90,7 +103,7 @@ fn say_what_is_waited_for() {
             format!("for the storage, which has not answered the requests of {threads} threads")
         }
     };
-    crate::console::tell(&format!(
+    tell(&format!(
         "interrupted, and waiting {waits}; Ctrl-C again leaves at once, and the next run there removes the test files"
     ));
 }

@@ -46,6 +46,8 @@ mod written;
 use clap::{CommandFactory, Parser};
 use commands::Cli;
 pub use commands::workloads;
+use console::Console;
+use context::Context;
 use failure::Failure;
 use machine::text::PrintableWriter;
 use std::io::Write;
@@ -70,7 +72,7 @@ pub fn main() -> ExitCode {
         Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
         Err(error) => {
             let limit = machine::units::show_size(limit);
-            console::tell(&format!(
+            Console::default().tell(&format!(
                 "the stack may have only {limit} (ulimit -s), and no thread with a larger one can be started: {error}; raise the limit"
             ));
             ExitCode::from(2)
@@ -100,13 +102,12 @@ fn run() -> ExitCode {
     }
     shell::complete(Cli::command);
     let launch = many_hosts::launch();
-    if launch.as_ref().is_some_and(|launch| !launch.leads()) {
-        console::be_silent();
-    }
+    let leads = launch.as_ref().is_none_or(|launch| launch.leads());
+    let console = if leads { Console::default() } else { Console::silent() };
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Rank 0 says it for all.
-        Err(error) if launch.as_ref().is_some_and(|launch| !launch.leads()) => {
+        Err(error) if !leads => {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
         // An error repeats the arguments, which may hold unprintable characters.
@@ -119,20 +120,22 @@ fn run() -> ExitCode {
         // Help and version.
         Err(error) => error.exit(),
     };
-    host::watch_cleanup(interrupt::flag, console::tell);
+    let context = &Context::new(console.clone(), cli.force, cli.no_history, cli.history.clone());
+    interrupt::report_to(&console);
+    host::watch_cleanup(interrupt::flag, move |message| console.tell(message));
     // Every command restores the settings that a killed `tune` left changed.
-    host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
+    host::knobs::journal::recover().iter().for_each(|sentence| context.console.tell(sentence));
     host::record::remove_stale();
     let result = match &launch {
-        Some(launch) => many_hosts::run(cli, launch),
-        None => cli.run(),
+        Some(launch) => many_hosts::run(context, cli, launch),
+        None => cli.run(context),
     };
     let cleanup = host::cleanup();
     for (path, why) in &cleanup.left {
-        console::tell(&format!("cannot remove {}: {why}", path.display()));
+        context.console.tell(&format!("cannot remove {}: {why}", path.display()));
     }
     // The limit on written bytes ends runs as the user does.
-    let result = match (result, written::limited()) {
+    let result = match (result, context.writes.limited()) {
         (Err(Failure::Interrupted | Failure::Printed(130)), Some(limited)) => Err(limited),
         (result, _) => result,
     };
@@ -146,6 +149,6 @@ fn run() -> ExitCode {
         }
         Err(Failure::Interrupted) => ("interrupted".into(), 130),
     };
-    console::tell(&message);
+    context.console.tell(&message);
     ExitCode::from(code)
 }

@@ -1,8 +1,8 @@
 //! `run --live`: a line for every second of the runs, on standard error.
 
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::progress::suspended;
-use machine::units::{rate_number, show_time};
+use machine::units::{rate_number, show_in, show_time, shown_in};
 use measure::live::SecondLog;
 use results::SecondRecord;
 use std::io::Write;
@@ -27,12 +27,18 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn start() -> Live {
+    pub(crate) fn start(console: &Console) -> Live {
         let log = Arc::<SecondLog>::default();
         let ended = Arc::new(AtomicBool::new(false));
-        let (from, until) = (log.clone(), ended.clone());
+        let (from, until, console) = (log.clone(), ended.clone(), console.clone());
+        let units = shown_in();
         let thread = std::thread::Builder::new().name("live".into());
-        let thread = thread.spawn(move || follow(&from, &until)).ok();
+        let thread = thread
+            .spawn(move || {
+                let _units = show_in(units);
+                follow(&console, &from, &until);
+            })
+            .ok();
         Live { log, ended, thread }
     }
 
@@ -61,7 +67,7 @@ impl Drop for Live {
     }
 }
 
-fn follow(log: &SecondLog, ended: &AtomicBool) {
+fn follow(console: &Console, log: &SecondLog, ended: &AtomicBool) {
     let mut printed = 0;
     loop {
         let last = ended.load(Ordering::Relaxed);
@@ -71,7 +77,7 @@ fn follow(log: &SecondLog, ended: &AtomicBool) {
             }
             let heading = printed % HEADING_EVERY == 0;
             printed += 1;
-            suspended(|| print(&SecondRecord::from(&one), heading));
+            console.suspended(|| print(&SecondRecord::from(&one), heading));
         }
         if last {
             return;
@@ -90,7 +96,7 @@ fn print(one: &SecondRecord, heading: bool) {
 }
 
 fn heading_line() -> String {
-    let rate = machine::units::shown_in().rate_unit();
+    let rate = shown_in().rate_unit();
     format!(
         "{:>4} {:>6} {rate:>9} {:>9} {:>9} {:>9} {:>9} {:>7}",
         "run", "second", "IOPS", "p50", "p99", "p99.9", "depth"

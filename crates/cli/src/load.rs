@@ -1,6 +1,6 @@
 //! Other programs that would disturb a measurement: a look before it starts.
 
-use crate::console::tell;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::interrupt;
 use clap::Args;
@@ -33,7 +33,7 @@ impl LoadArguments {
     ///
     /// # Errors
     /// The machine was not idle in the time; the user's interrupt.
-    pub(crate) fn look(&self) -> Result<Option<String>, Failure> {
+    pub(crate) fn look(&self, context: &Context) -> Result<Option<String>, Failure> {
         let look = || busy_programs(&Roots::default(), LOOK);
         let Some(limit_ns) = self.wait_idle else {
             let busy = look();
@@ -63,7 +63,7 @@ impl LoadArguments {
                 )));
             }
             if !std::mem::replace(&mut announced, true) {
-                tell(&format!("waiting for {}", named(&busy)));
+                context.console.tell(&format!("waiting for {}", named(&busy)));
             }
         }
         Ok(None)

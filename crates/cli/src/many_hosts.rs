@@ -4,6 +4,7 @@
 mod mpi;
 
 use crate::commands::{Cli, Command};
+use crate::context::Context;
 use crate::failure::Failure;
 use hosts::Launch;
 
@@ -24,7 +25,7 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
 }
 
 /// Runs a command that was started several times.
-pub(crate) fn run(cli: Cli, launch: &Launch) -> Result<(), Failure> {
+pub(crate) fn run(context: &Context, cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let measures = matches!(
         cli.command,
         Command::Run(_) | Command::Sweep(_) | Command::Ior(_) | Command::Mdtest(_)
@@ -38,11 +39,11 @@ pub(crate) fn run(cli: Cli, launch: &Launch) -> Result<(), Failure> {
             )),
         ));
     }
-    measure(cli, launch).map_err(|failure| silently(launch, failure))
+    measure(context, cli, launch).map_err(|failure| silently(launch, failure))
 }
 
 #[cfg(not(feature = "mpi"))]
-fn measure(_cli: Cli, launch: &Launch) -> Result<(), Failure> {
+fn measure(_: &Context, _: Cli, launch: &Launch) -> Result<(), Failure> {
     Err(Failure::Usage(format!(
         "{} started {} copies, and this halfpower was built without MPI: they would not know of one another; build it with cargo build --release --features mpi (Debian: libopenmpi-dev, libclang-dev)",
         launch.launcher, launch.processes

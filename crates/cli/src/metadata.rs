@@ -113,8 +113,8 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
     let plan = plan(arguments)?;
     crate::target::no_twin(&plan.location)?;
     let bytes = u64::from(plan.rounds) * u64::from(plan.files) * u64::from(plan.file_bytes);
-    crate::written::allow(arguments.max_written);
-    crate::written::of_files([bytes; 2], &plan.location.to_string_lossy())?;
+    context.writes.allow(arguments.max_written);
+    context.writes.of_files([bytes; 2], &plan.location.to_string_lossy())?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let began = Began::now(&host);
@@ -125,9 +125,9 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
         } else {
             format!("{removed} directories that killed runs")
         };
-        output::tell(&format!("removed {what} left in {}", plan.location.display()));
+        context.console.tell(&format!("removed {what} left in {}", plan.location.display()));
     }
-    let bar = crate::progress::bar(u64::from(plan.rounds) * Operation::ALL.len() as u64);
+    let bar = context.console.bar(u64::from(plan.rounds) * Operation::ALL.len() as u64);
     let measured =
         measure_metadata(&HostFiles::new(), &plan, interrupt, &mut |round, operation| {
             bar.set_message(format!(
@@ -158,6 +158,6 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
     } else {
         printable_lines(&report::terminal::metadata(&result))
     };
-    output::print(&text)?;
+    context.console.print(&text)?;
     if result.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }

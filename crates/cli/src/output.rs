@@ -1,7 +1,6 @@
 //! Writes results. With `--json` only JSON goes to standard output; otherwise the report for
 //! people.
 
-pub(crate) use crate::console::{print, tell};
 use crate::context::Context;
 use crate::failure::Failure;
 use files::MadeDirectory;
@@ -176,11 +175,11 @@ impl Metrics {
     }
 }
 
-pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> {
+pub(crate) fn show_points(context: &Context, results: &Results, json: bool) -> Result<(), Failure> {
     if json {
-        return print(&self::json(results::to_json(results))?);
+        return context.console.print(&self::json(results::to_json(results))?);
     }
-    print(&report::terminal::points(results, width(), colour()))
+    context.console.print(&report::terminal::points(results, width(), colour()))
 }
 
 pub(crate) fn surface_page(
@@ -198,12 +197,13 @@ pub(crate) fn report_page(results: &Results) -> Result<String, Failure> {
 /// Prints a study: the answer on one screen, then the path of the report. With `details`,
 /// everything else comes first, so that the answer stays on the screen.
 pub(crate) fn show_study(
+    context: &Context,
     results: &Results,
     report: Option<&Path>,
     form: Form,
 ) -> Result<(), Failure> {
     let details = match form {
-        Form::Json => return print(&self::json(results::to_json(results))?),
+        Form::Json => return context.console.print(&self::json(results::to_json(results))?),
         Form::Screen => false,
         Form::Details => true,
     };
@@ -219,7 +219,7 @@ pub(crate) fn show_study(
         let more = results.answer.is_some() && !details;
         text += if more { " (--details shows it here)\n" } else { "\n" };
     }
-    print(&text)
+    context.console.print(&text)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

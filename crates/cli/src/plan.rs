@@ -1,5 +1,6 @@
 //! `halfpower plan`: a recorded application on other volumes.
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::replay::load;
@@ -76,7 +77,7 @@ fn names(lists: &[String]) -> Vec<String> {
     names
 }
 
-pub(crate) fn plan(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn plan(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let (script, _) = load(&arguments.trace)?;
     let mut catalogue = Catalogue::built_in()?;
     if let Some(path) = &arguments.catalogue {
@@ -97,11 +98,11 @@ pub(crate) fn plan(arguments: &Arguments) -> Result<(), Failure> {
     };
     let document = plan.make(&printable(&arguments.trace.to_string_lossy()))?;
     if arguments.json {
-        return output::print(&output::json(
+        return context.console.print(&output::json(
             serde_json::to_string_pretty(&document).map(|text| text + "\n"),
         )?);
     }
-    output::print(&text(&document))
+    context.console.print(&text(&document))
 }
 
 fn text(document: &PlanDocument) -> String {

@@ -29,7 +29,7 @@ const MAX_IN_FLIGHT: u32 = 256;
 const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
-    arguments.units.choose();
+    let _units = arguments.units.choose(context);
     one_client(arguments)?;
     lists_in(arguments)?;
     if arguments.p99.is_some() {
@@ -118,7 +118,7 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
 }
 
 pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
-    arguments.units.choose();
+    let _units = arguments.units.choose(context);
     one_client(arguments)?;
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
@@ -140,7 +140,7 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
         ));
     }
     check_grid(arguments)?;
-    let (place, mut spec) = target_of(arguments)?;
+    let (place, mut spec) = target_of(context, arguments)?;
     if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
         // Fill the whole region, regardless of the time.
         spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
@@ -156,7 +156,7 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
         }
         Where::Host(machine) => {
             let command = if kind == Kind::Run { "run" } else { "sweep" };
-            let unfinished = Unfinished::begin(command, &spec.places, arguments.resume)?;
+            let unfinished = Unfinished::begin(context, command, &spec.places, arguments.resume)?;
             let machine = unfinished.machine(machine);
             let result = points_on(context, &machine, &spec, arguments, kind, Some(&unfinished));
             unfinished.end(&result);
@@ -166,8 +166,11 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
 }
 
 /// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
-pub(crate) fn target_of(arguments: &PointArguments) -> Result<(Where, TargetSpec), Failure> {
-    let (place, mut spec) = resolve(&arguments.target)?;
+pub(crate) fn target_of(
+    context: &Context,
+    arguments: &PointArguments,
+) -> Result<(Where, TargetSpec), Failure> {
+    let (place, mut spec) = resolve(context, &arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
         spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
     }
@@ -198,7 +201,7 @@ fn points_on<M: Machine>(
     let workloads = grid(arguments, &machine.capabilities().engines);
     let repeats = repeats(arguments);
     let request = RunRequest::in_turn(spec, &workloads, repeats);
-    crate::written::plan_runs(&workloads, repeats);
+    context.writes.plan_runs(&workloads, repeats);
     let began = Began::now(machine);
     let mut log = None;
     let mut runner = Runner::open_then(machine, &request, || {
@@ -206,21 +209,21 @@ fn points_on<M: Machine>(
         Ok(())
     })?;
     let facts = runner.facts()[0].clone();
-    let live = arguments.live.then(Live::start);
+    let live = arguments.live.then(|| Live::start(&context.console));
     live.iter().for_each(|live| runner.watch(live.log()));
     let mut latency_goals = Vec::new();
     let mut interrupted = false;
     let mut points = match workloads.as_slice() {
         workloads if arguments.p99.is_some() => {
-            let (points, goals) = within_p99(&mut runner, workloads, arguments, repeats)?;
+            let (points, goals) = within_p99(context, &mut runner, workloads, arguments, repeats)?;
             latency_goals = goals;
             points
         }
-        [workload] if arguments.verify => with_bar(&workloads, repeats, |on_progress| {
+        [workload] if arguments.verify => with_bar(context, &workloads, repeats, |on_progress| {
             let point = crate::verify::measured(&mut runner, workload, repeats, log, on_progress)?;
             Ok(vec![point])
         })?,
-        workloads => with_bar(workloads, repeats, |on_progress| {
+        workloads => with_bar(context, workloads, repeats, |on_progress| {
             let measured = match runner.run(&request, on_progress) {
                 Err(machine::Error::Interrupted) => runner.take_interrupted(),
                 measured => return Ok(points_of(workloads, &measured?)),
@@ -248,7 +251,7 @@ fn points_on<M: Machine>(
     let results =
         Results::new(machine, kind, crate::context::program(), began, facts, arguments.target.seed);
     let mut results = Results { points, latency_goals, seconds, ..results };
-    results.warnings.extend(crate::written::note());
+    results.warnings.extend(context.writes.note());
     if let Some(unfinished) = unfinished {
         results.warnings.extend(unfinished.warnings());
         results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);
@@ -262,7 +265,7 @@ fn points_on<M: Machine>(
     }
     drop(runner);
     crate::history::keep(context, &results);
-    crate::output::show_points(&results, arguments.json)?;
+    crate::output::show_points(context, &results, arguments.json)?;
     // Keep the last complete metrics: an interrupted run has too few points.
     if interrupted {
         return Err(Failure::Interrupted);
@@ -319,6 +322,7 @@ pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
 /// # Errors
 /// An interruption.
 pub(crate) fn measured_document<M: Machine>(
+    context: &Context,
     runner: &mut Runner<'_, M>,
     workloads: &[Workload],
     repeats: Repeats,
@@ -326,7 +330,7 @@ pub(crate) fn measured_document<M: Machine>(
     began: Began,
     seed: u64,
 ) -> Result<Results, Failure> {
-    let bar = crate::progress::bar(u64::from(runs) * workloads.len() as u64);
+    let bar = context.console.bar(u64::from(runs) * workloads.len() as u64);
     let points = measure_points(runner, workloads, repeats, |index, done| {
         bar.set_message(workloads[index].short());
         if done <= runs as usize {
@@ -351,6 +355,7 @@ pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
 
 /// Finds the best rate of each workload within the p99 goal, with one point per depth tried.
 fn within_p99<M: Machine>(
+    context: &Context,
     runner: &mut Runner<'_, M>,
     workloads: &[Workload],
     arguments: &PointArguments,
@@ -358,7 +363,7 @@ fn within_p99<M: Machine>(
 ) -> Result<(Vec<Point>, Vec<LatencyGoal>), Failure> {
     let engines = runner.machine().capabilities().engines;
     let goal = arguments.p99.unwrap_or(u64::MAX);
-    let bar = crate::progress::bar(workloads.len() as u64);
+    let bar = context.console.bar(workloads.len() as u64);
     let (mut points, mut goals) = (Vec::new(), Vec::new());
     for workload in workloads {
         let at = |depth: u32| {
@@ -409,11 +414,12 @@ fn in_flight(workload: &Workload, max: u32) -> u32 {
 }
 
 fn with_bar(
+    context: &Context,
     workloads: &[Workload],
     repeats: Repeats,
     measured: impl FnOnce(&mut dyn FnMut(usize, usize)) -> Result<Vec<Point>, Failure>,
 ) -> Result<Vec<Point>, Failure> {
-    let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.min));
+    let bar = context.console.bar(workloads.len() as u64 * u64::from(repeats.min));
     // A long first run is named from its beginning.
     bar.set_message(workloads.first().map(Workload::short).unwrap_or_default());
     let points = measured(&mut |index, runs| {

@@ -2,7 +2,7 @@
 
 mod places;
 
-use crate::console::{cannot_print, report};
+use crate::console::cannot_print;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -47,13 +47,16 @@ const HISTORY: usize = 1000;
 pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let commands = arguments.file.as_deref().unwrap_or(Path::new(START_FILE));
     let json = output::optional(context, "--json", arguments.json.as_deref(), &[commands])?;
-    crate::written::allow(arguments.max_written);
+    context.writes.allow(arguments.max_written);
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let files = Places::new();
     let mut runner = SessionRunner {
+        context,
         files: &files,
-        session: Session::new(&files, interrupt).forced(context.force).checked(check),
+        session: Session::new(&files, interrupt)
+            .forced(context.force)
+            .checked(|config| check(context, config)),
         began: Began::now(&host),
         host,
         json: json.as_ref(),
@@ -67,7 +70,9 @@ pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), F
     }
     let ended = ended?;
     if let (Some(json), 0) = (runner.json, runner.runs_on_disk) {
-        output::tell(&format!("{} was not written: no run was completed", json.path().display()));
+        context
+            .console
+            .tell(&format!("{} was not written: no run was completed", json.path().display()));
     }
     match (ended, runner.session.exit_code()) {
         (Outcome::Interrupted, _) => Err(Failure::Printed(130)),
@@ -77,17 +82,18 @@ pub(crate) fn postmark(context: &Context, arguments: &Arguments) -> Result<(), F
 }
 
 /// Says how much a run writes, and refuses too much.
-fn check(config: &Config) -> Result<(), String> {
+fn check(context: &Context, config: &Config) -> Result<(), String> {
     let places = config.plan.locations.iter().map(|one| one.path.to_string_lossy());
     let places: Vec<_> = places.collect();
     let place = if places.is_empty() { ".".into() } else { places.join(", ") };
-    crate::written::of_tool(config.written_bytes(), &place).map_err(|failure| match failure {
+    context.writes.of_tool(config.written_bytes(), &place).map_err(|failure| match failure {
         Failure::Usage(why) | Failure::Run(why) => why,
         Failure::Interrupted | Failure::Printed(_) => "interrupted".into(),
     })
 }
 
 struct SessionRunner<'a> {
+    context: &'a Context,
     session: Session<'a, Places>,
     files: &'a Places,
     host: Host,
@@ -99,7 +105,7 @@ struct SessionRunner<'a> {
 
 impl SessionRunner<'_> {
     fn run(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
-        self.session.begin(&mut report()).map_err(cannot_print)?;
+        self.session.begin(&mut self.context.console.report()).map_err(cannot_print)?;
         let start = match file {
             Some(file) => Some(file),
             None => start_file()?,
@@ -108,7 +114,11 @@ impl SessionRunner<'_> {
         if let Some(start) = start {
             outcome = self
                 .session
-                .load_file(start, &mut report(), &mut PrintableWriter(io::stderr()))
+                .load_file(
+                    start,
+                    &mut self.context.console.report(),
+                    &mut PrintableWriter(io::stderr()),
+                )
                 .map_err(cannot_print)?;
             self.keep()?;
         }
@@ -122,7 +132,7 @@ impl SessionRunner<'_> {
     fn line(&mut self, line: &str) -> Result<Outcome, Failure> {
         let outcome = self
             .session
-            .line(line, &mut report(), &mut PrintableWriter(io::stderr()))
+            .line(line, &mut self.context.console.report(), &mut PrintableWriter(io::stderr()))
             .map_err(cannot_print)?;
         self.keep()?;
         Ok(outcome)
@@ -138,7 +148,9 @@ impl SessionRunner<'_> {
                 signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&waiting));
         }
         loop {
-            write!(report(), "{PROMPT}").and_then(|()| report().flush()).map_err(cannot_print)?;
+            write!(self.context.console.report(), "{PROMPT}")
+                .and_then(|()| self.context.console.report().flush())
+                .map_err(cannot_print)?;
             waiting.store(true, Ordering::SeqCst);
             if self.interrupt.load(Ordering::SeqCst) {
                 return Ok(Outcome::Interrupted);

@@ -75,11 +75,11 @@ pub(crate) fn profile(context: &Context, arguments: &Arguments) -> Result<(), Fa
         output::save(file, &text)?;
     }
     if arguments.json {
-        return output::print(&json()?);
+        return context.console.print(&json()?);
     }
     let verdict = profile
         .verdict
         .as_ref()
         .map(|verdict| report::profile::terminal(verdict, output::width(), output::colour()));
-    output::print(&(profile.text() + &verdict.unwrap_or_default()))
+    context.console.print(&(profile.text() + &verdict.unwrap_or_default()))
 }

@@ -5,11 +5,10 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use machine::live::{self, Reading};
 use machine::text::printable;
-use machine::units::{show_rate, show_size, show_time};
+use machine::units::{Units, show_in, show_rate, show_size, show_time};
 use measure::Journal;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -136,95 +135,114 @@ struct Picture {
 }
 
 #[derive(Default)]
-struct Shared {
+struct Drawn {
     task: Option<Task>,
-    drawn: Option<ProgressBar>,
+    bar: Option<ProgressBar>,
     /// The report on the terminal stopped within a line, and whether a picture follows it there.
     within_line: bool,
-    drawn_in_line: bool,
+    in_line: bool,
     stopped: bool,
+    /// A display shows it.
+    runs: bool,
+    units: Units,
 }
 
-static SHARED: Mutex<Shared> = Mutex::new(Shared {
-    task: None,
-    drawn: None,
-    within_line: false,
-    drawn_in_line: false,
-    stopped: false,
-});
-static WAKE: Condvar = Condvar::new();
-static RUNS: AtomicBool = AtomicBool::new(false);
+/// The progress of one command, and what of it is on the terminal.
+#[derive(Default)]
+pub(crate) struct Progress {
+    drawn: Mutex<Drawn>,
+    wake: Condvar,
+}
 
-fn shared() -> MutexGuard<'static, Shared> {
-    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+impl Progress {
+    fn drawn(&self) -> MutexGuard<'_, Drawn> {
+        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes what is drawn, because something else will be printed.
+    fn clear(&self, stop: bool) {
+        let mut drawn = self.drawn();
+        drawn.task = None;
+        drawn.stopped |= stop;
+        drawn.leave_line();
+        drawn.remove_bar();
+    }
+
+    pub(crate) fn show_in(&self, units: Units) {
+        self.drawn().units = units;
+    }
+
+    /// Prints while nothing is drawn.
+    pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.drawn().suspend(print)
+    }
+
+    /// Prints a part of a report, which may stop within a line.
+    pub(crate) fn reported<T>(&self, within_line: bool, print: impl FnOnce() -> T) -> T {
+        let mut drawn = self.drawn();
+        if within_line {
+            drawn.remove_bar();
+        }
+        drawn.within_line = within_line;
+        drawn.suspend(print)
+    }
+}
+
+impl Drawn {
+    fn remove_bar(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn leave_line(&mut self) {
+        if std::mem::take(&mut self.in_line) {
+            let _ = std::io::stderr().write_all(ERASE);
+        }
+    }
+
+    fn suspend<T>(&mut self, print: impl FnOnce() -> T) -> T {
+        self.leave_line();
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
 }
 
 /// Shows progress as long as it lives.
-pub(crate) struct Display(Option<JoinHandle<()>>);
+pub(crate) struct Display {
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Display {
-    pub(crate) fn start(mode: Mode) -> Display {
+    pub(crate) fn start(progress: &Arc<Progress>, mode: Mode) -> Display {
+        let progress = Arc::clone(progress);
         let mode = mode.here();
-        if mode == Mode::None || RUNS.swap(true, Ordering::Relaxed) {
-            return Display(None);
+        if mode == Mode::None || std::mem::replace(&mut progress.drawn().runs, true) {
+            return Display { progress, thread: None };
         }
         // Without a thread the command runs as well.
         let thread = std::thread::Builder::new().name("progress".into()).stack_size(256 << 10);
         let spare = live::SPARE.begin();
+        let of = Arc::clone(&progress);
         let paint = move || {
             let _spare = spare;
-            Painter::new(mode).paint();
+            Painter::new(mode).paint(&of);
         };
-        Display(thread.spawn(paint).ok())
+        Display { progress, thread: thread.spawn(paint).ok() }
     }
 }
 
 impl Drop for Display {
     fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
-            clear(true);
-            WAKE.notify_all();
+        if let Some(thread) = self.thread.take() {
+            self.progress.clear(true);
+            self.progress.wake.notify_all();
             let _ = thread.join();
         }
     }
-}
-
-/// Removes what is drawn, because something else will be printed.
-fn clear(stop: bool) {
-    let mut shared = shared();
-    shared.task = None;
-    shared.stopped |= stop;
-    if std::mem::take(&mut shared.drawn_in_line) {
-        let _ = std::io::stderr().write_all(ERASE);
-    }
-    if let Some(bar) = shared.drawn.take() {
-        bar.finish_and_clear();
-    }
-}
-
-/// Prints while nothing is drawn.
-pub(crate) fn suspended<T>(print: impl FnOnce() -> T) -> T {
-    suspend(&mut shared(), print)
-}
-
-fn suspend<T>(shared: &mut Shared, print: impl FnOnce() -> T) -> T {
-    if std::mem::take(&mut shared.drawn_in_line) {
-        let _ = std::io::stderr().write_all(ERASE);
-    }
-    match &shared.drawn {
-        Some(bar) => bar.suspend(print),
-        None => print(),
-    }
-}
-
-/// Prints a part of a report, which may stop within a line.
-pub(crate) fn reported<T>(within_line: bool, print: impl FnOnce() -> T) -> T {
-    let mut shared = shared();
-    if within_line && let Some(bar) = shared.drawn.take() {
-        bar.finish_and_clear();
-    }
-    shared.within_line = within_line;
-    suspend(&mut shared, print)
 }
 
 /// Erases the rest of the line.
@@ -234,7 +252,7 @@ const ERASE: &[u8] = b"\x1b[K";
 const IN_LINE: usize = 44;
 
 /// Shows a picture after the cursor, which stays where it is.
-fn draw_in_line(shared: &mut Shared, picture: &Picture) {
+fn draw_in_line(drawn: &mut Drawn, picture: &Picture) {
     let percent = format!("{:.0} %", picture.share * 100.0);
     let numbers = picture.numbers.replace("operations/s", "/s");
     let parts: Vec<String> =
@@ -242,7 +260,7 @@ fn draw_in_line(shared: &mut Shared, picture: &Picture) {
     let text: String = printable(&parts.join("  ")).chars().take(IN_LINE).collect();
     // Saves and restores the cursor.
     let _ = write!(std::io::stderr(), "\x1b7  {text}\x1b[K\x1b8");
-    shared.drawn_in_line = true;
+    drawn.in_line = true;
 }
 
 struct Painter {
@@ -260,23 +278,23 @@ impl Painter {
         Painter { mode, began, next_line: FIRST_LINE, readings: Vec::new(), runs }
     }
 
-    fn paint(&mut self) {
-        let mut shared = shared();
-        while !shared.stopped {
-            shared = WAKE
-                .wait_timeout(shared, TICK)
+    fn paint(&mut self, progress: &Progress) {
+        let mut drawn = progress.drawn();
+        while !drawn.stopped {
+            drawn = progress
+                .wake
+                .wait_timeout(drawn, TICK)
                 .map_or_else(|both| both.into_inner().0, |both| both.0);
-            if shared.stopped {
+            if drawn.stopped {
                 break;
             }
             if live::SPARE.must_end() {
-                if let Some(bar) = shared.drawn.take() {
-                    bar.finish_and_clear();
-                }
+                drawn.remove_bar();
                 break;
             }
+            let _units = show_in(drawn.units);
             let (of, numbers) = self.numbers();
-            let picture = picture(shared.task.as_ref(), live::WORK.read(), numbers);
+            let picture = picture(drawn.task.as_ref(), live::WORK.read(), numbers);
             let shown = picture.map(|picture| Picture {
                 doing: of.unwrap_or_else(|| picture.doing.clone()),
                 ..picture
@@ -285,15 +303,13 @@ impl Painter {
             // no harm.
             let is_bar = self.mode == Mode::Bar;
             let Some(picture) = shown.filter(|one| !(is_bar && one.doing.is_empty())) else {
-                if let Some(bar) = shared.drawn.take() {
-                    bar.finish_and_clear();
-                }
+                drawn.remove_bar();
                 continue;
             };
             match self.mode {
                 Mode::Bar if self.began.elapsed() < FIRST_BAR => {}
-                Mode::Bar if shared.within_line => draw_in_line(&mut shared, &picture),
-                Mode::Bar => draw(&mut shared, &picture),
+                Mode::Bar if drawn.within_line => draw_in_line(&mut drawn, &picture),
+                Mode::Bar => draw(&mut drawn, &picture),
                 Mode::Lines if self.began.elapsed() >= self.next_line => {
                     self.next_line = self.began.elapsed() + LINES;
                     // Standard error may be closed.
@@ -412,8 +428,8 @@ impl Picture {
 /// Columns of the bar and the percentage.
 const BAR_COLUMNS: usize = 24;
 
-fn draw(shared: &mut Shared, picture: &Picture) {
-    let bar = shared.drawn.get_or_insert_with(|| {
+fn draw(drawn: &mut Drawn, picture: &Picture) {
+    let bar = drawn.bar.get_or_insert_with(|| {
         let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{bar:16} {percent:>3} %  {prefix}\n{wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -429,20 +445,32 @@ fn draw(shared: &mut Shared, picture: &Picture) {
     bar.tick();
 }
 
-/// A part of a command with a number of steps.
-pub(crate) struct Bar;
-
-/// Shows a part with this many steps.
-pub(crate) fn bar(steps: u64) -> Bar {
-    shared().task = Some(Task::new(Done::Steps { done: 0, of: steps, at: Duration::ZERO }));
-    Bar
-}
+/// A part of a command, shown as long as it lives.
+pub(crate) struct Bar(Arc<Progress>);
 
 impl Bar {
+    pub(crate) fn of_steps(progress: &Arc<Progress>, steps: u64) -> Bar {
+        Bar::new(progress, Done::Steps { done: 0, of: steps, at: Duration::ZERO })
+    }
+
+    pub(crate) fn of_time(progress: &Arc<Progress>, budget_ns: u64) -> Bar {
+        Bar::new(progress, Done::Time { passed_ns: 0, of_ns: budget_ns })
+    }
+
+    fn new(progress: &Arc<Progress>, done: Done) -> Bar {
+        progress.drawn().task = Some(Task::new(done));
+        Bar(Arc::clone(progress))
+    }
+
     fn change(&self, change: impl FnOnce(&mut Task)) {
-        if let Some(task) = &mut shared().task {
+        if let Some(task) = &mut self.0.drawn().task {
             change(task);
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn share(&self) -> Option<f64> {
+        self.0.drawn().task.as_ref().map(Task::share)
     }
 
     pub(crate) fn set_message(&self, doing: impl Into<String>) {
@@ -474,30 +502,24 @@ impl Bar {
         self.change(|task| task.done = Done::Rest { from: Instant::now(), of: rest });
     }
 
+    pub(crate) fn at(&self, passed: u64, doing: &str) {
+        self.change(|task| {
+            doing.clone_into(&mut task.doing);
+            if let Done::Time { passed_ns, .. } = &mut task.done {
+                *passed_ns = passed;
+            }
+        });
+    }
+
     pub(crate) fn finish_and_clear(&self) {
-        clear(false);
+        self.0.clear(false);
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        clear(false);
+        self.0.clear(false);
     }
-}
-
-/// Shows a part that lasts as long as a budget.
-pub(crate) fn time_bar(budget_ns: u64) -> Bar {
-    shared().task = Some(Task::new(Done::Time { passed_ns: 0, of_ns: budget_ns }));
-    Bar
-}
-
-pub(crate) fn at(bar: &Bar, passed: u64, doing: &str) {
-    bar.change(|task| {
-        doing.clone_into(&mut task.doing);
-        if let Done::Time { passed_ns, .. } = &mut task.done {
-            *passed_ns = passed;
-        }
-    });
 }
 
 /// A clock with a bar over a time budget.
@@ -509,8 +531,9 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(budget_ns: u64) -> Watch {
-        Watch { began: Instant::now(), journal: None, bar: time_bar(budget_ns) }
+    /// `bar` is over the budget.
+    pub(crate) fn new(bar: Bar) -> Watch {
+        Watch { began: Instant::now(), journal: None, bar }
     }
 
     /// The same on the clock of a journal.
@@ -527,7 +550,7 @@ impl Watch {
     }
 
     pub(crate) fn at(&self, passed_ns: u64, doing: &str) {
-        at(&self.bar, passed_ns, doing);
+        self.bar.at(passed_ns, doing);
     }
 
     pub(crate) fn end(&self) {

@@ -111,9 +111,14 @@ pub(crate) fn pts(context: &Context, arguments: &Arguments) -> Result<(), Failur
                 "--capacity plans for a drive that is not here; leave out the target or --capacity";
             return Err(Failure::Usage(why.into()));
         }
-        return show_plan(arguments, &plan(arguments.test, size, 512, &arguments.options()), None);
+        return show_plan(
+            context,
+            arguments,
+            &plan(arguments.test, size, 512, &arguments.options()),
+            None,
+        );
     }
-    let (place, spec) = resolve(&arguments.target)?;
+    let (place, spec) = resolve(context, &arguments.target)?;
     let spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let directory = spec.places.iter().find(|place| place.is_dir() && !is_twin(place));
     if let Some(name) = directory.filter(|_| spec.size.is_none()) {
@@ -134,9 +139,9 @@ fn pts_on<M: Machine>(
         let spec = TargetSpec { destroy: Vec::new(), ..spec.clone() };
         let facts = machine.target_facts(&machine.open(&spec)?);
         let plan = plan_for(arguments, &facts);
-        return show_plan(arguments, &plan, Some(&facts));
+        return show_plan(context, arguments, &plan, Some(&facts));
     }
-    crate::written::endurance(arguments.endurance.endurance);
+    context.writes.endurance(arguments.endurance.endurance);
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let names = ["json", "html"].map(|end| format!("pts-{}.{end}", arguments.test.name()));
     let known = stored(&arguments.output.join(&names[0]))?;
@@ -148,7 +153,7 @@ fn pts_on<M: Machine>(
         measure::check_writable(facts, true, "name it again after --destroy-data to write it")?;
         fits(&plan, facts)?;
         let estimate = arguments.estimate(&plan, Some(facts));
-        crate::written::plan(planned(&estimate));
+        context.writes.plan(planned(&estimate));
         Ok(vec![buffers(&plan)])
     };
     let runner = Runner::open_checked(machine, std::slice::from_ref(spec), check)?;
@@ -177,7 +182,15 @@ fn pts_on<M: Machine>(
     // Of a test in several parts, the last one.
     let began_unix_s = crate::history::now_unix_s();
     let before = machine.wear(&runner.targets()[0]);
-    let ended = test(machine, &runner.targets()[0], &mut result, max_written, &directory, names[0]);
+    let ended = test(
+        context,
+        machine,
+        &runner.targets()[0],
+        &mut result,
+        max_written,
+        &directory,
+        names[0],
+    );
     result.wear = WearChange::of(
         before,
         machine.wear(&runner.targets()[0]),
@@ -191,7 +204,7 @@ fn pts_on<M: Machine>(
     let page = directory.save(names[1], &page);
     match ended {
         Err(Error::Interrupted) => {
-            output::tell("the test is not complete; --resume continues it");
+            context.console.tell("the test is not complete; --resume continues it");
             return Err(Failure::Interrupted);
         }
         Err(error @ Error::NoDiscard(_)) => {
@@ -203,13 +216,13 @@ fn pts_on<M: Machine>(
         other => other?,
     }
     if arguments.json {
-        output::print(&json(&result)?)?;
+        context.console.print(&json(&result)?)?;
     } else {
         let mut shown = report::pts::terminal(&result, output::width(), output::colour());
         if let Ok(page) = &page {
             shown += &format!("Report: {}\n", printable(&page.to_string_lossy()));
         }
-        output::print(&shown)?;
+        context.console.print(&shown)?;
     }
     page.map(drop)?;
     if !result.complete {
@@ -261,6 +274,7 @@ fn buffers(plan: &PtsPlan) -> Vec<Buffers> {
 }
 
 fn show_plan(
+    context: &Context,
     arguments: &Arguments,
     plan: &PtsPlan,
     facts: Option<&TargetFacts>,
@@ -268,7 +282,9 @@ fn show_plan(
     let estimate = arguments.estimate(plan, facts);
     if arguments.json {
         let value = serde_json::json!({ "plan": plan, "estimate": estimate });
-        return output::print(&(output::json(serde_json::to_string_pretty(&value))? + "\n"));
+        return context
+            .console
+            .print(&(output::json(serde_json::to_string_pretty(&value))? + "\n"));
     }
     let mut text = report::pts::plan(plan, &estimate, output::width(), output::colour());
     text += &format!(
@@ -276,7 +292,7 @@ fn show_plan(
          instead, unless --purged says that you have run one of:\n{}",
         sanitize_commands(facts)
     );
-    output::print(&text)
+    context.console.print(&text)
 }
 
 /// The drive's own commands.
@@ -371,6 +387,7 @@ fn save(directory: &Directory<'_>, name: &str, result: &PtsResult) -> Result<(),
 }
 
 fn test<M: Machine>(
+    context: &Context,
     machine: &M,
     target: &M::Target,
     result: &mut PtsResult,
@@ -378,7 +395,7 @@ fn test<M: Machine>(
     directory: &Directory<'_>,
     name: &str,
 ) -> machine::Result<()> {
-    let bar = crate::progress::bar(100);
+    let bar = context.console.bar(100);
     let on_step = &mut |progress: &PtsProgress<'_>| {
         bar.set_message(format!(
             "{}: round {} of at most {}, {} written",

@@ -1,6 +1,5 @@
 //! `halfpower record`: what a program asks of storage, into a trace file.
 
-use crate::console::tell;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{interrupt, output};
@@ -73,9 +72,9 @@ pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Fai
     };
     let summary = recorder.record(BufWriter::new(&mut file), &options, stop)?;
     file.finish()?;
-    tell(&sentence(&summary, output.path()));
+    context.console.tell(&sentence(&summary, output.path()));
     if summary.lost > 0 {
-        tell(&format!(
+        context.console.tell(&format!(
             "{} events were lost: rates and counts of this trace are too low; record fewer processes at once",
             summary.lost
         ));
@@ -83,7 +82,7 @@ pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Fai
     match summary.exit_status {
         None | Some(0) => Ok(()),
         Some(status) => {
-            tell(&format!("the command ended with exit status {status}"));
+            context.console.tell(&format!("the command ended with exit status {status}"));
             Err(Failure::Printed(u8::try_from(status).unwrap_or(1)))
         }
     }

@@ -100,23 +100,23 @@ impl Arguments {
 pub(crate) fn replay(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let job = ReplayJob::new(arguments)?;
     if arguments.dry_run {
-        return output::print(&plan(&job.script, job.format));
+        return context.console.print(&plan(&job.script, job.format));
     }
     let document = replayed(context, &job)?;
     if arguments.json {
-        return output::print(&output::json(
+        return context.console.print(&output::json(
             serde_json::to_string_pretty(&document).map(|text| text + "\n"),
         )?);
     }
-    output::print(&text(&document))
+    context.console.print(&text(&document))
 }
 
 /// Replays with a bar, and keeps the result in the history.
 pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocument, Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let runs = job.settings.runs;
-    let bar = crate::progress::bar(u64::from(runs));
-    let document = job.run(&mut |number| {
+    let bar = context.console.bar(u64::from(runs));
+    let document = job.run(context, &mut |number| {
         bar.set_message(format!("run {number} of {runs}"));
         bar.set_position(u64::from(number - 1));
     });

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{Directory, print};
+use crate::output::Directory;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command};
 use clap_complete::CompleteEnv;
@@ -51,7 +51,10 @@ _halfpower() {
 complete -o nospace -o bashdefault -o nosort -F _halfpower halfpower
 "#;
 
-pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+pub(crate) fn completions(
+    context: &Context,
+    arguments: &CompletionsArguments,
+) -> Result<(), Failure> {
     let mut script = Vec::new();
     let written = match Shells::builtins().completer(&arguments.shell) {
         Some(shell) => shell.write_registration(VARIABLE, NAME, NAME, NAME, &mut script),
@@ -62,7 +65,7 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
     if arguments.shell == "bash" {
         script += BASH_COLONS;
     }
-    print(&script)
+    context.console.print(&script)
 }
 
 /// Options of `man`.

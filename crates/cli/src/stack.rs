@@ -1,7 +1,7 @@
 //! `halfpower stack`: the layers under a target, advertised over achieved.
 
 use crate::arguments::TargetArguments;
-use crate::console::print;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, colour, width};
 use crate::target::{on_machine, resolve};
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 /// Measures each layer that can be reached separately, and prints the ladder.
-pub(crate) fn stack(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn stack(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     crate::studies::check_budget(arguments.budget)?;
     let plan = Plan {
         budget_ns: arguments.budget,
@@ -35,16 +35,21 @@ pub(crate) fn stack(arguments: &Arguments) -> Result<(), Failure> {
         only: MEASURED.map(str::to_owned).to_vec(),
         seed: arguments.target.seed,
     };
-    crate::written::plan_for(true, plan.budget_ns);
-    let (place, spec) = resolve(&arguments.target)?;
-    let results = on_machine!(place, |machine| stack_on(&machine, &spec, &plan))?;
+    context.writes.plan_for(true, plan.budget_ns);
+    let (place, spec) = resolve(context, &arguments.target)?;
+    let results = on_machine!(place, |machine| stack_on(context, &machine, &spec, &plan))?;
     if arguments.json {
-        return print(&output::json(results::to_json(&results))?);
+        return context.console.print(&output::json(results::to_json(&results))?);
     }
-    print(&report::terminal::ladder(&results, width(), colour()))
+    context.console.print(&report::terminal::ladder(&results, width(), colour()))
 }
 
-fn stack_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
-    let results = crate::studies::study_on(machine, spec, plan)?;
+fn stack_on<M: Machine>(
+    context: &Context,
+    machine: &M,
+    spec: &TargetSpec,
+    plan: &Plan,
+) -> Result<Results, Failure> {
+    let results = crate::studies::study_on(context, machine, spec, plan)?;
     Ok(Results { kind: Kind::Stack, ..results })
 }

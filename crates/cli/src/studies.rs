@@ -20,7 +20,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
-    arguments.units.choose();
+    let _units = arguments.units.choose(context);
     if arguments.sustained.sustained {
         return crate::sustained::study(context, arguments);
     }
@@ -33,8 +33,8 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     check_budget(budget_ns)?;
     let plan =
         Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
-    let (place, spec) = resolve(&arguments.target)?;
-    crate::written::plan_for(true, plan.budget_ns);
+    let (place, spec) = resolve(context, &arguments.target)?;
+    context.writes.plan_for(true, plan.budget_ns);
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     // Find an unwritable output before the study, not after it.
     let directory = Directory::new(
@@ -45,19 +45,19 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     )?;
     let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
     let simulated = simulated(&place);
-    let busy = if simulated.is_none() { arguments.load.look()? } else { None };
-    busy.iter().for_each(|warning| output::tell(warning));
+    let busy = if simulated.is_none() { arguments.load.look(context)? } else { None };
+    busy.iter().for_each(|warning| context.console.tell(warning));
     let mut unfinished = None;
     let results = match place {
         Where::Twin(machine) => {
             refuse_twin(arguments.resume)?;
-            study_on(&*machine, &spec, &plan)
+            study_on(context, &*machine, &spec, &plan)
         }
         Where::Host(machine) => {
-            let begun = Unfinished::begin("study", &spec.places, arguments.resume)?;
+            let begun = Unfinished::begin(context, "study", &spec.places, arguments.resume)?;
             let machine = begun.machine(machine);
             unfinished = Some(begun);
-            study_on(&machine, &spec, &plan)
+            study_on(context, &machine, &spec, &plan)
         }
     };
     let shown = results.and_then(|mut results| {
@@ -65,7 +65,7 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
             predict::outlook::add(&setup, &mut results);
         }
         results.warnings.extend(busy);
-        results.warnings.extend(crate::written::note());
+        results.warnings.extend(context.writes.note());
         if let Some(unfinished) = &unfinished {
             results.warnings.extend(unfinished.warnings());
             results.began_unix_s = unfinished.began_unix_s().unwrap_or(results.began_unix_s);
@@ -91,7 +91,7 @@ fn show(
     let written = directory.save("results.json", &json);
     let report = directory.save_report(results);
     let form = Form::of(arguments.json, arguments.details);
-    output::show_study(results, report.as_ref().ok().map(PathBuf::as_path), form)?;
+    output::show_study(context, results, report.as_ref().ok().map(PathBuf::as_path), form)?;
     let exported = match metrics {
         Some(mut metrics) if !results.incomplete => {
             metrics.gauges.add(results);
@@ -122,20 +122,21 @@ fn simulated(place: &Where) -> Option<Setup> {
 }
 
 pub(crate) fn study_on<M: Machine>(
+    context: &Context,
     machine: &M,
     spec: &TargetSpec,
     plan: &Plan,
 ) -> Result<Results, Failure> {
-    let bar = crate::progress::time_bar(plan.budget_ns);
+    let bar = context.console.time_bar(plan.budget_ns);
     let results = study::study(machine, spec, plan, crate::context::program(), &mut |progress| {
-        crate::progress::at(&bar, progress.passed_ns, progress.doing);
+        bar.at(progress.passed_ns, progress.doing);
     });
     bar.finish_and_clear();
     Ok(results?)
 }
 
 pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(), Failure> {
-    arguments.units.choose();
+    let _units = arguments.units.choose(context);
     let path = results_at(&arguments.results)?;
     if let Some(imported) = Imported::read(&path).ok().filter(Imported::is_report) {
         return foreign_report(context, arguments, &path, &imported.side()?);
@@ -152,14 +153,14 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> Result<(
         results.restate();
     }
     if arguments.check {
-        return check(&path, &results);
+        return check(context, &path, &results);
     }
     let beside = path.parent().unwrap_or(Path::new("."));
     let directory = arguments.output.as_deref().unwrap_or(beside);
     let directory = Directory::new(context, directory, &[], &["report.html"])?;
     let report = directory.save_report(&results)?;
     surfaces(&text, &results, &directory)?;
-    output::show_study(&results, Some(&report), Form::of(false, arguments.details))
+    output::show_study(context, &results, Some(&report), Form::of(false, arguments.details))
 }
 
 /// Prints a document that has no points, and makes a page of it.
@@ -179,10 +180,10 @@ fn document_report(
     let directory = arguments.output.as_deref().unwrap_or(beside);
     let inputs = [path];
     let directory = Directory::new(context, directory, &inputs, &["report.html"])?;
-    output::print(&document.terminal())?;
+    context.console.print(&document.terminal())?;
     let Some(page) = document.html()? else { return Ok(()) };
     let saved = directory.save("report.html", &page)?;
-    output::print(&format!("Report: {}\n", saved.display()))
+    context.console.print(&format!("Report: {}\n", saved.display()))
 }
 
 /// Prints another tool's report, and makes a page of it.
@@ -205,18 +206,18 @@ fn foreign_report(
     let page = report::foreign::html(side, &crate::context::program())
         .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
     let saved = directory.save("report.html", &page)?;
-    output::print(&report::foreign::terminal(side, output::width(), output::colour()))?;
-    output::print(&format!("Report: {}\n", saved.display()))
+    context.console.print(&report::foreign::terminal(side, output::width(), output::colour()))?;
+    context.console.print(&format!("Report: {}\n", saved.display()))
 }
 
 /// Lists the contradictions of a document.
-fn check(path: &Path, results: &Results) -> Result<(), Failure> {
+fn check(context: &Context, path: &Path, results: &Results) -> Result<(), Failure> {
     let broken = results::rules::check(results);
     for one in &broken {
-        output::print(&format!("{one}\n"))?;
+        context.console.print(&format!("{one}\n"))?;
     }
     match broken.len() {
-        0 => output::print("no contradiction\n"),
+        0 => context.console.print("no contradiction\n"),
         count => {
             Err(Failure::Run(format!("{} contradicts itself in {count} places", path.display())))
         }
@@ -242,6 +243,7 @@ fn surfaces(text: &str, results: &Results, directory: &Directory<'_>) -> Result<
 mod tests {
     use super::*;
     use crate::arguments::PointArguments;
+    use crate::console::Console;
     use machine::Engine;
     use results::Question;
     use twin::Twin;
@@ -256,8 +258,9 @@ mod tests {
         );
         let arguments = PointArguments::parse(&words[1], words[2..].iter().cloned())
             .unwrap_or_else(|error| panic!("{command}: {error}"));
-        let (_, spec) =
-            resolve(&arguments.target).unwrap_or_else(|_| panic!("{command}: no such target"));
+        let context = &Context::new(Console::default(), false, true, None);
+        let (_, spec) = resolve(context, &arguments.target)
+            .unwrap_or_else(|_| panic!("{command}: no such target"));
         (crate::points::grid(&arguments, &Engine::ALL), spec)
     }
 

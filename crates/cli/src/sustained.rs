@@ -99,20 +99,20 @@ fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
     let plan = arguments.sustained.plan(arguments.target.max_written, arguments.target.seed)?;
-    let (place, spec) = resolve(&arguments.target)?;
+    let (place, spec) = resolve(context, &arguments.target)?;
     let spec = unwritten(spec, plan.max_written)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let names = ["sustained.json", "sustained.html", "sustained.csv"];
     let directory = Directory::new(context, &arguments.output, &targets, &names)?;
-    crate::written::endurance(arguments.sustained.endurance.endurance);
-    crate::written::plan(Planned::UpTo {
+    context.writes.endurance(arguments.sustained.endurance.endurance);
+    context.writes.plan(Planned::UpTo {
         bytes: plan.max_written,
         seconds: plan.for_ns as f64 * 1e-9,
         note: "--max-written and --for change this",
     });
     let began_unix_s = crate::history::now_unix_s();
     let (result, facts) = on_machine!(place, |machine| {
-        (run(&machine, &spec, &plan, &directory)?, machine.facts())
+        (run(context, &machine, &spec, &plan, &directory)?, machine.facts())
     });
     let text = json(&result)?;
     let ended = !matches!(result.stopped, StopReason::Interrupted | StopReason::Failed);
@@ -131,13 +131,13 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     let page = page(&result).and_then(|page| directory.save(names[1], &page));
     let table = directory.save(names[2], &report::sustained::csv(&result));
     if arguments.json {
-        output::print(&text)?;
+        context.console.print(&text)?;
     } else {
         let mut shown = report::sustained::terminal(&result, output::width(), output::colour());
         if let Ok(page) = &page {
             shown += &format!("Report: {}\n", printable(&page.to_string_lossy()));
         }
-        output::print(&shown)?;
+        context.console.print(&shown)?;
     }
     saved.and(page).and(table)?;
     match (result.stopped, result.failure) {
@@ -169,6 +169,7 @@ fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> 
 }
 
 fn run<M: Machine>(
+    context: &Context,
     machine: &M,
     spec: &TargetSpec,
     plan: &SustainPlan,
@@ -181,12 +182,12 @@ fn run<M: Machine>(
         Ok(vec![vec![workload.buffers()]])
     };
     let mut runner = Runner::open_checked(machine, std::slice::from_ref(spec), check)?;
-    let bar = crate::progress::time_bar(plan.for_ns);
+    let bar = context.console.time_bar(plan.for_ns);
     let on_step = &mut |progress: sustained::Progress<'_>| {
         let rate = machine::units::show_rate(progress.bytes_per_s);
         let written = machine::units::show_size_rounded(progress.written_bytes as f64);
         let doing = format!("{}: {rate}, {written} written", progress.doing);
-        crate::progress::at(&bar, (progress.passed_s * 1e9) as u64, &doing);
+        bar.at((progress.passed_s * 1e9) as u64, &doing);
         !crate::interrupt::flag().load(std::sync::atomic::Ordering::Relaxed)
     };
     // A killed run leaves what it has measured.

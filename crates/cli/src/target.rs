@@ -1,4 +1,5 @@
 use crate::arguments::TargetArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use host::Host;
 use machine::{Engine, Machine, Raid5, TargetSpec};
@@ -39,7 +40,10 @@ pub(crate) fn is_twin(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().starts_with(b"twin:")
 }
 
-pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec), Failure> {
+pub(crate) fn resolve(
+    context: &Context,
+    arguments: &TargetArguments,
+) -> Result<(Where, TargetSpec), Failure> {
     let mut places = arguments.targets.clone();
     if places.is_empty() {
         places.push(PathBuf::from("."));
@@ -48,9 +52,9 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         return Err(not_alone(name));
     }
     places.iter().try_for_each(|name| check_target(name))?;
-    crate::written::allow(arguments.max_written);
-    crate::written::destroys(&arguments.destroy_data);
-    let machine = machine_of(&places.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    context.writes.allow(arguments.max_written);
+    context.writes.destroys(&arguments.destroy_data);
+    let machine = machine_of(context, &places.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let size = size(arguments, &places)?;
     let spec = TargetSpec {
         places,
@@ -141,11 +145,11 @@ pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
 }
 
 /// Finds the machine of these names: the local one, or the simulated machine that they all name.
-pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
+pub(crate) fn machine_of(context: &Context, names: &[&Path]) -> Result<Where, Failure> {
     names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
         return Ok(Where::Host(
-            Host::new(crate::interrupt::flag()).allowing(crate::written::allowance()),
+            Host::new(crate::interrupt::flag()).allowing(context.writes.allowance()),
         ));
     };
     let machine = |name: &Path| split_file(&name.to_string_lossy()).0.to_owned();
@@ -154,7 +158,7 @@ pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     }
     let twin = Twin::from_name(&name.to_string_lossy())
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(Where::Twin(Box::new(twin.allowing(crate::written::allowance()))))
+    Ok(Where::Twin(Box::new(twin.allowing(context.writes.allowance()))))
 }
 
 /// The description file of a simulated machine: `twin:FILE.toml`, with any settings.

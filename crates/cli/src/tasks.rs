@@ -1,7 +1,6 @@
 //! `halfpower ior` and `halfpower mdtest`: one task, several as threads of this process, or those
 //! that mpirun started.
 
-use crate::console::report;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{history, output};
@@ -241,14 +240,14 @@ pub(crate) fn ior(
 ) -> Result<(), Failure> {
     use dialect::ior::{self, Format, Surroundings, Tests};
     if words.iter().any(|word| word == "--help" || word == "-h") {
-        return output::print(ior::HELP);
+        return context.console.print(ior::HELP);
     }
     let own = context.take_ours(words)?;
     let mut command = vec!["ior".to_owned()];
     command.extend(words.iter().cloned());
     let tests = ior::parse(&own)?;
     let tests = Tests { force: context.force, command: dialect::joined(&command), ..tests };
-    crate::written::destroys(&tests.destroy);
+    context.writes.destroys(&tests.destroy);
     let files = ior::files(&tests);
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     for name in &names {
@@ -264,18 +263,18 @@ pub(crate) fn ior(
     let (result, target) = with_crew(started, tests.tasks_here, &machine, |crew| {
         let target = target_of(std::slice::from_ref(&place))?;
         let bytes = tests.written_bytes(crew.members().len() as u32);
-        crate::written::of_tool([bytes; 2], &target.name)?;
+        context.writes.of_tool([bytes; 2], &target.name)?;
         let around = Surroundings { machine: named(&facts), target: target.clone(), now: &unix_s };
         let streams = tests.tests[0].format == Format::Text && summary.is_none();
         if streams {
-            return Ok((ior::run(crew, &tests, &around, &mut report())?, target));
+            return Ok((ior::run(crew, &tests, &around, &mut context.console.report())?, target));
         }
         let mut text = Vec::new();
         let result = ior::run(crew, &tests, &around, &mut text)?;
         let text = String::from_utf8_lossy(&text).into_owned();
         match &summary {
             Some(summary) => output::save(summary, &text)?,
-            None => output::print(&text)?,
+            None => context.console.print(&text)?,
         }
         Ok((result, target))
     })?;
@@ -304,7 +303,7 @@ pub(crate) fn mdtest(
 ) -> Result<(), Failure> {
     use dialect::mdtest::{self, Options, Surroundings};
     if words.iter().any(|word| word == "--help" || word == "-h") {
-        return output::print(mdtest::HELP);
+        return context.console.print(mdtest::HELP);
     }
     let own = context.take_ours(words)?;
     let mut command = vec!["mdtest".to_owned()];
@@ -321,9 +320,9 @@ pub(crate) fn mdtest(
         let places = mdtest::files(&options).iter().map(|one| above_missing(one));
         let target = target_of(&places.collect::<Result<Vec<PathBuf>, Failure>>()?)?;
         let bytes = options.written_bytes(crew.members().len() as u32);
-        crate::written::of_tool([bytes; 2], &target.name)?;
+        context.writes.of_tool([bytes; 2], &target.name)?;
         let around = Surroundings { now: &unix_s };
-        Ok((mdtest::run(crew, &options, &around, &mut report())?, target))
+        Ok((mdtest::run(crew, &options, &around, &mut context.console.report())?, target))
     })?;
     let program = crate::context::program();
     let seed = options.random.unwrap_or(0);

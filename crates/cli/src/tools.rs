@@ -13,10 +13,10 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
+fn helped(context: &Context, words: &[String], help: &str) -> Result<bool, Failure> {
     let asks = words.iter().any(|word| word == "--help");
     if asks {
-        output::print(help)?;
+        context.console.print(help)?;
     }
     Ok(asks)
 }
@@ -42,8 +42,8 @@ fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>
 }
 
 /// The end of a command, after its report.
-fn ended(interrupted: bool) -> Result<(), Failure> {
-    match crate::written::limited() {
+fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
+    match context.writes.limited() {
         Some(limited) => Err(limited),
         None if interrupted => Err(Failure::Interrupted),
         None => Ok(()),
@@ -76,22 +76,22 @@ fn typed(words: &[String]) -> String {
 pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failure> {
     let asks = |option: &str| words.iter().any(|word| word == option);
     if asks("-h") || asks("--help") {
-        return output::print(dialect::iozone::HELP);
+        return context.console.print(dialect::iozone::HELP);
     }
     if asks("-v") {
-        return output::print(&dialect::iozone::version());
+        return context.console.print(&dialect::iozone::version());
     }
     let options = dialect::iozone::parse(&context.take_ours(words)?)?;
     let options =
         dialect::iozone::Options { force: context.force, typed: Some(typed(words)), ..options }
             .with_clients()?;
-    crate::written::destroys(&options.destroy);
+    context.writes.destroys(&options.destroy);
     let files = dialect::iozone::files(&options);
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let json = output::optional(&context, "--json", options.json.as_deref(), &names)?;
     let html = output::optional(&context, "--html", options.html.as_deref(), &names)?;
     output::optional(&context, "-b", options.excel_file.as_deref(), &names)?;
-    on_machine!(machine_of(&names)?, |machine| iozone_on(
+    on_machine!(machine_of(&context, &names)?, |machine| iozone_on(
         &context,
         &machine,
         &options,
@@ -113,7 +113,7 @@ where
 {
     let began = Began::now(machine);
     let result =
-        dialect::iozone::run(machine, options, began.unix_s, &mut crate::console::report())?;
+        dialect::iozone::run(machine, options, began.unix_s, &mut context.console.report())?;
     let Some(target) = &result.target else { return Ok(()) };
     let points = result
         .cells
@@ -143,15 +143,15 @@ where
         None => Ok(()),
     };
     written.and(drawn)?;
-    ended(result.interrupted)
+    ended(context, result.interrupted)
 }
 
 pub(crate) fn sqlio(mut context: Context, words: &[String]) -> Result<(), Failure> {
-    if helped(words, dialect::sqlio::HELP)? {
+    if helped(&context, words, dialect::sqlio::HELP)? {
         return Ok(());
     }
     let options = dialect::sqlio::parse(&context.take_ours(words)?)?;
-    crate::written::destroys(&options.destroy);
+    context.writes.destroys(&options.destroy);
     let jobs = dialect::sqlio::jobs(&options)?;
     let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.parameters.as_deref()).collect();
@@ -159,7 +159,7 @@ pub(crate) fn sqlio(mut context: Context, words: &[String]) -> Result<(), Failur
     if options.compares() {
         return crate::compare::matrix::compare(&context, &options, json.as_ref());
     }
-    on_machine!(machine_of(&names)?, |machine| sqlio_on(
+    on_machine!(machine_of(&context, &names)?, |machine| sqlio_on(
         &context,
         &machine,
         &options,
@@ -180,7 +180,7 @@ where
     let began = Began::now(machine);
     let seed = options.seed.unwrap_or(1);
     if options.matrix {
-        let result = matrix(machine, options)?;
+        let result = matrix(context, machine, options)?;
         let (points, warnings) = (result.points.clone(), result.warnings.clone());
         let kept = keep_document(
             context,
@@ -197,9 +197,9 @@ where
             },
             &result,
         );
-        output::print(&printable_lines(&dialect::sqlio::matrix::table(&result)))?;
+        context.console.print(&printable_lines(&dialect::sqlio::matrix::table(&result)))?;
         kept?;
-        ended(result.interrupted)?;
+        ended(context, result.interrupted)?;
         let measured = result.entries.iter().any(|entry| entry.best().is_some());
         return if measured {
             Ok(())
@@ -207,8 +207,8 @@ where
             Err(Failure::Run("no point could be measured".into()))
         };
     }
-    let result = dialect::sqlio::run(machine, options, &mut crate::console::report())?;
-    crate::console::warn(&result.warnings);
+    let result = dialect::sqlio::run(machine, options, &mut context.console.report())?;
+    context.console.warn(&result.warnings);
     let (points, warnings) = (result.points.clone(), result.warnings.clone());
     keep_document(
         context,
@@ -218,11 +218,11 @@ where
         Document { tool: "sqlio", points, warnings, interrupted: result.interrupted, began, seed },
         &result,
     )?;
-    ended(result.interrupted)
+    ended(context, result.interrupted)
 }
 
 pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Failure> {
-    if helped(words, dialect::diskspd::HELP)? {
+    if helped(&context, words, dialect::diskspd::HELP)? {
         return Ok(());
     }
     let clock = SystemTime::now()
@@ -230,10 +230,10 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
         .map_or(0, |since| since.as_millis() as u32);
     let options = dialect::diskspd::parse(&context.take_ours(words)?)?.seeded(clock);
     let options = dialect::diskspd::Options { typed: Some(typed(words)), ..options };
-    crate::written::destroys(&options.destroy);
+    context.writes.destroys(&options.destroy);
     let profile = dialect::diskspd::profile(&options)?;
     if options.profile_only {
-        return output::print(&match profile.format {
+        return context.console.print(&match profile.format {
             dialect::diskspd::Format::Text => {
                 printable_lines(&dialect::diskspd::profile_text(&profile, &options.command()))
             }
@@ -248,7 +248,7 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
         .collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.file.as_deref()).collect();
     let json = output::optional(&context, "--json", options.json.as_deref(), &read)?;
-    on_machine!(machine_of(&names)?, |machine| diskspd_on(
+    on_machine!(machine_of(&context, &names)?, |machine| diskspd_on(
         &context,
         &machine,
         &options,
@@ -289,18 +289,19 @@ where
     let kept = keep_document(context, json, machine, result.target.as_ref(), document, &result);
     match profile.format {
         dialect::diskspd::Format::Text => {
-            output::print(&printable_lines(&dialect::diskspd::text(profile, &result)))?
+            context.console.print(&printable_lines(&dialect::diskspd::text(profile, &result)))?
         }
         dialect::diskspd::Format::Xml => {
-            crate::console::warn(&result.warnings);
-            output::print(&dialect::diskspd::xml(profile, &result))?;
+            context.console.warn(&result.warnings);
+            context.console.print(&dialect::diskspd::xml(profile, &result))?;
         }
     }
     kept?;
-    ended(result.interrupted)
+    ended(context, result.interrupted)
 }
 
 fn matrix<M: Machine>(
+    context: &Context,
     machine: &M,
     options: &dialect::sqlio::Options,
 ) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
@@ -308,7 +309,7 @@ fn matrix<M: Machine>(
     let spec = dialect::sqlio::matrix::target(options)?;
     let mut runner = dialect::sqlio::matrix::open(machine, &[spec], options)?;
     let steps = dialect::sqlio::matrix::workloads(options, &engines).len();
-    let bar = crate::progress::bar(2 * steps as u64);
+    let bar = context.console.bar(2 * steps as u64);
     let result = dialect::sqlio::matrix::run(&mut runner, options, |index, of, made| {
         bar.set_message(format!("point {} of {of}, run {made}", index + 1));
         if made <= 2 {

@@ -94,7 +94,7 @@ pub(crate) fn trace(context: &Context, arguments: &Arguments) -> Result<(), Fail
         }
     };
     to.write(&bytes)?;
-    output::tell(&format!(
+    context.console.tell(&format!(
         "{} ({}): {requests} requests written to {} as {}",
         convert.trace.display(),
         format.name(),

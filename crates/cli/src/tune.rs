@@ -6,7 +6,7 @@ use crate::arguments::{PointArguments, TargetArguments};
 use crate::compare::percent;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{self, print};
+use crate::output;
 use crate::points::{grid, target_of};
 use crate::progress::Watch;
 use crate::target::Where;
@@ -83,42 +83,53 @@ pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failu
     crate::concurrent::refuse(&arguments.workload)?;
     crate::points::no_metrics(&arguments.workload)?;
     crate::live::refuse(arguments.workload.live, "tune")?;
-    let (place, spec) = target_of(&arguments.workload)?;
+    let (place, spec) = target_of(context, &arguments.workload)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional(context, "--output", arguments.output.as_deref(), &targets)?;
     if let Some(asked) = Work::asked(arguments, &spec)? {
         let tuning = whole::tuning(context, (place, &spec), arguments, asked)?;
-        return show(arguments, file.as_ref(), &tuning);
+        return show(context, arguments, file.as_ref(), &tuning);
     }
     let unfinished = match &place {
         Where::Host(_) if arguments.yes => {
-            Unfinished::begin("tune", &spec.places, arguments.workload.resume)?
+            Unfinished::begin(context, "tune", &spec.places, arguments.workload.resume)?
         }
         Where::Host(_) if arguments.workload.resume => {
             return Err(Failure::Usage("--resume: only trials are kept; add --yes".into()));
         }
-        Where::Host(_) => Unfinished::nowhere("tune"),
+        Where::Host(_) => Unfinished::nowhere(context, "tune"),
         Where::Twin(_) => {
             refuse_twin(arguments.workload.resume)?;
-            Unfinished::nowhere("tune")
+            Unfinished::nowhere(context, "tune")
         }
     };
     let tuning = match place {
         Where::Host(machine) => on_host(context, machine, &spec, arguments, &unfinished),
         Where::Twin(machine) => on_twin(context, *machine, &spec, arguments),
     };
-    let shown = tuning.and_then(|tuning| show(arguments, file.as_ref(), &tuning));
+    let shown = tuning.and_then(|tuning| show(context, arguments, file.as_ref(), &tuning));
     unfinished.end(&shown);
     shown
 }
 
 /// Prints the tuning and saves its document.
-fn show(arguments: &Arguments, file: Option<&Output>, tuning: &Tuning) -> Result<(), Failure> {
+fn show(
+    context: &Context,
+    arguments: &Arguments,
+    file: Option<&Output>,
+    tuning: &Tuning,
+) -> Result<(), Failure> {
     let json = output::json(tuning.to_json())?;
     let shown = match (arguments.workload.json, arguments.yes) {
-        (true, _) => print(&json),
-        (false, true) => print(&report::tune::terminal(tuning, output::width(), output::colour())),
-        (false, false) => print(&report::tune::plan(tuning, output::width(), output::colour())),
+        (true, _) => context.console.print(&json),
+        (false, true) => context.console.print(&report::tune::terminal(
+            tuning,
+            output::width(),
+            output::colour(),
+        )),
+        (false, false) => {
+            context.console.print(&report::tune::plan(tuning, output::width(), output::colour()))
+        }
     };
     let saved = file.map_or(Ok(()), |file| output::save(file, &json));
     shown.and(saved)?;
@@ -281,7 +292,7 @@ fn on_host(
     }
     let began_unix_s = unfinished.began_unix_s().unwrap_or_else(crate::history::now_unix_s);
     let machine = unfinished.machine(machine);
-    crate::written::plan_for(writes, arguments.budget);
+    context.writes.plan_for(writes, arguments.budget);
     let mut of_target = Vec::new();
     let runner = Runner::open_checked(&machine, std::slice::from_ref(spec), |facts| {
         of_target = workloads(arguments, &engines, RUN_NS);
@@ -311,14 +322,14 @@ fn on_host(
         facts: facts.clone(),
         session,
         of_kernel,
-        watch: unfinished.watch(arguments.budget),
+        watch: unfinished.watch(context, arguments.budget),
     };
     let tuning =
         tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::context::program());
     subject.watch.end();
     // Restore before printing, so that a reader of the result finds the original settings.
     let not_put_back = subject.session.map(Session::end).unwrap_or_default();
-    reported.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
+    reported.iter().chain(&not_put_back).for_each(|sentence| context.console.tell(sentence));
     let mut tuning = tuning?;
     tuning.warnings.extend(reported.into_iter().chain(not_put_back));
     tuning.warnings.extend(unfinished.warnings());
@@ -438,7 +449,7 @@ fn on_twin(
     }
     let scene = Scene { facts: &facts, engines: &engines };
     let began_unix_s = crate::history::now_unix_s();
-    let watch = Watch::new(arguments.budget);
+    let watch = Watch::new(context.console.time_bar(arguments.budget));
     let mut subject =
         OnTwin { spec: spec.clone(), knobs: knobs.clone(), wanted: String::new(), watch };
     let tuning =

@@ -38,8 +38,8 @@ enum Command {
 
 pub(crate) fn twin(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::List(arguments) => show::list(arguments),
-        Command::Show(arguments) => show::show(arguments),
+        Command::List(arguments) => show::list(context, arguments),
+        Command::Show(arguments) => show::show(context, arguments),
         Command::Validate(arguments) => validate::validate(context, arguments),
         Command::Whatif(arguments) => whatif::whatif(context, arguments),
         Command::Fit(arguments) => fit::fit(context, arguments),

@@ -1,6 +1,7 @@
 //! `--resume`: the runs of a command are kept in the state directory until it has finished.
 
-use crate::console::tell;
+use crate::console::Console;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Watch;
 use files::{Directory, Input};
@@ -66,6 +67,7 @@ fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
 
 /// The file that is being written, once there is a run to keep.
 struct Writer {
+    console: Console,
     directory: PathBuf,
     name: OsString,
     begun: Begun,
@@ -87,7 +89,7 @@ impl Writer {
         }
         if let Err(error) = self.append(&text) {
             self.failed = true;
-            tell(&format!(
+            self.console.tell(&format!(
                 "{}: runs from now on cannot be kept for --resume: {error}",
                 self.directory.join(&self.name).display()
             ));
@@ -181,6 +183,7 @@ impl Unfinished {
     /// # Errors
     /// No such command kept runs, or its file cannot be written.
     pub(crate) fn begin(
+        context: &Context,
         command: &'static str,
         targets: &[PathBuf],
         resume: bool,
@@ -207,13 +210,15 @@ impl Unfinished {
                     "--resume: no runs were kept, because HOME is not set to an absolute path; set {STATE_VARIABLE} to a directory"
                 )));
             }
-            return Ok(Unfinished::nowhere(command));
+            return Ok(Unfinished::nowhere(context, command));
         };
         let unix_s = crate::history::now_unix_s();
         let begun = Begun { version: env!("CARGO_PKG_VERSION").into(), settings, unix_s };
         let left = newest(&directory, [&prefix, &of_targets], resume);
         let own_name = format!("{prefix}{unix_s}-{}{SUFFIX}", std::process::id());
+        let console = &context.console;
         let mut writer = Writer {
+            console: console.clone(),
             directory: directory.clone(),
             name: own_name.into(),
             begun,
@@ -232,10 +237,11 @@ impl Unfinished {
             return Ok(Unfinished::with(command, prefix, writer, None, (None, Vec::new())));
         };
         if !resume {
-            tell(&format!("starting over; --resume would go on with {}", left.said(command)));
+            console
+                .tell(&format!("starting over; --resume would go on with {}", left.said(command)));
             return Ok(Unfinished::with(command, prefix, writer, None, (None, Vec::new())));
         }
-        tell(&format!("going on with {}", left.said(command)));
+        console.tell(&format!("going on with {}", left.said(command)));
         let mut differences = Vec::new();
         if left.begun.settings != writer.begun.settings {
             differences.push(format!(
@@ -249,7 +255,7 @@ impl Unfinished {
                 left.begun.version, writer.begun.version
             ));
         }
-        differences.iter().for_each(|one| tell(&format!("warning: {one}")));
+        differences.iter().for_each(|one| console.tell(&format!("warning: {one}")));
         left.file.set_len(left.bytes).map_err(|error| {
             Failure::Run(format!("cannot write {}: {error}", directory.join(&left.name).display()))
         })?;
@@ -274,9 +280,10 @@ impl Unfinished {
     }
 
     /// Keeps nothing.
-    pub(crate) fn nowhere(command: &'static str) -> Unfinished {
+    pub(crate) fn nowhere(context: &Context, command: &'static str) -> Unfinished {
         let begun = Begun { version: String::new(), settings: Vec::new(), unix_s: 0 };
         let writer = Writer {
+            console: context.console.clone(),
             directory: PathBuf::new(),
             name: OsString::new(),
             begun,
@@ -293,8 +300,8 @@ impl Unfinished {
     }
 
     /// A clock that counts the time of the earlier runs, too.
-    pub(crate) fn watch(&self, budget_ns: u64) -> Watch {
-        Watch::new(budget_ns).over(Arc::clone(&self.journal))
+    pub(crate) fn watch(&self, context: &Context, budget_ns: u64) -> Watch {
+        Watch::new(context.console.time_bar(budget_ns)).over(Arc::clone(&self.journal))
     }
 
     /// When the first process began, if this one goes on.
@@ -339,7 +346,7 @@ impl Unfinished {
                 }
             }
             Err(_) if writer.failed || self.journal.written() == 0 => {}
-            Err(_) => tell(&format!(
+            Err(_) => writer.console.tell(&format!(
                 "the runs are kept: the same command with --resume goes on ({} new)",
                 self.journal.written()
             )),

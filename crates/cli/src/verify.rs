@@ -1,6 +1,7 @@
 //! `run --verify` and `halfpower verify`: check that the data read back is the data written.
 
 use crate::arguments::TargetArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::target::{Where, resolve};
@@ -99,7 +100,7 @@ pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
     }
 }
 
-pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn verify(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let bad_log = |error: &dyn std::fmt::Display| {
         Failure::Usage(format!("{}: {error}", arguments.log.display()))
     };
@@ -118,7 +119,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
             "{named}: {why}; name that file or device after the log"
         )));
     }
-    let (place, spec) = resolve(&arguments.target)?;
+    let (place, spec) = resolve(context, &arguments.target)?;
     let Where::Host(machine) = place else {
         return Err(Failure::Usage(
             "a simulated machine stores no data; name the file or device that the run wrote".into(),
@@ -163,7 +164,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
             target: &facts.name,
             found: &found,
         };
-        output::print(&(output::json(serde_json::to_string_pretty(&document))? + "\n"))?;
+        context.console.print(&(output::json(serde_json::to_string_pretty(&document))? + "\n"))?;
     } else {
         let mut text = format!(
             "{}: {} checked against {} records of {}\n",
@@ -177,7 +178,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
             text += "the data read back is the data written\n";
         }
         text.extend(found.unjudged().map(|unjudged| unjudged + "\n"));
-        output::print(&printable_lines(&text))?;
+        context.console.print(&printable_lines(&text))?;
     }
     judge(&found)
 }

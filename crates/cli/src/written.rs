@@ -1,14 +1,13 @@
 //! How much a command writes: its first line says it, and `--max-written` limits it.
 
+use crate::console::Console;
 use crate::failure::Failure;
-use crate::output;
 use machine::units::{show_capacity, show_size, show_size_rounded, show_span, significant};
 use machine::{Allowance, Error, Result, TargetFacts, TargetKind, text::printable};
 use measure::{PlannedWrites, Repeats};
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sustained::WearChange;
 use workload::Workload;
 
@@ -26,113 +25,190 @@ pub(crate) enum Planned {
     UpTo { bytes: u64, seconds: f64, note: &'static str },
 }
 
+#[derive(Debug, Clone, Default)]
 struct State {
     planned: Planned,
     /// Existing data that the command destroys.
     destroys: bool,
     /// Bytes that may be written over the drive's life, given by the user.
     endurance: Option<u64>,
+    /// `--max-written`.
+    max: Option<u64>,
+    announced: bool,
 }
-
-static STATE: Mutex<State> =
-    Mutex::new(State { planned: Planned::AsAsked, destroys: false, endurance: None });
-static TOLD: AtomicBool = AtomicBool::new(false);
-static ALLOWANCE: OnceLock<Arc<Allowance>> = OnceLock::new();
 
 const HINT: &str = "raise --max-written, or ask for less";
 
-/// The allowance of this process, made at its first use.
-pub(crate) fn allowance() -> Arc<Allowance> {
-    let make = || Arc::new(Allowance::new(asked(), Box::new(before)));
-    Arc::clone(ALLOWANCE.get_or_init(make))
+/// The amount that one command writes: its plan, its first line and its limit.
+#[derive(Clone)]
+pub(crate) struct Writes {
+    announcement: Arc<Announcement>,
+    /// Made at its first use, after the options were read.
+    allowance: Arc<OnceLock<Arc<Allowance>>>,
 }
 
-static ASKED: Mutex<Option<u64>> = Mutex::new(None);
-
-fn asked() -> Option<u64> {
-    *ASKED.lock().unwrap_or_else(PoisonError::into_inner)
+struct Announcement {
+    state: Mutex<State>,
+    console: Console,
 }
 
-/// The value of `--max-written`, before a machine is made.
-pub(crate) fn allow(max: Option<u64>) {
-    if max.is_some() {
-        *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = max;
+impl Writes {
+    pub(crate) fn new(console: Console) -> Writes {
+        let announcement = Arc::new(Announcement { state: Mutex::default(), console });
+        Writes { announcement, allowance: Arc::default() }
+    }
+
+    /// The allowance of the command's machines.
+    pub(crate) fn allowance(&self) -> Arc<Allowance> {
+        let make = || {
+            let announcement = Arc::clone(&self.announcement);
+            let before = move |targets: &[TargetFacts], fill| announcement.before(targets, fill);
+            Arc::new(Allowance::new(self.max(), Box::new(before)))
+        };
+        Arc::clone(self.allowance.get_or_init(make))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.announcement.state()
+    }
+
+    fn max(&self) -> Option<u64> {
+        self.state().max
+    }
+
+    /// The value of `--max-written`, before a machine is made.
+    pub(crate) fn allow(&self, max: Option<u64>) {
+        if max.is_some() {
+            self.state().max = max;
+        }
+    }
+
+    /// Sets the amount that the runs will write, before the targets are opened.
+    pub(crate) fn plan(&self, planned: Planned) {
+        self.state().planned = planned;
+    }
+
+    /// The same for workloads.
+    pub(crate) fn plan_runs<'a>(
+        &self,
+        workloads: impl IntoIterator<Item = &'a Workload>,
+        repeats: Repeats,
+    ) {
+        self.plan(Planned::Runs(PlannedWrites::of(workloads, repeats)));
+    }
+
+    /// The same for runs, if they write, that only a time ends.
+    pub(crate) fn plan_for(&self, writes: bool, ns: u64) {
+        let timed_ns = if writes { ns } else { 0 };
+        self.plan(Planned::Runs(PlannedWrites { timed_ns, ..PlannedWrites::default() }));
+    }
+
+    /// The endurance that the user gave.
+    pub(crate) fn endurance(&self, bytes: Option<u64>) {
+        self.state().endurance = bytes;
+    }
+
+    /// The existing files and devices that the command may overwrite.
+    pub(crate) fn destroys(&self, destroy: &[PathBuf]) {
+        self.state().destroys |= !destroy.is_empty();
+    }
+
+    /// Whether `--max-written` has ended the runs.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.allowance.get().is_some_and(|allowance| allowance.is_reached())
+    }
+
+    /// The limit that has ended the runs.
+    fn reached(&self) -> Option<String> {
+        self.max().filter(|_| self.is_reached()).map(show_size)
+    }
+
+    /// A warning about results that the limit cut short.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.reached().map(|max| {
+            format!("--max-written {max} was reached: some writes are shorter or were left out")
+        })
+    }
+
+    /// The failure of a command that [`Error::Interrupted`] ended, if not the user but the limit
+    /// did it.
+    pub(crate) fn limited(&self) -> Option<Failure> {
+        self.reached().map(|max| {
+            Failure::Run(format!(
+                "--max-written {max}: reached, so the rest was not measured; {HINT}"
+            ))
+        })
+    }
+
+    /// The first line and the limit of a command whose files are not opened by a machine.
+    pub(crate) fn of_files(
+        &self,
+        [least_bytes, most_bytes]: [u64; 2],
+        directory: &str,
+    ) -> std::result::Result<(), Failure> {
+        let max = self.max();
+        let planned = Planned::Runs(PlannedWrites { least_bytes, most_bytes, timed_ns: 0 });
+        refuse(&planned, 0, max)?;
+        if let Some(amount) = amount(&planned, 0, max) {
+            self.announcement.announce(&amount, &[directory], "", false);
+        }
+        Ok(())
+    }
+
+    /// The same for another tool's command.
+    pub(crate) fn of_tool(
+        &self,
+        bytes: [u64; 2],
+        directory: &str,
+    ) -> std::result::Result<(), Failure> {
+        let State { destroys, max, .. } = self.state().clone();
+        if !is_silent(destroys) {
+            return self.of_files(bytes, directory);
+        }
+        let [least_bytes, most_bytes] = bytes;
+        let planned = Planned::Runs(PlannedWrites { least_bytes, most_bytes, timed_ns: 0 });
+        Ok(refuse(&planned, 0, max)?)
     }
 }
 
-/// Sets the amount that the runs will write, before the targets are opened.
-pub(crate) fn plan(planned: Planned) {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner).planned = planned;
-}
-
-/// The same for workloads.
-pub(crate) fn plan_runs<'a>(workloads: impl IntoIterator<Item = &'a Workload>, repeats: Repeats) {
-    plan(Planned::Runs(PlannedWrites::of(workloads, repeats)));
-}
-
-/// The same for runs, if they write, that only a time ends.
-pub(crate) fn plan_for(writes: bool, ns: u64) {
-    let timed_ns = if writes { ns } else { 0 };
-    plan(Planned::Runs(PlannedWrites { timed_ns, ..PlannedWrites::default() }));
-}
-
-/// The endurance that the user gave.
-pub(crate) fn endurance(bytes: Option<u64>) {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner).endurance = bytes;
-}
-
-/// The existing files and devices that the command may overwrite.
-pub(crate) fn destroys(destroy: &[PathBuf]) {
-    if !destroy.is_empty() {
-        STATE.lock().unwrap_or_else(PoisonError::into_inner).destroys = true;
+impl Announcement {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Whether `--max-written` has ended the runs.
-pub(crate) fn is_reached() -> bool {
-    ALLOWANCE.get().is_some_and(|allowance| allowance.is_reached())
-}
+    /// Before the first byte of the targets.
+    fn before(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
+        if !targets.iter().any(|facts| facts.writable) {
+            return Ok(());
+        }
+        let state = self.state().clone();
+        let planned = &state.planned;
+        refuse(planned, fill_bytes, state.max)?;
+        let simulated = targets.iter().all(|facts| facts.kind == TargetKind::Simulated);
+        let is_announced = matches!(planned, Planned::About { .. } | Planned::UpTo { .. });
+        if simulated && !is_announced {
+            return Ok(());
+        }
+        if *planned == Planned::AsAsked && is_silent(state.destroys) {
+            return Ok(());
+        }
+        if let Some(amount) = amount(planned, fill_bytes, state.max) {
+            let names: Vec<&str> = targets.iter().map(|facts| facts.name.as_str()).collect();
+            let share = share_of_life(&state, targets).unwrap_or_default();
+            self.announce(&amount, &names, &share, state.destroys);
+        }
+        Ok(())
+    }
 
-/// A warning about results that the limit cut short.
-pub(crate) fn note() -> Option<String> {
-    let max = asked().filter(|_| is_reached())?;
-    let shown = show_size(max);
-    Some(format!("--max-written {shown} was reached: some writes are shorter or were left out"))
-}
-
-/// The failure of a command that [`Error::Interrupted`] ended, if not the user but the limit did it.
-pub(crate) fn limited() -> Option<Failure> {
-    let max = asked().filter(|_| is_reached())?;
-    Some(Failure::Run(format!(
-        "--max-written {}: reached, so the rest was not measured; {HINT}",
-        show_size(max)
-    )))
-}
-
-/// Before the first byte of the targets.
-fn before(targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
-    let state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (planned, destroys, endurance) = (state.planned.clone(), state.destroys, state.endurance);
-    drop(state);
-    let writes = targets.iter().any(|facts| facts.writable);
-    let names: Vec<&str> = targets.iter().map(|facts| facts.name.as_str()).collect();
-    if !writes {
-        return Ok(());
+    /// The first line of a command that writes.
+    fn announce(&self, [amount, after]: &[String; 2], names: &[&str], share: &str, destroys: bool) {
+        if std::mem::replace(&mut self.state().announced, true) {
+            return;
+        }
+        let names: Vec<String> = names.iter().map(|name| printable(name).to_string()).collect();
+        let whose = if destroys { ", whose data are destroyed" } else { "" };
+        self.console.tell(&format!("{amount} to {}{whose}{after}{share}", names.join(", ")));
     }
-    refuse(&planned, fill_bytes)?;
-    let simulated = targets.iter().all(|facts| facts.kind == TargetKind::Simulated);
-    let is_announced = matches!(planned, Planned::About { .. } | Planned::UpTo { .. });
-    if simulated && !is_announced {
-        return Ok(());
-    }
-    if planned == Planned::AsAsked && is_silent(destroys) {
-        return Ok(());
-    }
-    if let Some(amount) = amount(&planned, fill_bytes, asked()) {
-        let share = share_of_life(&planned, targets, endurance).unwrap_or_default();
-        tell(&amount, &names, &share, destroys);
-    }
-    Ok(())
 }
 
 /// Scripts that call another tool expect nothing on standard error.
@@ -141,21 +217,17 @@ fn is_silent(destroys: bool) -> bool {
 }
 
 /// The share of the drives' endurance that a long run takes.
-fn share_of_life(
-    planned: &Planned,
-    targets: &[TargetFacts],
-    endurance: Option<u64>,
-) -> Option<String> {
-    let most = match planned {
+fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
+    let most = match &state.planned {
         Planned::About { bytes: [_, high], .. } => *high,
         Planned::UpTo { bytes, .. } => *bytes as f64,
         Planned::AsAsked | Planned::Runs(_) => return None,
     };
-    let most = asked().map_or(most, |max| most.min(max as f64));
+    let most = state.max.map_or(most, |max| most.min(max as f64));
     let devices: Vec<String> = targets.iter().flat_map(|facts| facts.devices.clone()).collect();
     let simulated = targets.iter().any(|facts| facts.kind == TargetKind::Simulated);
     let wear = if simulated { Vec::new() } else { host::wear(&devices) };
-    let all = WearChange::of(wear.clone(), wear, endurance, None)?;
+    let all = WearChange::of(wear.clone(), wear, state.endurance, None)?;
     let used: Vec<String> =
         all.before.iter().filter_map(|one| Some(format!("{:.0} %", one.used_percent?))).collect();
     let used = if used.is_empty() {
@@ -175,8 +247,8 @@ fn share_of_life(
 }
 
 /// Refuses more than `--max-written` allows, if it is known to be more.
-fn refuse(planned: &Planned, fill_bytes: u64) -> Result<()> {
-    let Some(max) = asked() else { return Ok(()) };
+fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
+    let Some(max) = max else { return Ok(()) };
     let least = fill_bytes.saturating_add(match planned {
         Planned::Runs(runs) => runs.least_bytes,
         // Of a time-bound run, the limit takes a part; of these, the command does itself.
@@ -231,40 +303,6 @@ fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[Strin
         }
     };
     Some([format!("{what}{limit} will be written"), after])
-}
-
-/// The first line of a command that writes.
-fn tell([amount, after]: &[String; 2], names: &[&str], share: &str, destroys: bool) {
-    if TOLD.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let names: Vec<String> = names.iter().map(|name| printable(name).to_string()).collect();
-    let whose = if destroys { ", whose data are destroyed" } else { "" };
-    output::tell(&format!("{amount} to {}{whose}{after}{share}", names.join(", ")));
-}
-
-/// The first line and the limit of a command whose files are not opened by a machine.
-pub(crate) fn of_files(
-    [least_bytes, most_bytes]: [u64; 2],
-    directory: &str,
-) -> std::result::Result<(), Failure> {
-    let known = PlannedWrites { least_bytes, most_bytes, timed_ns: 0 };
-    let planned = Planned::Runs(known);
-    refuse(&planned, 0)?;
-    if let Some(amount) = amount(&planned, 0, asked()) {
-        tell(&amount, &[directory], "", false);
-    }
-    Ok(())
-}
-
-/// The same for another tool's command.
-pub(crate) fn of_tool(bytes: [u64; 2], directory: &str) -> std::result::Result<(), Failure> {
-    let destroys = STATE.lock().unwrap_or_else(PoisonError::into_inner).destroys;
-    if !is_silent(destroys) {
-        return of_files(bytes, directory);
-    }
-    let [least_bytes, most_bytes] = bytes;
-    Ok(refuse(&Planned::Runs(PlannedWrites { least_bytes, most_bytes, timed_ns: 0 }), 0)?)
 }
 
 #[cfg(test)]

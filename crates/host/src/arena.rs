@@ -19,8 +19,8 @@ const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// Page offset of buffers for buffered I/O, as from glibc's malloc: it affects copies to and from
-/// the page cache by up to 20 % (docs/performance.md).
+/// As from glibc's malloc: it affects copies to and from the page cache by up to 20 %
+/// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
 /// Below this size, clearing a huge page costs more than it gains.
@@ -28,7 +28,7 @@ const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// Scratch bytes per slot, in whole pages.
+    /// In whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// `walk` is the cycle length of writes, 0 for readers.
+    /// `walk`: the cycle length of writes, 0 for readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
@@ -86,14 +86,14 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Bytes of [`Arena::new`]'s buffers; `None` on overflow.
+    /// `None` on overflow.
     pub(crate) fn bytes_for(slots: u32, request: u32, walk: u64) -> Option<u64> {
         let request = u64::from(request).next_multiple_of(PAGE as u64);
         let each = walk / u64::from(slots) / request * request;
         each.max(request).checked_mul(u64::from(slots))
     }
 
-    /// Never unmaps the buffers, because the kernel still uses them.
+    /// The kernel still uses the buffers.
     pub(crate) fn leak(&mut self) {
         mem::forget(self.mapping.take());
     }

@@ -41,15 +41,18 @@ pub(crate) fn note(path: &Path, outcome: io::Result<()>) {
 
 struct Watcher {
     interrupt: fn() -> &'static AtomicBool,
-    say: fn(&str),
+    say: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 static WATCHER: OnceLock<Watcher> = OnceLock::new();
 
 /// Reports long removals of leftovers to `say`; ends one when the flag of `interrupt` is true.
-pub fn watch_cleanup(interrupt: fn() -> &'static AtomicBool, say: fn(&str)) {
+pub fn watch_cleanup(
+    interrupt: fn() -> &'static AtomicBool,
+    say: impl Fn(&str) + Send + Sync + 'static,
+) {
     // The first one stays.
-    let _ = WATCHER.set(Watcher { interrupt, say });
+    let _ = WATCHER.set(Watcher { interrupt, say: Box::new(say) });
 }
 
 /// A longer removal is reported.

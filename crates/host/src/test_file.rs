@@ -22,15 +22,15 @@ pub(crate) fn name(mark: &str, suffix: &str) -> String {
     format!("{PREFIX}{mark}{suffix}")
 }
 
-/// Halfpower gave the file with this inode number its name.
+/// By halfpower, to the file with this inode number.
 pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(suffix))
         .is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// The requested size if it fits, or a quarter of the free space, at most 2 GiB. `shown`: the
-/// directory, for errors.
+/// A quarter of the free space, at most 2 GiB, if no size was asked for. `shown`: the directory,
+/// for errors.
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
@@ -64,7 +64,7 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
     }
 }
 
-/// The used part of an existing file or device of `there` bytes.
+/// Of an existing file or device of `there` bytes.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
         Some(0) => {
@@ -93,8 +93,8 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Passes random data and its offset to `write`; returns the total. Ends at `max` or, if no
-    /// size was given, at the time limit but not below the minimum.
+    /// Random data; `write` gets their offset. Returns the total. Ends at `max` or, if no size was
+    /// given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         max: u64,

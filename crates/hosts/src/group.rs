@@ -77,10 +77,15 @@ pub fn receive<T: DeserializeOwned>(
         if !waits() {
             return Err(GroupError::Silent(from));
         }
-        if began.elapsed() < SPIN {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(NAP);
-        }
+        pause_since(began);
+    }
+}
+
+/// The pause between two looks of a wait.
+pub(crate) fn pause_since(began: Instant) {
+    if began.elapsed() < SPIN {
+        std::thread::yield_now();
+    } else {
+        std::thread::sleep(NAP);
     }
 }

@@ -3,6 +3,7 @@
 use crate::document::{ClientNumbers, HostsPoint, Scaling, ScalingLimit, ScalingStep};
 use crate::measure_group::SLOW_SHARE;
 use crate::model::model;
+use measure::stats::median;
 use results::WorkloadRecord;
 
 /// More clients gain something from this factor on.
@@ -80,7 +81,7 @@ fn scaling(workload: &WorkloadRecord, points: &[HostsPoint]) -> Option<Scaling> 
 /// The limit, from the rates and from the largest number of clients.
 fn limit(steps: &[ScalingStep], knee: u32, most: &HostsPoint) -> ScalingLimit {
     let last = &steps[steps.len() - 1];
-    if slow(most).next().is_some() {
+    if slow(most).next().is_some() && are_others_free(steps, most) {
         return ScalingLimit::Imbalance;
     }
     if all(most, |one| one.network_percent.is_some_and(|percent| percent >= LINK_PERCENT)) {
@@ -97,6 +98,14 @@ fn limit(steps: &[ScalingStep], knee: u32, most: &HostsPoint) -> ScalingLimit {
         return ScalingLimit::Client;
     }
     if knee < last.clients { ScalingLimit::Server } else { ScalingLimit::Undecided }
+}
+
+/// Whether the median client is about as fast as a client alone. If not, all share a limit, and a
+/// faster client would only take from the others.
+fn are_others_free(steps: &[ScalingStep], most: &HostsPoint) -> bool {
+    let alone = steps.first().filter(|step| step.clients == 1);
+    let rates: Vec<f64> = most.by_client.iter().map(|one| one.throughput_bytes_per_s).collect();
+    alone.is_none_or(|one| median(&rates) >= EFFICIENT * one.throughput_bytes_per_s)
 }
 
 fn all(point: &HostsPoint, is: impl Fn(&ClientNumbers) -> bool) -> bool {

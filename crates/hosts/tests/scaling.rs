@@ -142,6 +142,15 @@ fn a_slow_client_is_the_limit_by_name() {
 }
 
 #[test]
+fn a_slow_client_does_not_limit_the_others_of_a_full_server() {
+    let rates: [&[f64]; 3] = [&[1000.0], &[833.0; 3], &[790.0, 780.0, 770.0, 160.0]];
+    let points: Vec<HostsPoint> = rates.iter().map(|rates| point(rates, |_| {})).collect();
+    let found = scalings(&points).remove(0);
+    assert_eq!(found.limit, ScalingLimit::Server);
+    assert_eq!(found.slow_clients, [3]);
+}
+
+#[test]
 fn a_rate_that_grows_less_than_the_clients_is_undecided() {
     let found = scaling(&[1000.0, 1500.0, 2200.0], |_| {});
     assert_eq!(found.limit, ScalingLimit::Undecided);

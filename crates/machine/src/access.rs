@@ -13,33 +13,28 @@ pub enum NullBackend {
     NoOp,
 }
 
-/// Whether the page cache is used, and when a write counts as done.
+/// And when a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffering {
     /// Bypass the page cache (O_DIRECT).
     Direct,
-    /// Through the page cache.
     Buffered,
-    /// Bypass the page cache; each write is on stable storage before it counts (O_DIRECT and
-    /// O_DSYNC).
+    /// O_DIRECT and O_DSYNC: each write is on stable storage before it counts.
     DirectDsync,
-    /// Through the page cache; each write is on stable storage before it counts (O_DSYNC).
+    /// O_DSYNC: each write is on stable storage before it counts.
     BufferedDsync,
 }
 
 impl Buffering {
-    /// Bypasses the page cache.
     pub fn is_direct(self) -> bool {
         matches!(self, Buffering::Direct | Buffering::DirectDsync)
     }
 
-    /// Each write is on stable storage before it counts.
     pub fn is_dsync(self) -> bool {
         matches!(self, Buffering::DirectDsync | Buffering::BufferedDsync)
     }
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Buffering::Direct => "direct",
@@ -50,23 +45,19 @@ impl Buffering {
     }
 }
 
-/// The access hint for the page cache (`posix_fadvise`).
+/// For the page cache (`posix_fadvise`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
-    /// No hint.
     #[default]
     None,
-    /// Access will be sequential.
     Sequential,
-    /// Access will be random.
     Random,
 }
 
 impl Hint {
     pub const ALL: [Hint; 3] = [Hint::None, Hint::Sequential, Hint::Random];
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Hint::None => "none",
@@ -76,11 +67,10 @@ impl Hint {
     }
 }
 
-/// State of the file's space before a write.
+/// Of the file's space before a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Allocation {
-    /// Every block was written before.
     #[default]
     Written,
     /// Blocks are reserved (`fallocate`) but unwritten.
@@ -95,7 +85,6 @@ impl Allocation {
     pub const ALL: [Allocation; 4] =
         [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Allocation::Written => "written",
@@ -106,14 +95,13 @@ impl Allocation {
     }
 }
 
-/// The target's state in the page cache when a run starts.
+/// Of the target's pages when a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// Unchanged.
     #[default]
     AsIs,
-    /// Empty: the target's pages are dropped.
+    /// The target's pages are dropped.
     Cold,
     /// The whole region of the run is cached.
     Warm,
@@ -122,7 +110,6 @@ pub enum CacheState {
 impl CacheState {
     pub const ALL: [CacheState; 3] = [CacheState::AsIs, CacheState::Cold, CacheState::Warm];
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             CacheState::AsIs => "as_is",
@@ -132,18 +119,17 @@ impl CacheState {
     }
 }
 
-/// The memory of the buffers.
+/// Of the buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// The default of the system, usually normal pages.
+    /// Usually normal pages.
     Pages,
-    /// Normal pages, registered with the kernel if the interface supports it (io_uring's fixed
-    /// buffers). Cheaper for small requests; a large one may be split when it would not be
-    /// otherwise.
+    /// Registered with the kernel if the interface supports it (io_uring's fixed buffers). Cheaper
+    /// for small requests; a large one may be split when it would not be otherwise.
     Registered,
-    /// Huge pages for large buffers, if the system has them, so that a large request consists of
-    /// few segments. Also registered.
+    /// For large buffers, if the system has them, so that a large request has few segments. Also
+    /// registered.
     #[default]
     Huge,
 }
@@ -151,7 +137,6 @@ pub enum Memory {
 impl Memory {
     pub const ALL: [Memory; 3] = [Memory::Pages, Memory::Registered, Memory::Huge];
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Memory::Pages => "pages",
@@ -163,27 +148,27 @@ impl Memory {
 
 /// How a stream waits for completions before it issues the next requests.
 ///
-/// Each wait costs a sleep and a wakeup, in the program and in the kernel. Fewer waits save
-/// processor time but add some latency. Polling avoids wakeups but keeps a processor busy.
+/// Fewer waits save processor time, because each costs a sleep and a wakeup, but add some latency.
+/// Polling avoids wakeups but keeps a processor busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reap {
     /// Wait for this many, but after the first for at most [`REAP_WAIT_NS`].
     AtLeast(u32),
-    /// Wait for one, polling before sleeping: for up to [`POLL_MAX_NS`] if sleeps are shorter than
-    /// that. Does not poll if they are longer, or if a run has as many streams as processors.
+    /// Polls before sleeping, for up to [`POLL_MAX_NS`], if sleeps are shorter than that and a run
+    /// has fewer streams than processors.
     Poll,
-    /// Choose the best number, or polling, in a learning phase at the start of the run.
+    /// Learns the best number, or polling, at the start of the run.
     Auto,
 }
 
-/// The longest that a completion waits for others ([`Reap::AtLeast`]).
+/// For others ([`Reap::AtLeast`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
-/// The longest that a stream polls before it sleeps ([`Reap::Poll`]).
+/// Before a stream sleeps ([`Reap::Poll`]).
 pub const POLL_MAX_NS: Nanos = 100_000;
 
-/// [`Reap::Auto`] learns for this long at the start of a run; exclude it from the measurement.
+/// [`Reap::Auto`] learns this long at the start of a run; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -215,7 +200,6 @@ impl FromStr for Reap {
     }
 }
 
-/// How a run accesses its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     pub engine: Engine,
@@ -225,14 +209,14 @@ pub struct Access {
     pub hint: Hint,
     pub memory: Memory,
     pub allocation: Allocation,
-    /// State of the page cache at the start.
+    /// At the start.
     pub cache: CacheState,
     pub reap: Reap,
-    /// The kernel polls the device for the completions of direct requests, if the device can be
-    /// polled. Only with blocking calls and io_uring.
+    /// The kernel polls for direct requests, if the device can be polled. Only with blocking calls
+    /// and io_uring.
     pub kernel_polls: bool,
-    /// End with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
+    /// To stable storage, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
-    /// First byte and length of the used region of each target; only it is prepared.
+    /// First byte and length in each target; only it is prepared.
     pub region: (u64, u64),
 }

@@ -1,13 +1,13 @@
 //! A limit on the bytes that a program writes, for all its runs together.
 
 use crate::{
-    Completion, Nanos, Next, Op, Part, Request, RequestSource, Result, Stability, TargetFacts,
+    Completion, Nanos, Next, Op, Part, Request, RequestSource, Result, TargetFacts, WrappedSource,
 };
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Called before the first byte is written, with the targets and the bytes that making them writes
-/// at most. An error refuses the command.
+/// Before the first byte, with the bytes that making the targets writes at most. An error refuses
+/// the command.
 pub type BeforeWrites = Box<dyn Fn(&[TargetFacts], u64) -> Result<()> + Send + Sync>;
 
 /// How much may be written. A machine that has one asks it before it fills a target and before each
@@ -39,7 +39,6 @@ impl Allowance {
         Allowance { max, written, reached, before }
     }
 
-    /// Whether there is a limit.
     pub fn is_limited(&self) -> bool {
         self.max.is_some()
     }
@@ -57,15 +56,13 @@ impl Allowance {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// Opened targets are about to be written.
-    ///
     /// # Errors
     /// The command may not write that much.
     pub fn opening(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
         (self.before)(targets, fill_bytes)
     }
 
-    /// Counts bytes about to be written; `false` if they may not be.
+    /// `false` if the bytes may not be written.
     pub fn take(&self, bytes: u64) -> bool {
         let Some(max) = self.max else {
             self.written.fetch_add(bytes, Ordering::Relaxed);
@@ -84,7 +81,7 @@ impl Allowance {
     }
 }
 
-/// A source whose writes an [`Allowance`] limits: at the limit it ends as at its own end.
+/// At the limit it ends as at its own end.
 #[derive(Debug)]
 pub struct AllowedSource<'a, S> {
     source: &'a mut S,
@@ -97,12 +94,12 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
         AllowedSource { source, allowance, in_flight: 0 }
     }
 
-    /// Whether the next request may be a write, whatever its size up to the largest.
+    /// Whatever its size up to the largest.
     fn may_write(&self) -> bool {
         !self.source.writes() || self.allowance.take(u64::from(self.source.max_request()))
     }
 
-    /// Returns what a request that may be a write has not used.
+    /// What a request that may be a write has not used goes back.
     fn settle(&self, request: Option<&Request>) {
         if self.source.writes() {
             let written = request.filter(|one| one.op == Op::Write).map_or(0, |one| one.len);
@@ -115,37 +112,15 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
     }
 }
 
-impl<S: RequestSource> RequestSource for AllowedSource<'_, S> {
-    fn depth(&self) -> u32 {
-        self.source.depth()
+impl<S: RequestSource> WrappedSource for AllowedSource<'_, S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        self.source
     }
 
-    fn max_request(&self) -> u32 {
-        self.source.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.source.writes()
-    }
-
-    fn sync_due(&self) -> Option<Stability> {
-        self.source.sync_due()
-    }
-
-    fn sync_target(&self) -> Option<u32> {
-        self.source.sync_target()
-    }
-
-    fn synced(&mut self, began: Nanos, ended: Nanos) {
-        self.source.synced(began, ended);
-    }
-
-    fn fill_buffers(&mut self, buffers: &mut [u8]) {
-        self.source.fill_buffers(buffers);
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.source.begin(now);
+    fn inner_mut(&mut self) -> &mut S {
+        self.source
     }
 
     fn next(&mut self, now: Nanos) -> Next {
@@ -163,22 +138,6 @@ impl<S: RequestSource> RequestSource for AllowedSource<'_, S> {
         next
     }
 
-    fn times_submission(&self) -> bool {
-        self.source.times_submission()
-    }
-
-    fn gives_priorities(&self) -> bool {
-        self.source.gives_priorities()
-    }
-
-    fn priority(&self, slot: u32) -> u16 {
-        self.source.priority(slot)
-    }
-
-    fn submitted(&mut self, now: Nanos) {
-        self.source.submitted(now);
-    }
-
     fn complete(&mut self, completion: Completion, now: Nanos) {
         self.in_flight -= 1;
         self.source.complete(completion, now);
@@ -189,22 +148,8 @@ impl<S: RequestSource> RequestSource for AllowedSource<'_, S> {
         self.in_flight -= u32::from(counted);
         counted
     }
-
-    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        self.source.fill(request, buffer);
-    }
-
-    fn checks(&self) -> bool {
-        self.source.checks()
-    }
-
-    fn check(&mut self, slot: u32, data: &[u8]) {
-        self.source.check(slot, data);
-    }
 }
 
-/// Runs parts whose writes are limited.
-///
 /// # Errors
 /// As `run`; [`crate::Error::Interrupted`] if nothing may be written any more.
 pub fn run_allowed<T, S: RequestSource, R>(

@@ -29,12 +29,12 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
 /// Bytes of a test file that share one seed.
 pub const FILL_STEP: u64 = 1 << 20;
 
-/// The seed of the piece that starts at byte `piece`.
+/// Of the piece that starts at byte `piece`.
 pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The bytes at `offset` of a test file with this seed.
+/// At `offset` of a test file with this seed.
 pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
     for (byte, at) in buffer.iter_mut().zip(offset..) {
         let within = at % FILL_STEP;

@@ -18,26 +18,24 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// One blocking call at a time: `pread`, `pwrite`. Depth is always 1.
+    /// `pread`, `pwrite`. Depth is always 1.
     Sync,
-    /// As many threads as the depth, each with one blocking call at a time, sharing one sequence of
+    /// As many as the depth, each with one blocking call at a time, sharing one sequence of
     /// requests.
     Threads,
-    /// Linux io_uring: submission and completion rings shared with the kernel.
+    /// Rings shared with the kernel.
     IoUring,
-    /// Linux native asynchronous I/O (`io_submit`).
+    /// `io_submit`.
     Libaio,
-    /// Copies from and to a memory-mapped file.
     Mmap,
-    /// No I/O: each request completes when it is issued. Measures only the generator.
+    /// No I/O: measures only the generator.
     Null,
-    /// Windows overlapped I/O with an event per request: the program waits for the oldest, and takes
-    /// a younger completion only after it. Simulated only.
+    /// Windows: an event per request; a younger completion is taken only after the oldest.
+    /// Simulated only.
     Events,
-    /// Windows overlapped I/O with completion routines, called while the program sleeps. Simulated
-    /// only.
+    /// Windows: called while the program sleeps. Simulated only.
     Routines,
-    /// Windows overlapped I/O with a completion port. Simulated only.
+    /// Windows: a completion port. Simulated only.
     Port,
 }
 
@@ -47,7 +45,6 @@ pub const MAX_DEPTH: u32 = 65_536;
 enum Concurrency {
     /// A call returns when its request is done.
     One,
-    /// A thread per request.
     Workers,
     /// Submission returns before the request is done.
     Queue,
@@ -145,7 +142,7 @@ const ENGINES: [Row; 9] = [
     },
 ];
 
-/// Engines for several requests outstanding, in order of preference.
+/// For several requests outstanding.
 const PREFERRED: [Engine; 3] = [Engine::IoUring, Engine::Libaio, Engine::Threads];
 
 impl Engine {
@@ -161,7 +158,6 @@ impl Engine {
         all
     };
 
-    /// The engine for memory-mapped files.
     pub fn mapped() -> Engine {
         Engine::Mmap
     }
@@ -170,17 +166,16 @@ impl Engine {
         &ENGINES[self as usize]
     }
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Advice to programs that should use it, without a full stop.
+    /// To programs that should use it, without a full stop.
     pub fn advice(self) -> &'static str {
         self.row().advice
     }
 
-    /// The preferred engine for several requests outstanding.
+    /// For several requests outstanding.
     pub fn asynchronous(engines: &[Engine]) -> Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
@@ -197,7 +192,7 @@ impl Engine {
         replaced.then(|| format!("{preferred} is not available here, so {self} was used instead"))
     }
 
-    /// The substitute for this engine; `None` if it is available or has none.
+    /// `None` if it is available or has no substitute.
     pub fn replacement(self, engines: &[Engine]) -> Option<Engine> {
         (self == PREFERRED[0] && !engines.contains(&self)).then(|| Engine::asynchronous(engines))
     }
@@ -207,12 +202,12 @@ impl Engine {
         self.row().concurrency == Concurrency::Queue
     }
 
-    /// Maximum number of requests outstanding per stream.
+    /// Per stream.
     pub fn max_depth(self) -> u32 {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
 
-    /// Threads that serve one stream of this depth.
+    /// For one stream of this depth.
     pub fn workers(self, depth: u32) -> u32 {
         if self.has_workers() { depth } else { 1 }
     }
@@ -227,22 +222,21 @@ impl Engine {
         self.row().mapped
     }
 
-    /// Requests reach the target.
     pub fn does_io(self) -> bool {
         self.row().does_io
     }
 
-    /// A way of Windows to learn of completions, which only simulated machines have.
+    /// Only simulated machines have it.
     pub fn is_windows(self) -> bool {
         matches!(self, Engine::Events | Engine::Routines | Engine::Port)
     }
 
-    /// Supports a priority per request.
+    /// Per request.
     pub fn takes_priorities(self) -> bool {
         self.row().priorities
     }
 
-    /// Queues buffered requests too, instead of serving them during submission.
+    /// Instead of serving them during submission.
     pub fn queues_buffered(self) -> bool {
         self.row().queues_buffered
     }

@@ -7,21 +7,21 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Invalid or forbidden: exit code 2.
+    /// Exit code 2.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
-    /// A new file does not fit: exit code 2.
+    /// Exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full {
         what: String,
-        /// Its size, and the available space.
+        /// The size, and the available space.
         why: String,
         hint: String,
     },
-    /// The target lacks a feature: the experiment is skipped.
+    /// The experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
-    /// The device under this target does not support discards.
+    /// Of the device under this target.
     #[error("{0}: it does not support discards")]
     NoDiscard(String),
     #[error("{doing} {}: {source}", path.display())]
@@ -47,7 +47,7 @@ impl Error {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
-    /// A failed system call on a file, for `map_err`.
+    /// For `map_err`.
     pub fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,

@@ -13,37 +13,35 @@ pub struct Capabilities {
     pub traces_requests: bool,
 }
 
-/// Properties of a machine, as read; a field is absent if it could not be read.
+/// A field is absent if it could not be read.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MachineFacts {
-    /// The host's name, or the simulated machine's.
+    /// The host's, or the simulated machine's.
     pub name: String,
     pub simulated: bool,
     /// Operating system and kernel release.
     pub system: String,
     pub processor: String,
-    /// Processors online.
+    /// Online.
     pub processors: u32,
     pub memory_bytes: u64,
-    /// The hypervisor or container, if detected.
+    /// If detected.
     pub virtualization: Option<String>,
-    /// The quota in processors, if this process has one.
+    /// In processors, if this process has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_quota: Option<f64>,
-    /// Settings that affect storage results, by name (`vm.dirty_ratio`, `cpufreq.governor`, ...),
-    /// for display.
+    /// That affect storage results, by name (`vm.dirty_ratio`, `cpufreq.governor`, ...), for
+    /// display.
     pub settings: BTreeMap<String, String>,
 }
 
-/// The kind of target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// A file created by halfpower.
+    /// Created by halfpower.
     TestFile,
-    /// An existing file.
     File,
-    /// One or more directories in which files are created and deleted.
+    /// Files are created and deleted in it or them.
     Directory,
     Device,
     /// Several of the above as RAID 0 or, with parity, as RAID 5.
@@ -59,71 +57,85 @@ pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 /// none after 210 to 270 ms.
 pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
 
-/// A RAID 5 set of several devices or files: chunks round robin, with a parity chunk per row,
-/// left-symmetric.
+/// Chunks round robin, with a parity chunk per row, left-symmetric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Raid5 {
-    /// The failed member, counted from 0: it is neither read nor written, and its data are computed
-    /// from the others.
+    /// Counted from 0: neither read nor written; its data are computed from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<u32>,
-    /// The target is the failed member's replacement: each write computes the missing data from the
-    /// other members and writes them.
+    /// The target replaces the failed member: each write computes the missing data from the others.
     #[serde(default)]
     pub rebuild: bool,
 }
 
-/// Properties of an opened target and of the layers under it.
+/// Properties of an open target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFacts {
-    /// Name given by the user.
+    /// Given by the user.
     pub name: String,
     pub kind: TargetKind,
-    /// Bytes that a workload may use.
+    /// Usable by a workload.
     pub size_bytes: u64,
     pub writable: bool,
-    /// Whether direct I/O works.
+    /// Direct I/O works.
     pub direct: bool,
-    /// Why direct I/O does not work.
     pub direct_refused: Option<String>,
-    /// Alignment of offset and length for direct I/O.
+    /// Of offset and length.
     pub direct_align_bytes: u32,
     pub physical_block_bytes: u32,
-    /// The file system's block; without a file system, the device's physical sector.
+    /// Of the file system; without one, the device's physical sector.
     pub block_bytes: u32,
-    /// Number of members of a stripe.
+    /// Of a stripe.
     pub members: u32,
-    /// Chunk size of a halfpower stripe.
+    /// Of a halfpower stripe.
     pub chunk_bytes: Option<u64>,
-    /// The layout of a halfpower RAID 5 set.
+    /// Of a halfpower RAID 5 set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raid5: Option<Raid5>,
-    /// The file system keeps its data in memory, so buffered I/O reaches nothing below (tmpfs,
-    /// ramfs).
+    /// Buffered I/O reaches nothing below (tmpfs, ramfs).
     pub in_memory: bool,
-    /// Names of the lowest block devices.
+    /// The lowest block devices.
     pub devices: Vec<String>,
-    /// The layers, from the top down.
+    /// From the top down.
     pub layers: Vec<Layer>,
-    /// Reasons not to trust numbers from this target (compression, a sparse file, ...).
+    /// Reasons not to trust its numbers (compression, a sparse file, ...).
     pub warnings: Vec<String>,
 }
 
 impl TargetFacts {
-    /// A configured limit throttles a layer.
+    /// A writable target with direct I/O in blocks of 512 bytes, of one member and without layers.
+    pub fn new(name: impl Into<String>, kind: TargetKind, size_bytes: u64) -> TargetFacts {
+        TargetFacts {
+            name: name.into(),
+            kind,
+            size_bytes,
+            writable: true,
+            direct: true,
+            direct_refused: None,
+            direct_align_bytes: 512,
+            physical_block_bytes: 512,
+            block_bytes: 512,
+            members: 1,
+            chunk_bytes: None,
+            raid5: None,
+            in_memory: false,
+            devices: Vec::new(),
+            layers: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     pub fn is_throttled(&self) -> bool {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }
 
-    /// The narrowest layer for writes or reads, with the target's rate in bytes per second at which
-    /// this layer is saturated.
+    /// With the target's rate in bytes per second at which it is saturated.
     pub fn narrowest_rate(&self, writes: bool) -> Option<(&Layer, f64)> {
         self.narrowest(|layer| layer.target_rate(writes))
     }
 
-    /// The layer that admits the fewest requests for writes or reads, with the target's requests per
-    /// second at which it is saturated. A device model's figure for random requests does not limit
-    /// sequential ones.
+    /// With the target's requests per second at which it is saturated. A device model's figure for
+    /// random requests does not limit sequential ones.
     pub fn narrowest_iops(&self, writes: bool, random: bool) -> Option<(&Layer, f64)> {
         let applies = |layer: &Layer| {
             random || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only)

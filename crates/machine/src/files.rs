@@ -1,5 +1,5 @@
-//! Operations on whole files: a [`FileSystem`] opens a [`FileArea`], in which threads do
-//! [`FileWork`]. Numbered names need no allocation. Dropping an area removes what it created.
+//! A [`FileSystem`] opens a [`FileArea`], in which threads do [`FileWork`] on whole files. Numbered
+//! names need no allocation. Dropping an area removes what it created.
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -19,14 +19,13 @@ pub struct FileId {
     pub number: u32,
 }
 
-/// The mechanism for reading and writing files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileEngine {
-    /// Calls of the block size through a buffer of one file-system block, as in C's standard I/O.
+    /// Calls of the block size through a buffer of one file-system block, as C's standard I/O.
     #[default]
     Stdio,
-    /// One system call per block.
+    /// Per block.
     Syscalls,
     /// One submission opens, reads or writes, and closes a file (Linux io_uring).
     IoUring,
@@ -35,7 +34,6 @@ pub enum FileEngine {
 impl FileEngine {
     pub const ALL: [FileEngine; 3] = [FileEngine::Stdio, FileEngine::Syscalls, FileEngine::IoUring];
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             FileEngine::Stdio => "stdio",
@@ -52,17 +50,15 @@ pub enum FileSync {
     /// When it is in the page cache.
     #[default]
     None,
-    /// A written file counts when its data is on stable storage (`fsync` before the close).
+    /// `fsync` before the close.
     File,
-    /// In addition, a creation, renaming or deletion counts when the directory entry is on stable
-    /// storage (`fsync` of the directory).
+    /// Also `fsync` of the directory after a creation, renaming or deletion.
     All,
 }
 
 impl FileSync {
     pub const ALL: [FileSync; 3] = [FileSync::None, FileSync::File, FileSync::All];
 
-    /// Name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             FileSync::None => "none",
@@ -86,7 +82,6 @@ pub struct AreaSpec {
     pub write_block_bytes: u32,
 }
 
-/// The operation that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileAct {
     MakeDirectory,
@@ -164,7 +159,7 @@ impl FileError {
     }
 }
 
-/// Resource use of the process so far, all threads.
+/// Of the process so far, all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
     pub user_ns: Nanos,
@@ -173,21 +168,20 @@ pub struct FileUsage {
     pub block_bytes: Option<(u64, u64)>,
 }
 
-/// A file system with a clock.
 pub trait FileSystem: Sync {
     type Area: FileArea;
 
-    /// Time on a monotonic clock.
+    /// Monotonic.
     fn now(&self) -> Nanos;
 
     fn usage(&self) -> FileUsage;
 
-    /// Runs `work`; also returns the longest time during which the program was stopped.
+    /// Also returns the longest time during which the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
 
-    /// Reasons not to trust measurements made here.
+    /// Not to trust measurements made here.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
@@ -199,35 +193,35 @@ pub trait FileSystem: Sync {
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
-/// The directories of a run; dropping it removes them.
+/// Dropping it removes the directories of a run.
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// Creates the subdirectories; false if `interrupt` became true first.
+    /// False if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes the empty subdirectories; false if `interrupt` became true first.
+    /// Those that are empty; false if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// A worker for one thread.
+    /// For one thread.
     ///
     /// # Errors
     /// Not enough memory, or no resources for the engine.
     fn work(&self) -> Result<Self::Work, FileError>;
 }
 
-/// Operations on whole files by one thread.
+/// By one thread.
 pub trait FileWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
-    /// Reads a file of this many bytes from start to end.
+    /// From start to end.
     fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError>;
 
     fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
     fn delete(&mut self, file: FileId) -> Result<(), FileError>;
 
-    /// Reads a file's attributes; returns its size in bytes.
+    /// Returns the size in bytes.
     fn stat(&mut self, file: FileId) -> Result<u64, FileError>;
 
     fn open(&mut self, file: FileId) -> Result<(), FileError>;

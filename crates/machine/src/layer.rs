@@ -4,111 +4,100 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The kind of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LayerKind {
-    /// A mounted file system.
     FileSystem,
     /// Several devices mapped into one: device mapper, md, a file system's own RAID.
     Volume,
-    /// A partition.
     Partition,
-    /// A block device with a request queue.
+    /// With a request queue.
     Disk,
-    /// A loop device over a file.
     Loop,
-    /// A link between two ends, or a controller.
+    /// Between two ends, or a controller.
     Link,
-    /// An adapter between disk buses and the I/O bus.
+    /// Between disk buses and the I/O bus.
     Adapter,
-    /// A disk bus that several drives share.
+    /// Of several drives.
     Bus,
-    /// The I/O bus between adapters and memory.
+    /// Between adapters and memory.
     Pci,
-    /// The bus between memory and processors.
+    /// Between memory and processors.
     MemoryBus,
-    /// The network to the data.
+    /// To the data.
     Network,
-    /// A configured limit (a control-group throttle).
+    /// A control group's.
     Throttle,
 }
 
-/// One layer under a target, from the top down.
+/// Under a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
     pub kind: LayerKind,
-    /// Its name (`ext4 on /`, `vda`, `PCIe 4.0 x4`).
+    /// `ext4 on /`, `vda`, `PCIe 4.0 x4`.
     pub name: String,
-    /// The advertised rate, if known: peak advertised performance in the terms of the 1997 study.
+    /// Peak advertised performance in the terms of the 1997 study.
     pub advertised_bytes_per_s: Option<f64>,
-    /// The formula or the source of that rate (`8 GT/s x 4 lanes x 128/130`).
+    /// The formula or the source (`8 GT/s x 4 lanes x 128/130`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertised_formula: Option<String>,
-    /// Limit in requests per second, if any.
+    /// A limit.
     pub advertised_iops: Option<f64>,
-    /// Facts that decisions depend on.
     #[serde(default, skip_serializing_if = "LayerFacts::is_empty")]
     pub facts: LayerFacts,
-    /// Settings by the system's names (`scheduler`, `mount`, ...), for display only.
+    /// By the system's names (`scheduler`, `mount`, ...), for display only.
     pub settings: BTreeMap<String, String>,
-    /// Share of the target's bytes that passes through this layer.
+    /// Of the target's bytes.
     #[serde(default, skip_serializing_if = "Share::is_all")]
     pub share: Share,
 }
 
-/// Facts about a layer that decisions depend on; a fact that could not be read is absent.
+/// What decisions depend on; a fact that could not be read is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LayerFacts {
-    /// Whether a disk rotates.
+    /// A disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
-    /// Whether a device has an active volatile write cache.
+    /// Active and volatile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<bool>,
-    /// Read-ahead size for sequential reads.
+    /// For sequential reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead_bytes: Option<u64>,
-    /// Whether it reads further ahead if the program announces sequential access.
+    /// Reads further ahead if the program announces sequential access.
     #[serde(skip_serializing_if = "is_false")]
     pub follows_hints: bool,
-    /// Size of a device's queue in requests.
+    /// Requests in a device's queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_limit: Option<u32>,
-    /// The preferred request size of a device, such as a full stripe.
+    /// Preferred by a device, such as a full stripe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimal_io_bytes: Option<u64>,
-    /// Alignment of a partition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartitionFacts>,
-    /// Layout of an array.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<ArrayFacts>,
-    /// Whether written data stays in a cache device until it is copied to the volume.
+    /// Written data stays in a cache device until it is copied to the volume.
     #[serde(skip_serializing_if = "is_false")]
     pub writeback_device: bool,
-    /// How a file system handles writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_system: Option<FileSystemFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleFacts>,
-    /// Rates above the sustained ones, until a credit is used up.
+    /// Above the sustained rates, until a credit is used up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bursts: Vec<BurstFacts>,
-    /// Whether a hypervisor serves the disk behind this link: what the disk says of itself is not
-    /// what it is.
+    /// A hypervisor serves the disk behind this link: what it says of itself is not what it is.
     #[serde(skip_serializing_if = "is_false")]
     pub paravirtual: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing_file: Option<PathBuf>,
-    /// Problems found with this layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl LayerFacts {
-    /// Nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == LayerFacts::default()
     }
@@ -118,47 +107,45 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Start of a partition, and the sizes it should be aligned to.
+/// And the sizes it should be aligned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionFacts {
-    /// First byte on the disk.
+    /// On the disk.
     pub start_bytes: u64,
-    /// The disk's physical block, if known.
+    /// The disk's, if known.
     pub physical_block_bytes: Option<u64>,
-    /// The stripe of the array below, if there is one.
+    /// Of the array below, if there is one.
     pub stripe_bytes: Option<u64>,
 }
 
 impl PartitionFacts {
-    /// The start is a multiple of 4 KiB and of the physical block.
+    /// To 4 KiB and to the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
     }
 
-    /// The start is a multiple of the stripe below.
+    /// To the stripe below.
     pub fn is_stripe_aligned(&self) -> bool {
         self.stripe_bytes.is_none_or(|stripe| self.start_bytes.is_multiple_of(stripe))
     }
 }
 
-/// How an array distributes data over its members.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArrayFacts {
-    /// Members with data chunks per row, if the layout has rows of chunks.
+    /// With data chunks per row, if the layout has rows of chunks.
     pub data_members: Option<u64>,
     pub chunk_bytes: Option<u64>,
-    /// Number of missing members.
+    /// Members.
     pub missing: u64,
 }
 
-/// How a file system handles writes.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystemFacts {
-    /// Its type, as the system names it: `ext4`.
+    /// As the system names it: `ext4`.
     #[serde(default)]
     pub fs_type: String,
-    /// Data also goes through the journal.
+    /// As well as metadata.
     pub journals_data: bool,
     /// Each write waits for stable storage.
     pub synchronous: bool,
@@ -166,21 +153,21 @@ pub struct FileSystemFacts {
     pub no_barriers: bool,
 }
 
-/// A rate above the sustained one, until a credit is used up.
+/// Above the sustained rate, until a credit is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstFacts {
-    /// The rates are requests per second; otherwise bytes per second.
+    /// Requests per second; otherwise bytes per second.
     pub in_requests: bool,
     /// While the credit lasts.
     pub burst_per_s: f64,
     /// After that.
     pub sustained_per_s: f64,
-    /// From a full credit until it is used up, in seconds.
+    /// A full credit, in seconds.
     pub lasts_s: f64,
 }
 
 impl BurstFacts {
-    /// A sentence about a layer with this name.
+    /// About a layer with this name.
     pub fn sentence(&self, layer: &str) -> String {
         let rate = |per_s: f64| match self.in_requests {
             true => format!("{} requests/s", significant(per_s, 3)),
@@ -194,7 +181,7 @@ impl BurstFacts {
         )
     }
 
-    /// Its length in words: `33 min`.
+    /// `33 min`.
     pub fn length(&self) -> String {
         match self.lasts_s {
             5400.0.. => format!("{} h", significant(self.lasts_s / 3600.0, 2)),
@@ -203,26 +190,24 @@ impl BurstFacts {
         }
     }
 
-    /// The rate of requests of this size after it, in bytes per second.
+    /// Of requests of this size, in bytes per second.
     pub fn sustained_bytes_per_s(&self, request_bytes: u32) -> f64 {
         let of_each = if self.in_requests { f64::from(request_bytes) } else { 1.0 };
         self.sustained_per_s * of_each
     }
 }
 
-/// Limits of a throttle that differ for writes, or apply only to some requests.
+/// For writes, or only for some requests.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ThrottleFacts {
-    /// Limit for writes in bytes per second.
     pub write_bytes_per_s: Option<f64>,
-    /// Limit for writes in requests per second.
     pub write_iops: Option<f64>,
     /// The limits in requests per second come from a model of random requests.
     pub random_only: bool,
 }
 
 /// Bytes that pass through a layer per byte of the target: 1 for all, 0.5 for one of two disks in a
-/// stripe. A layer shared by several members has the sum of their shares.
+/// stripe. If several members share a layer, their shares add up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// Per byte read.
@@ -238,29 +223,26 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Every byte, once.
     pub const ALL: Share = Share { reads: 1.0, writes: 1.0 };
 
     pub fn of(self, writes: bool) -> f64 {
         if writes { self.writes } else { self.reads }
     }
 
-    /// Every byte passes through the layer exactly once.
     pub fn is_all(&self) -> bool {
         [self.reads, self.writes].iter().all(|share| (share - 1.0).abs() < 1e-9)
     }
 
-    /// This share of another share.
     pub fn times(self, other: Share) -> Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
-    /// The larger of both, for reads and for writes.
+    /// For reads and for writes.
     pub fn at_least(self, other: Share) -> Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// The sum over two paths to the same layer.
+    /// Over two paths to the same layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
@@ -280,17 +262,16 @@ impl Layer {
         }
     }
 
-    /// A rotating disk.
     pub fn is_rotational(&self) -> bool {
         self.facts.rotational == Some(true)
     }
 
-    /// The advertised rate in bytes per second.
+    /// In bytes per second.
     pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_bytes_per_s, |throttle| throttle.write_bytes_per_s)
     }
 
-    /// The limit in requests per second.
+    /// In requests per second.
     pub fn admitted_iops(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
@@ -310,14 +291,14 @@ impl Layer {
             .filter(|rate| rate.is_finite())
     }
 
-    /// The same in requests per second.
+    /// In requests per second.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes)
             .map(|iops| iops / self.share.of(writes))
             .filter(|iops| iops.is_finite())
     }
 
-    /// The same layer, reached on different paths.
+    /// Reached on different paths.
     pub fn is_same(&self, other: &Layer) -> bool {
         self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }

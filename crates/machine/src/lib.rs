@@ -21,6 +21,7 @@ pub mod units;
 mod usage;
 mod warning;
 mod wear;
+mod wrapped_source;
 
 pub use access::{
     Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MAX_NS,
@@ -52,41 +53,40 @@ pub use usage::{
 };
 pub use warning::{Figure, Warning};
 pub use wear::Wear;
+pub use wrapped_source::WrappedSource;
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Smallest test file, space permitting, if sized by fill time.
+/// If sized by fill time, space permitting.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 
-/// The target to open, and the permitted changes to it.
+/// And the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TargetSpec {
     /// Directories (each gets a test file), files, devices; several form a stripe.
     pub places: Vec<PathBuf>,
-    /// Bytes of the test file, or of the region in an existing file or device, over all members.
-    /// `None`: the machine chooses.
+    /// Of the test file, or of the region in an existing file or device, over all members. `None`:
+    /// the machine chooses.
     pub size: Option<u64>,
-    /// Time that the fill may take, if the machine chooses the size.
+    /// If the machine chooses the size.
     pub fill_ns: Option<Nanos>,
-    /// Existing files or devices that may be overwritten.
+    /// They may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Overwrite them even if they hold a file system, a partition table or the like, or if the
-    /// kernel does not show whether they are in use.
+    /// Even if they hold a file system, a partition table or the like, or if the kernel does not
+    /// show whether they are in use.
     pub destroy_signed: bool,
-    /// Stripe chunk in bytes. Zero: the machine's default.
+    /// Bytes of a stripe. Zero: the machine's default.
     pub chunk: u64,
-    /// The paths form a RAID 5 set. Opening computes the parity, unless the set is only read or
-    /// [`TargetSpec::as_is`].
+    /// Opening computes the parity, unless the set is only read or [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
-    /// Seed of the test file's data.
+    /// Of the test file's data.
     pub seed: u64,
-    /// Create a missing path as a file.
+    /// A missing path becomes a file.
     pub create: bool,
-    /// Make a file in [`TargetSpec::destroy`] longer if it is shorter
-    /// than the size.
+    /// A file in [`TargetSpec::destroy`] that is shorter than the size.
     pub lengthen: bool,
-    /// Leave existing data until a run writes it: no initial fill.
+    /// No initial fill: existing data stays until a run writes it.
     pub as_is: bool,
     pub new_file: NewFile,
     /// If other processes write the file, too.
@@ -94,46 +94,44 @@ pub struct TargetSpec {
     pub sharing: Option<Sharing>,
 }
 
-/// The device below a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Below {
     pub name: String,
     pub spec: TargetSpec,
-    /// The file's largest extent on the device: first byte and length.
+    /// The file's largest extent: first byte and length.
     pub region: (u64, u64),
 }
 
-/// Contents of a new test file before the first run. All but [`NewFile::Filled`] need a size.
+/// Before the first run. All but [`NewFile::Filled`] need a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NewFile {
     #[default]
     Filled,
-    /// Reserved but unwritten space, if the file system supports it.
+    /// If the file system supports it.
     Reserved,
-    /// A hole of the file's length.
+    /// Of the file's length.
     Sparse,
     /// A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it before
     /// reading it.
     Empty,
 }
 
-/// Keeps the results of finished runs, as JSON, for a process that goes on after this one.
+/// For a process that goes on after this one, as JSON.
 pub trait RunLog {
-    /// The next result of a run with this description that an earlier process kept.
+    /// The next one that an earlier process kept of a run with this description.
     fn recall(&self, run: &str) -> Option<String>;
 
     fn keep(&self, run: &str, result: &str);
 }
 
-/// Serves I/O requests and keeps time.
-///
 /// # Contract
-/// - [`Machine::now`] is monotonic, and the sources' clock.
-/// - [`Machine::run`] returns when every source has returned [`Next::Done`] and nothing is in
-///   flight, or on the first error. It never loses a completion.
+///
+/// [`Machine::now`] is monotonic, and the sources' clock. [`Machine::run`] returns when every
+/// source has returned [`Next::Done`] and nothing is in flight, or on the first error. It never
+/// loses a completion.
 pub trait Machine {
-    /// An open target. Dropping it removes created files.
+    /// Dropping it removes created files.
     type Target;
 
     fn facts(&self) -> MachineFacts;
@@ -143,7 +141,7 @@ pub trait Machine {
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Lets time pass without I/O.
+    /// Without I/O.
     fn pause(&self, for_ns: Nanos);
 
     /// A directory gets a test file with incompressible data.
@@ -153,9 +151,8 @@ pub trait Machine {
     /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// Opens several targets for one command. `check` receives the facts of all before existing
-    /// data is overwritten. If the machine chooses the size, a filled target may be smaller than in
-    /// those facts.
+    /// `check` receives the facts of all before existing data is overwritten. If the machine
+    /// chooses the size, a filled target may be smaller than in those facts.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -166,7 +163,7 @@ pub trait Machine {
         Ok(targets)
     }
 
-    /// [`Machine::open_all`] for one target.
+    /// One target.
     fn open_checked(
         &self,
         spec: &TargetSpec,
@@ -180,27 +177,26 @@ pub trait Machine {
             .ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
-    /// Checks that the buffers of concurrent streams fit into memory; call it first.
+    /// Of concurrent streams; call it first.
     fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
         Ok(())
     }
 
-    /// An open target and the layers under it.
     fn target_facts(&self, target: &Self::Target) -> TargetFacts;
 
-    /// Prepares the targets for each part's access (allocation, cache), starts all parts together
-    /// and runs their sources to the end.
+    /// Prepares the targets (allocation, cache), starts all parts together and runs their sources
+    /// to the end.
     ///
     /// # Errors
-    /// An unsupported access or a failed request. Under [`OnFailure::EndPart`] a part's
-    /// error is in [`RunUsage::parts`]. The targets stay usable.
+    /// An unsupported access or a failed request. Under [`OnFailure::EndPart`] a part's error is in
+    /// [`RunUsage::parts`]. The targets stay usable.
     fn run<S: RequestSource>(
         &self,
         parts: &mut [Part<'_, Self::Target, S>],
         options: RunOptions,
     ) -> Result<RunUsage>;
 
-    /// [`Machine::run`] with one part.
+    /// One part.
     fn run_one<S: RequestSource>(
         &self,
         target: &Self::Target,
@@ -210,8 +206,8 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Runs the sources with a null backend, to measure the driver's own limit. `false`, without a
-    /// run, if the driver has no limit or the engine no such backend.
+    /// With a null backend: the driver's own limit. `false`, without a run, if the driver has no
+    /// limit or the engine no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -222,33 +218,32 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// The device that holds a target's file, for reading only; `None` if there is not exactly one,
-    /// or the extents are unknown.
+    /// For reading only; `None` if a target's file is not on exactly one device, or its extents are
+    /// unknown.
     fn below(&self, _target: &Self::Target) -> Option<Below> {
         None
     }
 
-    /// Reduces a target to these members, in this order, striped in chunks of `chunk` bytes. Files
-    /// and devices stay unchanged.
+    /// These members, in this order, in chunks of `chunk` bytes. Files and devices stay unchanged.
     ///
     /// # Errors
     /// A member that does not exist, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// The number of a file in its file system, if there is one.
+    /// In its file system, if it has one.
     fn file_number_at(&self, _path: &Path) -> Option<u64> {
         None
     }
 
-    /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
+    /// Files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
-    /// Bytes that runs may still write, of an [`Allowance`].
+    /// Of an [`Allowance`].
     fn may_write(&self) -> u64 {
         u64::MAX
     }
 
-    /// Discards all data of a writable target, so that a drive can erase its flash in advance.
+    /// So that a drive can erase its flash in advance.
     ///
     /// # Errors
     /// The target is only read, or a layer of it does not support discards.
@@ -257,32 +252,32 @@ pub trait Machine {
         Err(Error::NoDiscard(name))
     }
 
-    /// The highest temperature that a device of the target reports, in degrees Celsius.
+    /// The highest that a device of the target reports.
     fn celsius(&self, _target: &Self::Target) -> Option<f64> {
         None
     }
 
-    /// What the drives of a target report about their wear.
+    /// As the target's drives report it.
     fn wear(&self, _target: &Self::Target) -> Vec<Wear> {
         Vec::new()
     }
 
-    /// Where finished runs are kept, if a later process shall go on with them.
+    /// If a later process shall go on with finished runs.
     fn run_log(&self) -> Option<&dyn RunLog> {
         None
     }
 
-    /// Times of each processor so far; empty if not counted.
+    /// So far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }
 
-    /// The network links of known speed, with what they carried so far.
+    /// Of known speed, with what they carried so far.
     fn network(&self) -> Vec<NetworkLink> {
         Vec::new()
     }
 
-    /// The ceiling of buffered I/O.
+    /// Of buffered I/O.
     ///
     /// # Errors
     /// An access failed, or not enough memory.

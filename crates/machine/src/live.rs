@@ -1,12 +1,11 @@
-//! The process's present work, for a display that another thread draws. The counters are only shown:
-//! no result depends on them.
+//! The process's present work, for a display that another thread draws. No result depends on it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Counts work since the start of the process.
+/// Since the start of the process.
 #[derive(Debug)]
 pub struct Meter {
     requests: AtomicU64,
@@ -14,7 +13,6 @@ pub struct Meter {
     latency_ns: AtomicU64,
 }
 
-/// Readings of a [`Meter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
     pub requests: u64,
@@ -47,10 +45,10 @@ impl Meter {
     }
 }
 
-/// Completed requests of this computer's runs.
+/// Of this computer's runs.
 pub static REQUESTS: Meter = Meter::new();
 
-/// Bytes of the test files that are being filled, and their goal; 0 if none is.
+/// 0 if no file is being filled.
 #[derive(Debug)]
 pub struct Filling {
     done: AtomicU64,
@@ -59,7 +57,6 @@ pub struct Filling {
     last_bytes_per_s: AtomicU64,
 }
 
-/// The test file that is being filled.
 pub static FILLING: Filling = Filling {
     done: AtomicU64::new(0),
     goal: AtomicU64::new(0),
@@ -68,7 +65,7 @@ pub static FILLING: Filling = Filling {
 };
 
 impl Filling {
-    /// A file of `goal` bytes, or less if the time ends first.
+    /// Or less if the time ends first.
     pub fn begin(&self, goal: u64) {
         self.done.store(0, Relaxed);
         self.goal.store(goal, Relaxed);
@@ -88,7 +85,7 @@ impl Filling {
         }
     }
 
-    /// The rate of the last fill in bytes per second, with its flush; 0 before the first.
+    /// In bytes per second, with its flush; 0 before the first fill.
     pub fn last_rate(&self) -> f64 {
         self.last_bytes_per_s.load(Relaxed) as f64
     }
@@ -100,17 +97,16 @@ impl Filling {
     }
 }
 
-/// Threads that only show something. They end if the system refuses a thread that the work needs.
+/// Threads that only show something end if the system refuses a thread that the work needs.
 #[derive(Debug)]
 pub struct Spare {
     threads: AtomicUsize,
     end: AtomicBool,
 }
 
-/// The threads of this process that only show something.
 pub static SPARE: Spare = Spare { threads: AtomicUsize::new(0), end: AtomicBool::new(false) };
 
-/// Counts a thread until it is dropped.
+/// Until it is dropped.
 #[derive(Debug)]
 pub struct SpareThread<'a>(&'a Spare);
 
@@ -120,11 +116,10 @@ impl Drop for SpareThread<'_> {
     }
 }
 
-/// A spare thread looks this often whether it must end.
+/// To see whether it must end.
 pub const SPARE_LOOK: Duration = Duration::from_millis(250);
 
 impl Spare {
-    /// Counts a thread that is about to start.
     #[must_use]
     pub fn begin(&self) -> SpareThread<'_> {
         self.threads.fetch_add(1, Relaxed);
@@ -135,7 +130,7 @@ impl Spare {
         self.end.load(Relaxed)
     }
 
-    /// Ends the spare threads, for good, and waits for their end. Returns whether any ran.
+    /// For good. Returns whether any ran.
     pub fn make_room(&self) -> bool {
         if self.threads.load(Relaxed) == 0 {
             return false;
@@ -149,34 +144,32 @@ impl Spare {
     }
 }
 
-/// The end of a step of the present work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     Time(Duration),
-    /// Completed requests.
+    /// Completed.
     Requests(u64),
-    /// Bytes of completed requests.
+    /// Of completed requests.
     Bytes(u64),
 }
 
-/// The work of a command whose length is known, in steps.
+/// In steps of known length.
 #[derive(Debug)]
 pub struct Work(Mutex<Option<Step>>);
 
 #[derive(Debug, Clone)]
 struct Step {
     goal: Goal,
-    /// The share of the whole work that is done before the step and after it.
+    /// Of the whole work, before the step and after it.
     shares: Range<f64>,
     work_began: Instant,
     began: Instant,
     before: Reading,
 }
 
-/// The present work; `None` if its length is unknown.
+/// `None` if its length is unknown.
 pub static WORK: Work = Work(Mutex::new(None));
 
-/// Ends the work when it is dropped.
 #[derive(Debug)]
 pub struct WorkGuard(());
 
@@ -187,7 +180,6 @@ impl Drop for WorkGuard {
 }
 
 impl Work {
-    /// Begins work that is done with this goal.
     #[must_use]
     pub fn begin(&self, what: String, goal: Goal) -> WorkGuard {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -195,7 +187,7 @@ impl Work {
         WorkGuard(())
     }
 
-    /// Goes on with the next step, between two shares of the work.
+    /// Between two shares of the work.
     pub fn step(&self, what: String, goal: Goal, shares: Range<f64>) {
         started(what);
         let (began, before) = (Instant::now(), REQUESTS.read());
@@ -204,8 +196,8 @@ impl Work {
         *work = Some(Step { goal, shares, work_began, began, before });
     }
 
-    /// The share that is done, and the time that is left, if it is known. `None` if no work of a
-    /// known length is done.
+    /// The share that is done, and the time that is left, if it is known. `None` without work of a
+    /// known length.
     pub fn read(&self) -> Option<(f64, Option<Duration>)> {
         let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some(step.progress(REQUESTS.read()))
@@ -234,17 +226,17 @@ impl Step {
     }
 }
 
-/// The last finished run, and the best rates so far.
+/// And the best rates so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LastRun {
-    /// Number of finished runs.
+    /// Finished.
     pub runs: u64,
-    /// Its workload in a few words.
+    /// In a few words.
     pub what: String,
     pub bytes_per_s: f64,
     pub iops: f64,
     pub mean_latency_ns: f64,
-    /// The best rates of reads and of writes that went past the page cache; 0 without one.
+    /// Reads and writes past the page cache; 0 without one.
     pub best_bytes_per_s: [f64; 2],
 }
 
@@ -252,18 +244,18 @@ static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
 
 static RUNNING: Mutex<Option<String>> = Mutex::new(None);
 
-/// Notes a run that starts, by its workload in a few words.
+/// In a few words.
 pub fn started(what: String) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
 }
 
-/// The workload of the run that started last.
+/// Started last.
 pub fn running() -> Option<String> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Notes a finished run: its workload, its operation (0 for reads and 1 for writes past the page
-/// cache, else `None`), and bytes per second, requests per second and mean latency in ns.
+/// `op`: 0 for reads and 1 for writes past the page cache. The numbers are bytes per second,
+/// requests per second and mean latency in ns.
 pub fn finished(what: String, op: Option<usize>, [bytes_per_s, iops, mean_latency_ns]: [f64; 3]) {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let LastRun { runs, mut best_bytes_per_s, .. } = last.take().unwrap_or_default();
@@ -274,7 +266,6 @@ pub fn finished(what: String, op: Option<usize>, [bytes_per_s, iops, mean_latenc
     *last = Some(LastRun { runs, what, bytes_per_s, iops, mean_latency_ns, best_bytes_per_s });
 }
 
-/// The last finished run.
 pub fn last_run() -> Option<LastRun> {
     LAST.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }

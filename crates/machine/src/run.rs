@@ -6,25 +6,25 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A target, its access and sources: a job, or a process's files. Parts may share a target.
+/// A job, or a process's files. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
     /// A request selects one by index ([`crate::Request::target`]). Several cannot include a
     /// stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// Buffering of each target, in place of that of the access; empty: all as that. The
-    /// same target may be there several times.
+    /// Of each target, in place of that of the access; empty: all as that. The same target may be
+    /// there several times.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
     pub scheduling: Scheduling<'a>,
 }
 
-/// Scheduling of the streams' threads and of their requests.
+/// Of the streams' threads and of their requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
-    /// The allowed processors; empty for all.
+    /// Empty for all.
     pub processors: &'a [u32],
     /// `None`: that of the process.
     pub io_priority: Option<IoPriority>,
@@ -50,7 +50,6 @@ pub struct IoPriority {
 pub enum IoClass {
     /// Before all others.
     RealTime = 1,
-    /// The default.
     BestEffort = 2,
     /// Only if the device is otherwise idle.
     Idle = 3,
@@ -64,7 +63,6 @@ impl IoPriority {
 }
 
 impl<'a, T, S> Part<'a, T, S> {
-    /// One target, on any processor.
     pub fn new(target: &'a T, access: &Access, sources: &'a mut [S]) -> Self {
         Part {
             targets: vec![target],
@@ -75,20 +73,19 @@ impl<'a, T, S> Part<'a, T, S> {
         }
     }
 
-    /// The access of a target.
     pub fn access_of(&self, target: usize) -> Access {
         let buffering = self.buffering.get(target).copied().unwrap_or(self.access.buffering);
         Access { buffering, ..self.access.clone() }
     }
 }
 
-/// The buffers of several identical streams.
+/// Of several identical streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
     pub streams: u32,
-    /// Requests outstanding per stream.
+    /// Per stream.
     pub depth: u32,
-    /// Bytes of the largest request.
+    /// The largest.
     pub request_bytes: u32,
     pub writes: bool,
 }
@@ -102,24 +99,23 @@ pub enum Start {
     At(Nanos),
 }
 
-/// Effect of one part's failure on the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
-    /// The run ends with the first error.
+    /// With the first error.
     #[default]
     EndRun,
-    /// The others continue; the failed part has an error.
+    /// The others continue.
     EndPart,
 }
 
-/// Effect of the user's interrupt on the streams that have begun.
+/// On the streams that have begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnInterrupt {
     /// The run is an error.
     #[default]
     Fail,
-    /// The run ends early, with the requests and counters until then ([`RunUsage::interrupted`]). A
-    /// part that ends with a flush ([`Access::sync_at_end`]) fails, because its rate includes it.
+    /// Early, with the requests and counters until then ([`RunUsage::interrupted`]). A part that
+    /// ends with a flush ([`Access::sync_at_end`]) fails, because its rate includes it.
     EndRun,
 }
 
@@ -128,34 +124,33 @@ pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
     pub on_interrupt: OnInterrupt,
-    /// Read the processor counters, which costs time: do not use the run's rate.
+    /// Costs time: do not use the run's rate.
     pub count_instructions: bool,
-    /// Trace requests in the block layer, which costs time: do not use the run's rate.
+    /// In the block layer. Costs time: do not use the run's rate.
     pub trace: bool,
-    /// Bytes that the run may bring into an empty page cache. A guest whose free memory is
-    /// reclaimed faults it in first.
+    /// Brought into an empty page cache. A guest whose free memory is reclaimed faults it in first.
     pub cache_bytes: u64,
-    /// Bytes of memory that are locked during the run, so that others cannot use them.
+    /// During the run, so that others cannot use them.
     pub locked_bytes: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct RunUsage {
-    /// Start of the sources, on the machine's clock.
+    /// On the machine's clock.
     pub began: Nanos,
-    /// The same, from the start of the program.
+    /// From the start of the program.
     pub since_start_ns: Nanos,
     pub cpu: CpuTimes,
-    /// Bytes (read, written) of this process in the block layer; a cache served the rest.
+    /// Read, written by this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// Parts of a simulated machine that count their busy time, busiest first.
+    /// Of a simulated machine, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// The user ended it early ([`OnInterrupt::EndRun`]).
+    /// By the user ([`OnInterrupt::EndRun`]).
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Times over all parts ([`Usage::block_times`]).
+    /// Over all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
     /// In the order of the parts.
     pub parts: Vec<Result<PartUsage>>,
@@ -163,28 +158,23 @@ pub struct RunUsage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PartUsage {
-    /// From the start of the run to the part's last completion.
+    /// To the part's last completion.
     pub elapsed_ns: Nanos,
-    /// From the last completion to stable storage, if [`Access::sync_at_end`] was set.
+    /// After the last completion, if [`Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
-    /// [`Usage::process_ns`] up to the part's last completion.
+    /// Up to the part's last completion.
     pub process_ns: Option<Nanos>,
-    /// [`Usage::unserved_ns`].
     pub unserved_ns: Option<Nanos>,
-    /// [`Usage::sync_unserved_ns`].
     pub sync_unserved_ns: Option<Nanos>,
-    /// [`Usage::dirty`].
     pub dirty: Option<DirtyUse>,
-    /// The devices under the part's targets, over the whole run.
+    /// Under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
-    /// [`Usage::waits`].
     pub waits: Option<Waits>,
-    /// [`Usage::parity`].
     pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
-    /// Usage by part. Processor time, block-layer bytes and warnings are those of the whole run.
+    /// Processor time, block-layer bytes and warnings are those of the whole run.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,
@@ -240,7 +230,7 @@ impl RunUsage {
         })
     }
 
-    /// Usage of the only part.
+    /// Of the only part.
     pub fn single(self) -> Result<Usage> {
         self.by_part()
             .next()

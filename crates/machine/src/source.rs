@@ -1,16 +1,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Points in time are on the machine's own clock.
+/// On the machine's own clock.
 pub type Nanos = u64;
 
-/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// From the target.
     Read,
-    /// To the target.
     Write,
 }
 
@@ -34,16 +31,14 @@ pub struct Completion {
     pub result: i32,
 }
 
-/// The next action of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Issue this request now, then call again.
     Issue(Request),
     /// Completes before the next call, or fails the run.
     Discard(Request),
-    /// Issue nothing before this time (a rate limit, a think time), but process completions.
+    /// A rate limit, a think time; but process completions.
     WaitUntil(Nanos),
-    /// Issue nothing before a completion.
     WaitForCompletion,
     /// Finished, with nothing in flight.
     Done,
@@ -51,7 +46,7 @@ pub enum Next {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// The data and what reading it back needs (`fdatasync`).
+    /// And what reading it back needs (`fdatasync`).
     Data,
     /// Also times and other metadata (`fsync`).
     File,
@@ -98,10 +93,10 @@ pub enum Stability {
 /// assert_eq!((first.offset, first.len), (0, 4096));
 /// ```
 pub trait RequestSource: Send {
-    /// Maximum number of requests outstanding; slots are `0..depth`.
+    /// Slots are `0..depth`.
     fn depth(&self) -> u32;
 
-    /// Largest request in bytes, and the length of each slot's buffer.
+    /// In bytes; also the length of each slot's buffer.
     fn max_request(&self) -> u32;
 
     /// Any request may be a write.
@@ -114,37 +109,36 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// The request in a slot whose completion has not been reported.
+    /// Its completion has not been reported.
     fn outstanding(&self, _slot: u32) -> Request {
         unreachable!("only sources that keep their requests are asked")
     }
 
-    /// A sync to do before the next request. The machine asks after it has processed completions,
-    /// and answers with [`RequestSource::synced`].
+    /// Before the next request. The machine asks after it has processed completions, and answers
+    /// with [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
     }
 
-    /// Index of the target that the sync is for; `None`: all targets of the part.
+    /// `None`: all targets of the part.
     fn sync_target(&self) -> Option<u32> {
         None
     }
 
-    /// Ends the sync requested by [`RequestSource::sync_due`].
+    /// Answers [`RequestSource::sync_due`].
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Fills a writer's buffers once, before the run. At depth 1 they are 256 KiB or more, used in
-    /// turn. Not called by machines without data.
+    /// Once, before the run. At depth 1 they are 256 KiB or more, used in turn. Not called by
+    /// machines without data.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
-    /// Called once when all sources are ready, just before the first [`RequestSource::next`].
+    /// Once all sources are ready, just before the first [`RequestSource::next`].
     fn begin(&mut self, now: Nanos);
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// The request to issue now, if that is the whole answer; otherwise call
-    /// [`RequestSource::next`].
+    /// If it is the whole answer; otherwise call [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
@@ -162,14 +156,13 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// I/O priority of the request about to be issued ([`crate::IoPriority::bits`]); 0: that of the
-    /// part. Only called if the system calls support it.
+    /// Of the request about to be issued ([`crate::IoPriority::bits`]); 0: that of the part. Only
+    /// called if the system calls support it.
     fn priority(&self, _slot: u32) -> u16 {
         0
     }
 
-    /// All requests issued so far have been submitted; the call returned at `now`. Not called with
-    /// blocking calls.
+    /// All requests so far; the call returned at `now`. Not called with blocking calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
@@ -184,21 +177,19 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Fast path for blocking calls: the request to issue now in slot 0, if no other is
-    /// outstanding; otherwise call [`RequestSource::next`]. Completed by
-    /// [`RequestSource::complete_sync`], so the source need not store it.
+    /// Fast path for blocking calls, in slot 0, if no other request is outstanding; otherwise call
+    /// [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so the source need
+    /// not store it.
     #[inline(always)]
     fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Full completion of a request from [`RequestSource::next_sync`], issued at `since`, noticed
-    /// at `now`.
+    /// Of a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Puts data into the buffer of a write about to be issued. Not called by machines without
-    /// data.
+    /// Of a write about to be issued. Not called by machines without data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
     /// [`RequestSource::check`] is needed for reads.
@@ -206,6 +197,6 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Checks the data of a successful read, before its completion is reported.
+    /// Of a successful read, before its completion is reported.
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -1,37 +1,62 @@
 //! Sizes and times in the usual notation: `4k`, `64KiB`, `1M` are binary, `1MB` decimal. Rates and
 //! capacities use the units of [`show_in`].
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::Cell;
+use std::marker::PhantomData;
 
 pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
-/// The units of rates and capacities.
+/// Of rates and capacities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Units {
-    /// MiB and GiB, of powers of 1024.
+    /// Powers of 1024.
     #[default]
     Binary,
-    /// MB and GB, of powers of 1000.
+    /// Powers of 1000.
     Si,
 }
 
-static SI: AtomicBool = AtomicBool::new(false);
-
-/// Chooses the units of everything that is shown from now on. A program does so at most once,
-/// before it measures.
-pub fn show_in(units: Units) {
-    SI.store(units == Units::Si, Ordering::Relaxed);
+thread_local! {
+    static SHOWN: Cell<Units> = const { Cell::new(Units::Binary) };
 }
 
-/// The units that [`show_in`] chose.
+/// Restores the earlier units of its thread when it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct ShownUnits {
+    before: Units,
+    /// Stays on its thread.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Drop for ShownUnits {
+    fn drop(&mut self) {
+        SHOWN.set(self.before);
+    }
+}
+
+/// Chooses the units of all that this thread shows as long as the returned value lives.
+///
+/// ```
+/// use machine::units::{Units, show_in, show_rate};
+///
+/// let si = show_in(Units::Si);
+/// assert_eq!(show_rate(2e6), "2.00 MB/s");
+/// drop(si);
+/// assert_eq!(show_rate(2e6), "1.91 MiB/s");
+/// ```
+pub fn show_in(units: Units) -> ShownUnits {
+    ShownUnits { before: SHOWN.replace(units), _thread: PhantomData }
+}
+
+/// The units that [`show_in`] chose on this thread.
 pub fn shown_in() -> Units {
-    if SI.load(Ordering::Relaxed) { Units::Si } else { Units::Binary }
+    SHOWN.get()
 }
 
 impl Units {
-    /// The unit of a rate.
     pub fn rate_unit(self) -> &'static str {
         match self {
             Units::Binary => "MiB/s",
@@ -39,7 +64,6 @@ impl Units {
         }
     }
 
-    /// Bytes in the unit of a rate.
     pub fn rate_bytes(self) -> f64 {
         match self {
             Units::Binary => MIB as f64,
@@ -164,7 +188,7 @@ pub fn show_size_rounded(bytes: f64) -> String {
     rounded(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// The size of a target or of memory, with three digits: `1.86 GiB`, or `2.00 GB`.
+/// Of a target or of memory, with three digits: `1.86 GiB`, or `2.00 GB`.
 pub fn show_capacity(bytes: f64) -> String {
     match shown_in() {
         Units::Binary => show_size_rounded(bytes),
@@ -187,7 +211,7 @@ pub fn show_rate(bytes_per_s: f64) -> String {
     format!("{} {}", rate_number(bytes_per_s), shown_in().rate_unit())
 }
 
-/// [`show_rate`] without its unit.
+/// Without its unit.
 pub fn rate_number(bytes_per_s: f64) -> String {
     grouped(bytes_per_s / shown_in().rate_bytes())
 }
@@ -237,10 +261,9 @@ pub fn show_span(seconds: f64) -> String {
     }
 }
 
-/// From this change in percent on, a factor is easier to read.
+/// From this change on, a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 
-/// How a change is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShownChange {
     /// Below twice: `+13.2 %`.
@@ -275,7 +298,7 @@ impl ShownChange {
     }
 }
 
-/// A change in percent with its sign, `+13.2 %`; from twice on, the factor: `554 times`.
+/// With its sign, `+13.2 %`; from twice on, the factor: `554 times`.
 pub fn show_change(percent: f64) -> String {
     let shown = ShownChange::of(percent);
     format!("{} {}", shown.number(), shown.unit())

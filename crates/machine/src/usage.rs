@@ -2,96 +2,90 @@ use crate::{Figure, Nanos, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Processor time of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTimes {
-    /// User time of this process, all threads.
+    /// This process, all threads.
     pub user_ns: Nanos,
-    /// System time of this process, all threads.
+    /// This process, all threads.
     pub system_ns: Nanos,
-    /// Busy time of all processors, minus that of an idle machine. Only this figure includes kernel
-    /// threads.
+    /// All processors, minus an idle machine. Only this figure includes kernel threads.
     pub machine_ns: Nanos,
-    /// Time taken by the hypervisor.
+    /// By the hypervisor.
     pub steal_ns: Nanos,
-    /// User-space instructions of the process, if counted.
+    /// Of the process, if counted.
     pub instructions_user: Option<u64>,
 }
 
-/// Times of one processor since the system started.
+/// Since the system started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorTimes {
-    /// Number of the processor.
     pub processor: u32,
-    /// Time in programs.
     pub user_ns: Nanos,
-    /// Time in the kernel, including interrupts.
+    /// With interrupts.
     pub system_ns: Nanos,
-    /// Idle time, including waiting for I/O.
+    /// With waiting for I/O.
     pub idle_ns: Nanos,
 }
 
-/// Counters of one network link since the system started.
+/// Since the system started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkLink {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// Its capacity in each direction.
+    /// In each direction.
     pub speed_bytes_per_s: u64,
 }
 
 /// Counters of the devices under the target.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceUse {
-    /// Completed reads.
+    /// Completed.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Completed writes.
+    /// Completed.
     pub writes: u64,
-    /// Bytes written.
     pub write_bytes: u64,
-    /// Requests merged before they reached a device.
+    /// Before they reached a device.
     pub merges: u64,
-    /// Time with at least one request in flight, mean over the devices.
+    /// With at least one request in flight, mean over the devices.
     pub busy_ns: Nanos,
-    /// Sum over requests of their time at the device; divided by the run's time it is the mean
-    /// depth at the device.
+    /// Requests' time at the device, added up; over the run's time it is the mean depth at the
+    /// device.
     pub weighted_ns: Nanos,
-    /// Completed cache flushes.
+    /// Of the cache, completed.
     pub flushes: u64,
     /// Part of `weighted_ns` before a device accepted the request; only known on a simulated
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_ns: Option<Nanos>,
-    /// Time that a link, a bus or a network was busy with these requests, if known.
+    /// Of a link, a bus or a network with these requests, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_ns: Option<Nanos>,
-    /// Time that the media was busy, if known.
+    /// Of the media, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_ns: Option<Nanos>,
 }
 
-/// Kind of machine part that serves requests.
+/// A machine part that serves requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceKind {
-    /// All processors together.
+    /// All together.
     Processor,
-    /// The I/O bus between all adapters and memory.
+    /// Between all adapters and memory.
     Pci,
-    /// An adapter between disk buses and the I/O bus.
+    /// Between disk buses and the I/O bus.
     Adapter,
-    /// A disk bus that several drives share.
+    /// Of several drives.
     Bus,
-    /// The link between one drive and its adapter.
+    /// Between one drive and its adapter.
     Link,
-    /// The network to a volume of another computer.
+    /// To a volume of another computer.
     Network,
     /// Platters and heads.
     Media,
-    /// A whole device, or its electronics.
+    /// Or its electronics.
     Device,
     /// A configured limit.
     Throttle,
@@ -102,32 +96,31 @@ pub enum ResourceKind {
 pub struct ResourceUse {
     pub name: String,
     pub kind: ResourceKind,
-    /// Share of the run that it was busy, in percent; for several of a kind, that of the busiest.
+    /// Of the run; for several of a kind, the busiest.
     pub busy_percent: f64,
-    /// For a bus: shares of its phases in the busy time, in the order of a command.
+    /// Of a bus: shares of the busy time, in the order of a command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseUse>,
 }
 
-/// A phase of a bus, as on a bus analyser.
+/// As on a bus analyser.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseUse {
     pub name: String,
-    /// Share of the time that the bus was not free, in percent.
+    /// Of the time that the bus was not free.
     pub percent: f64,
 }
 
-/// Time within a run during which the program was stopped; not due to the target.
+/// The program was stopped; not due to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
-    /// Percentage of the run.
+    /// Of the run.
     pub percent: f64,
     pub cause: PauseCause,
 }
 
-/// Why a program was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseCause {
@@ -140,7 +133,7 @@ pub enum PauseCause {
 }
 
 impl PauseCause {
-    /// The start of a sentence that continues with `for 5.0 s`.
+    /// Continues with `for 5.0 s`.
     fn sentence(self) -> &'static str {
         match self {
             PauseCause::Suspended => "the computer was suspended",
@@ -172,38 +165,36 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// Requests in the block layer during a run, from its trace points: sums over bios.
+/// From trace points: sums over bios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
-    /// Sum of the times at which the block layer received them, modulo 2^64: only differences mean
-    /// anything.
+    /// When the block layer received them, modulo 2^64: only differences mean anything.
     pub queued_at_sum: u64,
-    /// From then until the device driver received the first part of each.
+    /// Until the device driver received the first part of each.
     pub queue_ns: Nanos,
     /// From then until the device had completed all of it.
     pub device_ns: Nanos,
 }
 
-/// A stage in the life of a request.
+/// Of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// From the program to the block layer, including the wait at a throttle.
+    /// To the block layer, with the wait at a throttle.
     Submit,
-    /// In the block layer: splitting, merging, sorting, waiting for a free request of the device.
+    /// Splitting, merging, sorting, waiting for a free request of the device.
     Queue,
-    /// At the device and its driver; excludes link and media if those are measured separately.
+    /// And its driver; without link and media if those are measured separately.
     Device,
-    /// On the link between the device and the computer.
+    /// Between device and computer.
     Link,
-    /// At the platters.
     Media,
     /// From the device until the program notices.
     Completion,
-    /// Queue and device together, if not measured separately.
+    /// If not measured separately.
     QueueAndDevice,
-    /// Submission and completion together, if not measured separately.
+    /// If not measured separately.
     SubmitAndCompletion,
 }
 
@@ -223,73 +214,69 @@ impl Stage {
     }
 }
 
-/// A stage with the time that requests spend in it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageTime {
     pub stage: Stage,
     pub mean_ns: f64,
-    /// Share of a request's time, in percent.
+    /// Of a request's time.
     pub percent: f64,
 }
 
-/// Source of the stage times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimesSource {
-    /// The kernel's trace points, in a separate run.
+    /// In a separate run.
     TracePoints,
-    /// The device counters.
     DeviceCounters,
 }
 
-/// Breakdown of a request's time.
+/// Where a request's time goes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestTimes {
     pub source: TimesSource,
-    /// Number of requests measured.
+    /// Measured.
     pub requests: u64,
-    /// Device requests per request of the program, if not one. More than one: each was split, and
-    /// the time in the devices is that of a part, a lower bound for the whole. Less: they were
-    /// merged, and it is that of the merged request, an upper bound.
+    /// If not one. More: each was split, and the time in the devices, of a part, is a lower bound.
+    /// Less: they were merged, and it is an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_requests_per_request: Option<f64>,
-    /// The stages in the order in which a request passes them.
+    /// In the order in which a request passes them.
     pub stages: Vec<StageTime>,
 }
 
 /// How often streams slept to wait for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
-    /// Waits over all streams in the whole run.
+    /// Over all streams in the whole run.
     pub waits: u64,
     /// Each time ([`crate::Reap`]); the maximum over streams.
     pub completions: u32,
-    /// Streams polled before they slept, as requested or as learned.
+    /// As requested or as learned.
     pub polled: bool,
 }
 
-/// Dirty pages of the whole system while a part wrote, sampled every 50 ms and at its last write.
+/// Of the whole system while a part wrote, sampled every 50 ms and at its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
-    /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
+    /// Of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
     /// Samples above the threshold, around which they oscillate.
     pub held_percent: f64,
 }
 
-/// The effect of a control group's processor quota.
+/// Of a control group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
     /// In which the processes wanted a processor.
     pub periods: u64,
     /// In which they used up the quota.
     pub throttled: u64,
-    /// Total over all processors.
+    /// Over all processors.
     pub throttled_ns: Nanos,
 }
 
-/// Time that tasks waited for a resource, from the kernel's pressure stall information: `some` of
-/// them, or all that were not idle (`full`).
+/// Time that tasks waited for a resource (pressure stall information): `some` of them, or all that
+/// were not idle (`full`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     pub cpu_some_ns: Nanos,
@@ -300,43 +287,42 @@ pub struct PressureUse {
     pub io_full_ns: Nanos,
 }
 
-/// Interference from other users of the computer during a run, from kernel counters.
+/// By other users of the computer during a run, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
-    /// Pressure of this program's control group, or of the system for the root group.
+    /// Of this program's control group, or of the system for the root group.
     pub pressure: Option<PressureUse>,
-    /// Processors that other programs kept busy.
+    /// Kept busy by other programs.
     pub others_processors: f64,
 }
 
-/// Parity computation in streams.
+/// Computed in streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ParityUse {
     pub ns: Nanos,
-    /// Bytes of input.
+    /// Input.
     pub bytes: u64,
 }
 
-/// Resource use of one part of a run; processor time and block-layer bytes are those of the whole
-/// run.
+/// Of one part of a run; processor time and block-layer bytes are those of the whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Start of the sources, on the machine's clock.
+    /// On the machine's clock.
     pub began: Nanos,
-    /// The same, from the start of the program.
+    /// From the start of the program.
     pub since_start_ns: Nanos,
-    /// From the start to the last completion.
+    /// To the last completion.
     pub elapsed_ns: Nanos,
-    /// From the last completion to stable storage, if [`crate::Access::sync_at_end`] was set.
+    /// After the last completion, if [`crate::Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
-    /// Processor time of this process until the last completion, without a final sync.
+    /// Until the last completion.
     pub process_ns: Option<Nanos>,
-    /// Total time that the issuing threads were runnable but not scheduled: other programs, a
-    /// control group or a hypervisor had the processor.
+    /// The issuing threads were runnable but not scheduled, added up: other programs, a control
+    /// group or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
-    /// The same in [`Usage::sync_ns`], of the thread that syncs.
+    /// In [`Usage::sync_ns`], of the thread that syncs.
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
     /// While the part wrote through the page cache.
@@ -346,39 +332,35 @@ pub struct Usage {
     /// `None` if each request is a separate call.
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
-    /// Bytes (read, written) that this process requested from the block layer; a cache served the
-    /// rest.
+    /// Read, written by this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// Counters that include requests of other parts; [`Usage::device`] is then `None`.
+    /// With requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Bytes (read, written) that other parts requested from the same devices through the page
-    /// cache.
+    /// Read, written by other parts on the same devices through the page cache.
     pub others_cached_bytes: [u64; 2],
-    /// The same, bypassing the page cache.
+    /// Past the page cache.
     pub others_direct_bytes: [u64; 2],
-    /// The parts of a simulated machine that count their own busy time, busiest first.
+    /// Of a simulated machine, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// The user ended the run early ([`crate::OnInterrupt::EndRun`]).
+    /// By the user ([`crate::OnInterrupt::EndRun`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Requests of the program's threads, and those of any thread, because a throttle lets a kernel
-    /// thread submit what it held back.
+    /// Of the program's threads, and of any thread, because a throttle lets a kernel thread submit
+    /// what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 
 macro_rules! memory_kinds {
     ($($(#[$doc:meta])* $kind:ident => $name:literal,)+) => {
-        /// A way to move memory.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum MemoryKind {
             $($(#[$doc])* #[serde(rename = $name)] $kind,)+
         }
 
         impl MemoryKind {
-            /// All ways.
             pub const ALL: &'static [MemoryKind] = &[$(MemoryKind::$kind),+];
 
             /// As in documents and descriptions of simulated machines.
@@ -396,11 +378,10 @@ memory_kinds! {
     Read => "read",
     /// One thread's stores.
     Write => "write",
-    /// Both.
     Copy => "copy",
-    /// Through the kernel, from a file in memory.
+    /// Through the kernel.
     FileRead => "file in memory, read",
-    /// Through the kernel, to a file in memory.
+    /// Through the kernel.
     FileWrite => "file in memory, write",
     /// A method of the 1997 study.
     UnrolledLoad => "unrolled double load to single destination",
@@ -412,13 +393,11 @@ memory_kinds! {
     WriteMiss => "unrolled cache line write miss",
 }
 
-/// One kind of memory access, measured.
+/// One kind of access.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryUse {
-    /// The access.
     pub kind: MemoryKind,
-    /// Number of threads.
     pub threads: u32,
-    /// Rate of each repeat in bytes per second.
+    /// Of each repeat.
     pub rates_bytes_per_s: Vec<f64>,
 }

@@ -4,23 +4,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A number of a warning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WarningFigure")]
 pub struct Figure {
     value: f64,
-    /// The value as it is shown, with its unit if that depends on the value.
+    /// With its unit if that depends on the value.
     shown: String,
 }
 
 impl Figure {
-    /// A value that is shown in a way of its own, as a size or a time.
+    /// For a size, a time or the like.
     pub fn new(value: f64, shown: impl Into<String>) -> Figure {
         // JSON has no other numbers.
         Figure { value: if value.is_finite() { value } else { 0.0 }, shown: shown.into() }
     }
 
-    /// With this many decimals.
     pub fn rounded(value: f64, decimals: usize) -> Figure {
         Figure::new(value, format!("{value:.decimals$}"))
     }
@@ -42,17 +40,16 @@ impl Figure {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// The words around the figures: one more than there are figures.
+    /// One more than there are figures.
     words: Vec<String>,
-    /// The lowest and the highest value of each figure.
+    /// Lowest and highest.
     figures: Vec<[Figure; 2]>,
 }
 
 impl Warning {
-    /// `words` has `{}` in the place of each figure.
+    /// `{}` in `words` is the place of a figure.
     ///
-    /// # Panics
-    /// It has not as many places as there are figures.
+    /// # Panics Other than one place for each figure.
     pub fn of<const N: usize>(words: &'static str, figures: [Figure; N]) -> Warning {
         let words: Vec<String> = words.split("{}").map(str::to_owned).collect();
         assert_eq!(words.len(), N + 1, "a place for each figure in {words:?}");
@@ -60,7 +57,6 @@ impl Warning {
         Warning { words, figures: figures.into() }
     }
 
-    /// This sentence followed by `more`.
     #[must_use]
     pub fn then(mut self, more: impl Into<Warning>) -> Warning {
         let mut more = more.into();
@@ -71,12 +67,12 @@ impl Warning {
         self
     }
 
-    /// Whether both differ only in their figures.
+    /// But for the figures.
     pub fn is_like(&self, other: &Warning) -> bool {
         self.words == other.words
     }
 
-    /// Widens the ranges by the figures of another warning of its kind.
+    /// The ranges take in the other's figures.
     pub fn merge(&mut self, other: &Warning) {
         for ([min, max], [low, high]) in self.figures.iter_mut().zip(&other.figures) {
             if low.value < min.value {
@@ -88,7 +84,7 @@ impl Warning {
         }
     }
 
-    /// One warning of each kind, in the order of their first, with the number of its kind.
+    /// One of each kind, in the order of their first, with the number of its kind.
     pub fn merged<'a>(all: impl IntoIterator<Item = &'a Warning>) -> Vec<(Warning, usize)> {
         let mut kinds: Vec<(Warning, usize)> = Vec::new();
         for warning in all {

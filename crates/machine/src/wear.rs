@@ -1,17 +1,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a drive reports about its wear.
+/// As a drive reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wear {
-    /// Name of the block device.
+    /// Of the block device.
     pub device: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The share of its endurance that is used, in percent; may exceed 100.
+    /// Of the endurance; may exceed 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_percent: Option<f64>,
-    /// All bytes that hosts have written to it.
+    /// By hosts, so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
     /// In degrees Celsius.
@@ -20,8 +20,7 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// Bytes that may be written over its life, as far as its own figures imply them: they are whole
-    /// percents, so the first ones imply nothing.
+    /// Over its life. The drive's figures are whole percents, so the first ones imply nothing.
     pub fn endurance_bytes(&self) -> Option<f64> {
         const ENOUGH_PERCENT: f64 = 3.0;
         let used = self.used_percent.filter(|used| *used >= ENOUGH_PERCENT)?;

@@ -8,12 +8,11 @@ use workload::{Stop, Workload};
 /// Run time of one stream's loop per attempt: thousands of requests.
 const ATTEMPT_NS: Nanos = 2_000_000;
 
-/// The same for several streams. They start one after another if there are more of them than
-/// processors, so an attempt must be longer than a time slice of the scheduler.
+/// The same for several streams: longer than a time slice of the scheduler, because more streams
+/// than processors take turns.
 const ATTEMPT_TOGETHER_NS: Nanos = 8_000_000;
 
-/// Attempts per backend. The ceiling is the best of them, because brief interference can only lower
-/// it.
+/// The ceiling is the best of them: brief interference can only lower it.
 const ATTEMPTS: usize = 3;
 
 /// Requests per second of the driver if nothing else takes time.
@@ -27,21 +26,20 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// The lower of the two ceilings.
     pub fn lowest_iops(&self) -> f64 {
         self.no_op_iops.unwrap_or(self.generator_iops).min(self.generator_iops)
     }
 }
 
-/// Ceilings of workloads, each measured once.
+/// Each is measured once.
 #[derive(Debug, Default)]
 pub struct Ceilings {
     known: Vec<(Workload, Option<Ceiling>)>,
 }
 
 impl Ceilings {
-    /// The ceiling of a workload's loop; workloads that the loop cannot distinguish share one.
-    /// `None` if the driver has no limit of its own, or if verification needs real data.
+    /// Workloads that the loop cannot distinguish share one. `None` if the driver has no limit of
+    /// its own, or if verification needs real data.
     pub fn of<M: Machine>(
         &mut self,
         machine: &M,
@@ -124,16 +122,14 @@ fn rehearse<M: Machine>(
     }))
 }
 
-/// The work of one stream in an attempt.
 struct Ran {
     began: Nanos,
     ended: Nanos,
     requests: u64,
 }
 
-/// Requests per second of all streams from the first start to the last end. Streams that took turns
-/// on a processor never ran side by side, so their own rates do not add up. `None` if the attempt
-/// ended too early to tell a rate.
+/// From the first start to the last end: streams that took turns on a processor never ran side by
+/// side, so their own rates do not add up. `None` if the attempt ended too early.
 fn rate_together(streams: impl Iterator<Item = Ran>) -> Option<f64> {
     let whole = streams.reduce(|a, b| Ran {
         began: a.began.min(b.began),

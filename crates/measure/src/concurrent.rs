@@ -10,7 +10,6 @@ struct JobRuns {
 }
 
 /// Each job by itself and all concurrently, round after round, so drift affects both equally.
-/// Returns both.
 ///
 /// # Errors
 /// The user's interrupt, or a workload that stops after an amount of data. Other errors fail the

@@ -5,12 +5,11 @@ use crate::sample::Sample;
 use crate::stats::{self, Verdict};
 use machine::{Nanos, THROTTLE_SLICE_NS};
 
-/// Runs below which the slices within them are looked at first: so few runs cannot show a change by
-/// themselves.
+/// With fewer runs the slices within them count first: so few cannot show a change by themselves.
 const FEW_RUNS: usize = 4;
-/// Shorter runs, if they are few, show a change by their slices only: a machine's other load comes
-/// and goes between them. In the recordings in `tests/data` one of three runs of 200 ms often
-/// differs by a factor of 10.
+/// Shorter runs, if they are few, show a change by their slices only: other load comes and goes
+/// between them. In the recordings in `tests/data` one of three runs of 200 ms often differs by a
+/// factor of 10.
 const LONG_RUN_NS: Nanos = 800_000_000;
 const BLOCKS: usize = 40;
 /// Shortest block: schedulers and quotas divide less time than this among programs.
@@ -20,29 +19,26 @@ const MAX_WITHIN: usize = 4;
 /// A throttle admits in slices; one more or less of five is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
-/// How the rate of a point changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// The rates in the order of time: two or more.
+    /// In the order of time: two or more.
     pub phases: Vec<RatePhase>,
     /// The rate slid from first to last.
     pub gradual: bool,
-    /// It was seen within one run, and not between runs.
+    /// Seen within one run, not between runs.
     pub within: bool,
 }
 
-/// A stretch of time with a rate of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePhase {
-    /// When it began, since the program did.
+    /// Since the program began.
     pub from_ns: Nanos,
-    /// Bytes that the runs of the point had moved until then.
+    /// Moved by the point until then.
     pub after_bytes: u64,
-    /// Requests per second.
     pub iops: f64,
 }
 
-/// How the rate of these runs, in order, changed; `None` if one rate describes them.
+/// `None` if one rate describes the runs.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -154,8 +150,8 @@ fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
     })
 }
 
-/// How the rates of whole runs changed. `uncertain`: half the relative interval of one rate.
-/// `straddled` is called if it changed within a run.
+/// `uncertain`: half the relative interval of one rate. `straddled` is called if the rate changed
+/// within a run.
 pub fn course_of_runs(
     runs: &[RatePhase],
     uncertain: f64,
@@ -175,7 +171,7 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// The slices of a fast beginning that the rate leaves out. It is a change, unlike a warm-up.
+/// They are a change, unlike a warm-up: the rate leaves them out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
@@ -183,7 +179,6 @@ fn fast_beginning(sample: &Sample) -> &[f64] {
     }
 }
 
-/// Changes that the slices of one run show.
 fn within(samples: &[Sample], run: usize) -> Option<Course> {
     let sample = &samples[run];
     let left_out = fast_beginning(sample);
@@ -214,8 +209,7 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// The rates of a run, from the slices that were left out at its beginning on, in blocks that are
-/// wide enough for the bursts of a throttle, with their width.
+/// In blocks wide enough for the bursts of a throttle; with their width.
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();
@@ -253,7 +247,6 @@ fn start_of(sample: &Sample) -> Nanos {
     ramp_ns(sample) + sample.warm_up_rates.len() as u64 * sample.slice_ns
 }
 
-/// This time in a run, and what had been moved until then; no rate.
 fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     let sample = &samples[run];
     let before: u64 = samples[..run].iter().map(|sample| sample.bytes_with_ramp).sum();

@@ -6,18 +6,15 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-/// log2 of the buckets per octave.
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
-/// Buckets needed for all of `u64`.
+/// For all of `u64`.
 const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
 /// A power of two: masking the index replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
-/// The latencies of a run, in nanoseconds.
-///
-/// Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. Recording never
-/// allocates or panics.
+/// Nanoseconds. Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. Recording
+/// never allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
@@ -30,19 +27,14 @@ pub struct Histogram {
     max: u64,
 }
 
-/// A histogram bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// The smallest value in the bucket, ns.
     pub low: u64,
-    /// The largest value in the bucket, ns.
     pub high: u64,
-    /// Number of values recorded.
     pub count: u64,
 }
 
 impl Bucket {
-    /// The middle of the bucket, ns.
     pub fn middle(&self) -> u64 {
         self.low + (self.high - self.low) / 2
     }
@@ -94,7 +86,7 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram. Only this function allocates.
+    /// Only this function allocates.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
@@ -124,7 +116,6 @@ impl Histogram {
         self.max = ns;
     }
 
-    /// Records the same latency `times` times.
     pub fn record_n(&mut self, ns: u64, times: u64) {
         if times == 0 {
             return;
@@ -137,7 +128,6 @@ impl Histogram {
         self.max = self.max.max(ns);
     }
 
-    /// Adds everything recorded in `other`.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -151,8 +141,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// The values recorded since an earlier state of this histogram. Minimum and maximum are those
-    /// of their buckets.
+    /// The values since an earlier state. Minimum and maximum are those of their buckets.
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut new = Histogram::new();
         for bucket in self.iter() {
@@ -169,7 +158,7 @@ impl Histogram {
         new
     }
 
-    /// Removes all values; keeps the allocation.
+    /// Keeps the allocation.
     pub fn clear(&mut self) {
         if self.count > 0 {
             self.counts[index_of(self.min)..=index_of(self.max)].fill(0);
@@ -177,7 +166,6 @@ impl Histogram {
         (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
     }
 
-    /// Number of latencies recorded.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count
@@ -188,29 +176,28 @@ impl Histogram {
         self.count == 0
     }
 
-    /// The sum of all latencies, ns; saturates after 584 years.
+    /// In ns; saturates after 584 years.
     pub fn sum(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// The smallest latency, ns, exact; 0 when empty.
+    /// In ns, exact; 0 when empty.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// The largest latency, ns, exact; 0 when empty.
+    /// In ns, exact; 0 when empty.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The mean latency, ns, exact; 0 when empty.
+    /// In ns, exact; 0 when empty.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
-    /// The latency in ns that `p` percent of the requests did not exceed (nearest rank).
-    ///
-    /// Within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to 0..=100. 0 when empty.
+    /// In ns, nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to 0..=100. 0
+    /// when empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -229,7 +216,7 @@ impl Histogram {
         self.max
     }
 
-    /// The nonempty buckets in ascending order.
+    /// Those that are not empty, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         let range = if self.count == 0 { 0..0 } else { index_of(self.min)..index_of(self.max) + 1 };
         range.filter(|&index| self.counts[index] > 0).map(|index| {
@@ -248,29 +235,25 @@ fn nearest_rank(p: f64, count: u64) -> u64 {
     (rank as u64).clamp(count.min(1), count)
 }
 
-/// A latency histogram as stored: only its nonempty buckets.
+/// Only the buckets that are not empty.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
 struct Sparse {
     sum_ns: u64,
-    /// Smallest latency, ns, exact; 0 when empty.
     min_ns: u64,
-    /// Largest latency, ns, exact; 0 when empty.
     max_ns: u64,
-    /// Pairs of a bucket's smallest latency in ns and its number of requests. Buckets are 1 ns wide
-    /// below 256 ns, and 1/128 of their octave above.
+    /// Smallest latency in ns and number of requests. Buckets are 1 ns wide below 256 ns, and 1/128
+    /// of their octave above.
     buckets: Vec<(u64, u64)>,
 }
 
-/// A stored histogram that [`Histogram`] cannot have written.
+/// [`Histogram`] cannot have written it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SparseError {
-    /// The value is not the lower bound of a bucket.
     #[error(
         "no histogram bucket begins at {low_ns} ns; the nearest below begins at {nearest_ns} ns"
     )]
     NotABound { low_ns: u64, nearest_ns: u64 },
-    /// Buckets and extremes contradict each other.
     #[error(
         "the histogram's {what} of {value_ns} ns is not in its {end} bucket, which holds {low_ns} to {high_ns} ns"
     )]

@@ -12,35 +12,32 @@ pub(crate) const SECOND_NS: Nanos = 1_000_000_000;
 /// A shorter last part of a run has no percentiles worth showing.
 const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
 
-/// A second of a run over all its streams.
 #[derive(Debug, Clone)]
 pub struct Second {
-    /// Number of the run, from 0.
+    /// From 0.
     pub run: u64,
-    /// Number of the second in its run, from 0.
+    /// In its run, from 0.
     pub second: u64,
     /// Shorter than a second at the end of a run.
     pub length_ns: Nanos,
     pub bytes: u64,
     /// Reads and writes together.
     pub latency: Histogram,
-    /// When the first stream had finished it.
+    /// By the first stream.
     pub finished: Instant,
 }
 
 impl Second {
-    /// Requests per second.
     pub fn iops(&self) -> f64 {
         self.latency.count() as f64 * 1e9 / self.length_ns.max(1) as f64
     }
 
-    /// Mean requests in flight by Little's law.
+    /// By Little's law.
     pub fn mean_depth(&self) -> f64 {
         self.latency.sum() as f64 / self.length_ns.max(1) as f64
     }
 }
 
-/// The seconds of the runs that are watched, from all their streams.
 #[derive(Debug, Default)]
 pub struct SecondLog {
     runs: AtomicU64,
@@ -48,12 +45,10 @@ pub struct SecondLog {
 }
 
 impl SecondLog {
-    /// The seconds after the first `skipped`.
     pub fn after(&self, skipped: usize) -> Vec<Second> {
         self.seconds().values().skip(skipped).cloned().collect()
     }
 
-    /// The next run.
     pub(crate) fn begin_run(self: &Arc<Self>) -> WatchedRun {
         WatchedRun { log: self.clone(), run: self.runs.fetch_add(1, Ordering::Relaxed) }
     }
@@ -63,14 +58,13 @@ impl SecondLog {
     }
 }
 
-/// A run whose streams count their seconds, which takes some of their time once a second.
+/// Counting takes some of the streams' time once a second.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedRun {
     log: Arc<SecondLog>,
     run: u64,
 }
 
-/// The counts of a stream at the start of its present second.
 #[derive(Debug)]
 pub(crate) struct SecondMark {
     run: WatchedRun,
@@ -85,7 +79,7 @@ impl SecondMark {
         SecondMark { run, measured_from: 0, began: 0, bytes: 0, latency: Histogram::new() }
     }
 
-    /// Begins the first second; the stream's latencies are cleared.
+    /// The stream's latencies are cleared.
     pub(crate) fn begin(&mut self, now: Nanos, bytes: u64) {
         (self.measured_from, self.began, self.bytes) = (now, now, bytes);
         self.latency.clear();
@@ -95,7 +89,6 @@ impl SecondMark {
         now >= self.began + SECOND_NS
     }
 
-    /// Adds the second that ends now to those of the other streams.
     pub(crate) fn add(&self, now: Nanos, bytes: u64, latency: &[Histogram; 2]) {
         let length_ns = now.saturating_sub(self.began);
         if length_ns < MIN_LENGTH_NS {

@@ -1,7 +1,5 @@
-//! A stream whose requests something else follows: their intervals, their stages, their data.
-
 use crate::stream::Stream;
-use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
+use machine::{Completion, Nanos, Next, Request, RequestSource, WrappedSource};
 use std::borrow::Borrow;
 
 /// Follows a stream's requests. Whatever it leaves out, the stream does.
@@ -43,50 +41,19 @@ impl<O> Borrow<Stream> for Observed<O> {
     }
 }
 
-/// The only delegation of a stream: a method that is missing here is an error.
-#[deny(clippy::missing_trait_methods)]
-impl<O: Observer> RequestSource for Observed<O> {
-    fn depth(&self) -> u32 {
-        self.stream.depth()
+impl<O: Observer> WrappedSource for Observed<O> {
+    type Inner = Stream;
+
+    fn inner(&self) -> &Stream {
+        &self.stream
     }
 
-    fn max_request(&self) -> u32 {
-        self.stream.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.stream.writes()
-    }
-
-    #[inline(always)]
-    fn keeps_requests(&self) -> bool {
-        self.stream.keeps_requests()
-    }
-
-    #[inline(always)]
-    fn outstanding(&self, slot: u32) -> Request {
-        self.stream.outstanding(slot)
-    }
-
-    #[inline(always)]
-    fn sync_due(&self) -> Option<Stability> {
-        self.stream.sync_due()
-    }
-
-    fn sync_target(&self) -> Option<u32> {
-        self.stream.sync_target()
-    }
-
-    fn synced(&mut self, began: Nanos, ended: Nanos) {
-        self.stream.synced(began, ended);
+    fn inner_mut(&mut self) -> &mut Stream {
+        &mut self.stream
     }
 
     fn fill_buffers(&mut self, buffers: &mut [u8]) {
         self.observer.fill_buffers(&mut self.stream, buffers);
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.stream.begin(now);
     }
 
     fn next(&mut self, now: Nanos) -> Next {
@@ -104,25 +71,6 @@ impl<O: Observer> RequestSource for Observed<O> {
         Some(request)
     }
 
-    #[inline(always)]
-    fn times_submission(&self) -> bool {
-        self.stream.times_submission()
-    }
-
-    #[inline(always)]
-    fn gives_priorities(&self) -> bool {
-        self.stream.gives_priorities()
-    }
-
-    fn priority(&self, slot: u32) -> u16 {
-        self.stream.priority(slot)
-    }
-
-    #[inline(always)]
-    fn submitted(&mut self, now: Nanos) {
-        self.stream.submitted(now);
-    }
-
     fn complete(&mut self, completion: Completion, now: Nanos) {
         self.observer.ended(&self.stream, completion, now);
         self.stream.complete(completion, now);
@@ -132,17 +80,6 @@ impl<O: Observer> RequestSource for Observed<O> {
     fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
         self.observer.ended(&self.stream, completion, now);
         self.stream.failed(completion, now)
-    }
-
-    /// `None`: the stream would not store the request, and an observer asks for its times.
-    #[inline(always)]
-    fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
-        None
-    }
-
-    #[inline(always)]
-    fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {
-        unreachable!("next_sync never issues a request");
     }
 
     #[inline(always)]

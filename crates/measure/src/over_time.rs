@@ -1,5 +1,3 @@
-//! Latencies of each interval of a run.
-
 use crate::histogram::Histogram;
 use crate::observed::{Observed, Observer};
 use crate::stream::Stream;
@@ -7,22 +5,17 @@ use machine::{Completion, Nanos};
 use serde::{Deserialize, Serialize};
 use workload::Interval;
 
-/// The requests of an interval.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IntervalSample {
-    /// Start, from the beginning of the measured part.
+    /// From the beginning of the measured part.
     pub from_ns: Nanos,
-    /// End, from the beginning of the measured part.
     pub until_ns: Nanos,
-    /// Requests per second of the load in this interval, if it changes over time.
+    /// Of the load in this interval, if it changes over time.
     pub offered_iops: Option<f64>,
-    /// Requests completed within the interval.
     pub completed: u64,
-    /// Requests of this interval's step of the load that were due and not issued before the run
-    /// ended.
+    /// Requests of this interval's step that were due and not issued before the run ended.
     pub not_issued: u64,
-    /// Latency of reads and writes that were due in the interval; without a schedule, of those
-    /// issued in it.
+    /// Of requests that were due in the interval; without a schedule, issued in it.
     pub latency: Histogram,
 }
 
@@ -32,9 +25,8 @@ struct Counts {
     latency: Histogram,
 }
 
-/// Keeps the latencies of each interval apart.
 pub(crate) struct Intervals {
-    /// Ends of the intervals, from the beginning of the measured part.
+    /// From the beginning of the measured part.
     ends: Box<[Nanos]>,
     counts: Box<[Counts]>,
 }
@@ -48,8 +40,7 @@ impl Intervals {
         }
     }
 
-    /// The interval of this time on the machine's clock; `None` before the first and after the
-    /// last.
+    /// `None` before the first and after the last.
     fn at(&mut self, measured_from: Nanos, time: Nanos) -> Option<&mut Counts> {
         let passed = time.checked_sub(measured_from)?;
         let place = self.ends.partition_point(|end| *end <= passed);
@@ -69,7 +60,6 @@ impl Observer for Intervals {
     }
 }
 
-/// The sums of several streams.
 pub(crate) fn interval_samples(
     streams: &[Observed<Intervals>],
     intervals: &[Interval],

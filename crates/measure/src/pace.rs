@@ -1,4 +1,4 @@
-//! The schedule of an open loop: when its requests are due, whatever became of those before.
+//! When the requests of an open loop are due, whatever became of those before.
 
 use machine::Nanos;
 use workload::Workload;
@@ -11,7 +11,7 @@ const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 struct Step {
     /// Time between two requests; 0: a pause.
     interval: u64,
-    /// End of the step, relative to the beginning.
+    /// Relative to the beginning.
     end: u64,
 }
 
@@ -19,20 +19,17 @@ struct Step {
 pub(crate) struct Pace {
     /// Time between two requests; 0: a pause.
     interval: u64,
-    /// Scheduled time of the next request, relative to the beginning.
+    /// Relative to the beginning.
     next: u64,
     end: u64,
     steps: Box<[Step]>,
-    /// Index of the current step.
     at: usize,
     /// For Poisson arrivals: the seed, and the number of times drawn.
     drawn: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// The schedule of source number `index` of `sources`; `None` in a closed loop.
-    ///
-    /// Sources take turns, so their requests are spread over the interval.
+    /// Of source number `index` of `sources`, which take turns. `None` in a closed loop.
     pub(crate) fn new(workload: &Workload, (index, sources): (u64, u64)) -> Option<Pace> {
         let interval = |rate: f64| {
             if rate > 0.0 { (sources as f64 / rate * 1e9 * FRACTION) as u64 } else { 0 }
@@ -57,12 +54,11 @@ impl Pace {
         Some(pace)
     }
 
-    /// When the next request is due, relative to the beginning.
+    /// Relative to the beginning.
     pub(crate) fn due(&self) -> Nanos {
         self.next >> FRACTION_BITS
     }
 
-    /// Goes on to the request after the next one.
     #[inline]
     pub(crate) fn advance(&mut self) {
         self.next += self.step();
@@ -87,8 +83,8 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// Enters the current step at `from`, with this part of an interval left until the next
-    /// request: the share of an interval that has passed counts, whatever the rate was.
+    /// With this part of an interval left until the next request: the share of an interval that has
+    /// passed counts, whatever the rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -118,14 +114,14 @@ impl Pace {
         counts
     }
 
-    /// Switches from evenly spaced requests to a Poisson process.
+    /// A Poisson process instead of even spacing.
     pub(crate) fn arrive_at_random(&mut self, seed: u64) {
         self.drawn = Some((seed, 0));
         self.next = self.step();
     }
 
-    /// Moves the schedule by a pause that it does not catch up with; `moved` gets the interval in
-    /// ns, and returns the length of the pause.
+    /// By a pause that it does not catch up with; `moved` gets the interval in ns, and returns the
+    /// length of the pause.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }

@@ -1,5 +1,5 @@
-//! The loop that repeats points in turn until each is precise enough, or the time or the number of
-//! runs is used up.
+//! Repeats points in turn until each is precise enough, or the time or the number of runs is used
+//! up.
 
 use crate::ceiling::Ceiling;
 use crate::sample::{Options, Sample, sample};
@@ -9,21 +9,18 @@ use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 use workload::Workload;
 
-/// How often a point is run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Minimum number of runs, if the time allows.
+    /// If the time allows.
     pub min: u32,
-    /// Maximum number of runs.
     pub max: u32,
     /// Half the 95 % interval as a fraction of the rate.
     pub precision: f64,
-    /// Time for all runs. No run starts that would end later.
+    /// No run starts that would end later.
     pub budget_ns: Nanos,
 }
 
 impl Repeats {
-    /// A fixed number of runs per point.
     pub fn exactly(runs: u32) -> Repeats {
         Repeats { min: runs, max: runs, ..Repeats::default() }
     }
@@ -41,23 +38,21 @@ impl Default for Repeats {
     }
 }
 
-/// The state of a point, from which [`repeat`] decides about another run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PointStatus {
     pub runs: u32,
-    /// The point has failed or needs no more runs.
+    /// Failed, or needs no more runs.
     pub closed: bool,
     /// How much its precision matters relative to other points.
     pub weight: f64,
-    /// Expected duration of another run.
+    /// Of another run.
     pub cost_ns: Nanos,
 }
 
-/// Points measured in turn on one machine.
 pub trait Repeated {
     fn status(&self, point: usize) -> PointStatus;
 
-    /// Half the 95 % interval as a fraction of a point's rate; infinite without an interval.
+    /// As a fraction of the rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
 
     /// Runs a point again. A failed run closes its point; the others continue.
@@ -66,7 +61,6 @@ pub trait Repeated {
     /// An error that ends the whole measurement, such as the user's interrupt.
     fn run(&mut self, point: usize) -> Result<()>;
 
-    /// The current time on the machine's clock.
     fn now(&self) -> Nanos {
         0
     }
@@ -76,8 +70,7 @@ pub trait Repeated {
     }
 }
 
-/// Measures points in rounds, so drift affects all equally. After the minimum, the point that gains
-/// most runs next, until all are precise or have the maximum of runs, or the time is up.
+/// In rounds, so drift affects all equally. After the minimum, the point that gains most runs next.
 ///
 /// # Errors
 /// As [`Repeated::run`].
@@ -124,7 +117,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     }
 }
 
-/// Calls `run` with each point in turn. One for which it returns `false` is dropped.
+/// Drops a point for which `run` returns `false`.
 ///
 /// # Errors
 /// As `run`.
@@ -158,14 +151,11 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
     repeat(&mut turns, &(0..points).collect::<Vec<_>>(), Repeats::exactly(rounds))
 }
 
-/// The measurements of one workload.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// Its runs, in order.
+    /// In order.
     pub samples: Vec<Sample>,
-    /// Why the workload failed; no run follows.
     pub failure: Option<String>,
-    /// The driver's own limit.
     pub ceiling: Option<Ceiling>,
     /// The statistics take longer than some runs.
     #[serde(skip)]
@@ -173,8 +163,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Adds the result of a run. Of a run that the user ended early it keeps the figures, if there
-    /// are no others.
+    /// Keeps a run that the user ended early if there are no others.
     ///
     /// # Errors
     /// The user's interrupt, which is not a failure of the workload.
@@ -195,7 +184,6 @@ impl Measured {
         Ok(())
     }
 
-    /// Discards all runs.
     pub fn begin_again(&mut self) {
         self.samples.clear();
         self.half_width = OnceCell::new();
@@ -210,7 +198,7 @@ impl Measured {
         }
     }
 
-    /// Half the 95 % interval as a fraction of the rate; infinite without an interval.
+    /// As a fraction of the rate; infinite without an interval.
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -219,20 +207,19 @@ impl Measured {
     }
 }
 
-/// The runs that count. A warm-up seen in a run is excluded from later ones, latencies included
-/// ([`ramp`]). Runs without a warm-up count if there are two.
+/// A warm-up seen in a run is excluded from later ones, latencies included ([`ramp`]). Runs without
+/// a warm-up count if there are two.
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
     if steady.len() >= 2 { steady } else { samples.iter().collect() }
 }
 
-/// The rate of some runs in requests per second with its interval: the mean of the runs' rates
-/// weighted by time. `None` without an interval.
+/// Requests per second, weighted by time. `None` without an interval.
 pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// The same for one of many points whose runs share this spread ([`stats::estimate_beside`]).
+/// For one of many points whose runs share this spread ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
     if !ends_with_flush(&counted) {
@@ -244,20 +231,18 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// The rate includes the flush: each run is a single value, because slices end before it.
+/// Each run is then a single value, because slices end before the flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
 
-/// The spread of the rates; `None` with fewer than two runs.
+/// `None` with fewer than two runs.
 pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// The rates of runs in slices of equal width, so that each run is weighted by its time. (A slow
-/// run has more empty slices and therefore wider ones; it would count for half of a fast one.)
-/// Slices only give an interval if there are enough; a run by bytes may be shorter than one slice,
-/// and is then a single rate.
+/// In slices of equal width, so that each run is weighted by its time: a slow run has wider ones. A
+/// run by bytes may be too short for slices, and is then a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -267,8 +252,7 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// The slices of a run, converted to this width and scaled to its rate: slices end with the last
-/// complete one, before the end of the run.
+/// Scaled to the run's rate: slices end with the last complete one, before the end of the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
     let slices: Vec<f64> = sample
@@ -320,8 +304,7 @@ where
     }
 }
 
-/// Measures workloads in turn ([`repeat`]); `sample` makes each run. If runs do not differ, each
-/// workload runs once.
+/// In turn ([`repeat`]); `sample` makes each run. If runs do not differ, each workload runs once.
 ///
 /// # Errors
 /// The user's interrupt; `measured` holds the runs before it.
@@ -339,32 +322,28 @@ pub(crate) fn repeat_workloads<M: Machine>(
     repeat(&mut subject, &(0..work.len()).collect::<Vec<_>>(), repeats)
 }
 
-/// Whether enough may still be written for a run of a workload.
 pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
     let least = u64::from(workload.request_bytes) * u64::from(workload.outstanding());
     !workload.writes() || machine.may_write() >= least
 }
 
-/// Options for a run whose requests a throttle admits in bursts: it starts and ends midway between
-/// two bursts, at least `ramp_ns` after the beginning. That excludes the first burst, which is
-/// admitted at once, and the second, which may spread over half a slice.
-///
-/// Waits for the end of the throttle's last slice; `idle_ns` is the time since the last request of
-/// this kind. In an old slice, bursts would follow that slice's timing.
+/// For requests that a throttle admits in bursts: the run starts and ends midway between two
+/// bursts, at least `ramp_ns` after the beginning. That excludes the first burst, which is admitted
+/// at once, and the second, which may spread over half a slice.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
-/// Waits for the end of the throttle's last slice, of which only the remaining quota is left;
-/// `idle_ns` is the time since the last request of this kind.
+/// Of the throttle's last slice only the remaining quota is left, and later bursts would follow its
+/// timing. `idle_ns`: time since the last request of this kind.
 pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
 
-/// Options for the next run on this target: with the [`ramp`]; under a throttle after its last
-/// slice, and with [`of_whole_bursts`] if requests are admitted in bursts.
+/// With the [`ramp`]; under a throttle after its last slice, and with [`of_whole_bursts`] if
+/// requests are admitted in bursts.
 pub fn next_run<M: Machine>(
     machine: &M,
     facts: &TargetFacts,
@@ -384,8 +363,7 @@ pub fn next_run<M: Machine>(
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// The first run of a workload on an open target, as every command makes it: on a machine whose
-/// runs repeat exactly it is the answer.
+/// On a machine whose runs repeat exactly it is the answer.
 ///
 /// # Errors
 /// A workload or an access mode that the target does not support, or a failed request.
@@ -398,12 +376,10 @@ pub fn first_run<M: Machine>(
     sample(machine, target, workload, options)
 }
 
-/// The maximum number of bytes that a previous run moved.
 pub fn cached_before(before: &[Sample]) -> Option<u64> {
     before.iter().map(|sample| sample.bytes_with_ramp).max()
 }
 
-/// The warm-up seen in previous runs, so that latencies exclude it too.
 pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
     let workload::Stop::AfterNs(run) = workload.stop else { return 0 };
     before.iter().map(|sample| sample.warm_up_ns).max().unwrap_or(0).min(run / 2)

@@ -1,8 +1,8 @@
-//! Goes on with a measurement that was interrupted or killed: every finished run is kept, and a
-//! later process takes the kept runs instead of making them again.
+//! Goes on with an interrupted or killed measurement: a later process takes the finished runs
+//! instead of making them again.
 //!
-//! The clock moves with the kept runs, so a budget counts the time of both processes, and decisions
-//! that depend on the time are the same as before.
+//! The clock moves with them, so a budget counts the time of both processes, and decisions that
+//! depend on the time are the same.
 
 use crate::sample::Options;
 use machine::units::show_size;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use workload::Workload;
 
-/// The description of a run; two runs with the same one are repetitions.
+/// Runs with the same one are repetitions.
 #[derive(Serialize)]
 struct Description<'a> {
     target: &'a str,
@@ -38,18 +38,17 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// The machine and the targets of a measurement, when they were opened.
+/// When they were opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub machine: MachineFacts,
     pub targets: Vec<TargetFacts>,
 }
 
-/// A kept run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLine {
     run: String,
-    /// End of the run on the clock of the measurement.
+    /// On the clock of the measurement.
     ended_ns: Nanos,
     result: Box<RawValue>,
 }
@@ -59,30 +58,26 @@ struct Kept {
     result: String,
 }
 
-/// The command that began a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     pub version: String,
-    /// Words of the command that say what is measured.
+    /// Those that say what is measured.
     pub settings: Vec<String>,
     /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
 }
 
-/// A line of a journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JournalLine {
-    /// The first line.
     Begun(Begun),
     Opened(Box<Opened>),
     Run(RunLine),
 }
 
-/// Receives each line of a journal after the first.
 pub type WriteLine = Box<dyn FnMut(&JournalLine) + Send>;
 
-/// The runs of a measurement: those of earlier processes, and new ones.
+/// Those of earlier processes, and new ones.
 pub struct Journal {
     state: Mutex<State>,
     began: Instant,
@@ -99,8 +94,7 @@ struct State {
 }
 
 impl Journal {
-    /// A journal that writes its lines with `write`. `before` and `runs` are those of an earlier
-    /// process.
+    /// `before` and `runs` are those of an earlier process.
     pub fn new(before: Option<Opened>, runs: Vec<RunLine>, write: WriteLine) -> Journal {
         let pending = runs.len();
         let mut kept: HashMap<String, VecDeque<Kept>> = HashMap::new();
@@ -116,7 +110,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time of the measurement over all processes.
+    /// Over all processes.
     pub fn now(&self) -> Nanos {
         self.began.elapsed().as_nanos() as Nanos + self.shift_ns()
     }
@@ -125,17 +119,16 @@ impl Journal {
         self.state().shift_ns
     }
 
-    /// Runs of earlier processes that were not asked for.
+    /// Of earlier processes, not asked for yet.
     pub fn pending(&self) -> usize {
         self.state().pending
     }
 
-    /// New runs.
     pub fn written(&self) -> usize {
         self.state().written
     }
 
-    /// Changes of the machine between the earlier process and this one, in sentences.
+    /// Of the machine since the earlier process, in sentences.
     pub fn changes(&self) -> Vec<String> {
         let state = self.state();
         let (Some(before), Some(now)) = (&state.before, &state.opened) else { return Vec::new() };
@@ -166,7 +159,7 @@ impl Journal {
             .collect()
     }
 
-    /// The sizes of the earlier process's test files, so that the same offsets are asked for.
+    /// The earlier process's sizes, so that the same offsets are asked for.
     fn sized(&self, specs: &[TargetSpec]) -> Vec<TargetSpec> {
         let state = self.state();
         let before = state.before.as_ref().map_or(&[][..], |before| &before.targets);
@@ -185,7 +178,6 @@ impl Journal {
         specs
     }
 
-    /// Refuses other targets than those of the earlier process.
     fn check_same(&self, now: &[TargetFacts]) -> Result<()> {
         let state = self.state();
         // Targets that are opened later are parts of the first.
@@ -253,9 +245,9 @@ impl Journal {
 pub struct Resumable<M> {
     machine: M,
     journal: Arc<Journal>,
-    /// Settings of the machine and the stripe that tell runs apart.
+    /// What tells runs apart.
     scope: RefCell<[String; 2]>,
-    /// The pause before the next run, which is not needed if that run is a kept one.
+    /// Not needed if the next run is a kept one.
     owed_ns: Cell<Nanos>,
 }
 
@@ -264,7 +256,6 @@ impl<M> Resumable<M> {
         Resumable { machine, journal, scope: RefCell::default(), owed_ns: Cell::new(0) }
     }
 
-    /// Runs from now on are made with these settings of the machine.
     pub fn set_scope(&self, settings: String) {
         self.scope.borrow_mut()[0] = settings;
     }

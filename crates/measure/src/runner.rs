@@ -1,5 +1,5 @@
-//! The pipeline of every command: check, open, check again, measure. [`RunRequest`] and
-//! [`RunSamples`] are plain data that can be stored.
+//! Every command's pipeline: check, open, check again, measure. [`RunRequest`] and [`RunSamples`]
+//! are plain data that can be stored.
 
 use crate::ceiling::Ceilings;
 use crate::concurrent::measure_concurrent;
@@ -15,18 +15,15 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
-/// A size for checks of workloads whose target is not open yet.
+/// For checks before the target is open.
 const ANY_SIZE: u64 = u64::MAX >> 1;
 
-/// A workload on one of the targets of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestPart {
-    /// Index of the target.
     pub target: usize,
     pub workload: Workload,
 }
 
-/// Which parts of a request run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrangement {
@@ -37,7 +34,7 @@ pub enum Arrangement {
     Concurrent,
 }
 
-/// A unit of work: what to open, what to run on it, and how often.
+/// What to open, what to run on it, and how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -47,21 +44,18 @@ pub struct RunRequest {
     pub repeats: Repeats,
 }
 
-/// The measurements of a request.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunSamples {
-    /// The targets as they were measured.
+    /// As they were measured.
     pub facts: Vec<TargetFacts>,
-    /// The runs of each part by itself.
+    /// By itself.
     pub parts: Vec<Measured>,
-    /// Each part while all others ran; empty if none did. Indices match the rounds of
-    /// [`RunSamples::parts`]. Processor time is that of all parts.
+    /// While all others ran; empty if none did. Processor time is that of all parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<Measured>,
 }
 
 impl RunRequest {
-    /// Workloads that run in turn on one target.
     pub fn in_turn(spec: &TargetSpec, workloads: &[Workload], repeats: Repeats) -> RunRequest {
         let part = |workload: &Workload| RequestPart { target: 0, workload: workload.clone() };
         RunRequest {
@@ -72,7 +66,7 @@ impl RunRequest {
         }
     }
 
-    /// The buffers of each group of parts that run at the same time.
+    /// Of each group of parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -81,7 +75,7 @@ impl RunRequest {
         }
     }
 
-    /// Refuses what is invalid on any target, and buffers that do not fit into memory.
+    /// Before the targets are open.
     ///
     /// # Errors
     /// The reason.
@@ -112,7 +106,6 @@ impl RunRequest {
     }
 }
 
-/// Refuses a way of Windows to learn of completions on a machine that has none.
 fn check_windows_engine<'a, M: Machine>(
     machine: &M,
     mut workloads: impl Iterator<Item = &'a Workload>,
@@ -126,7 +119,6 @@ fn check_windows_engine<'a, M: Machine>(
     Err(Error::refused(what, why, format!("take one of {}", names.join(", "))))
 }
 
-/// The targets of a command, opened after they were checked.
 pub struct Runner<'m, M: Machine> {
     machine: &'m M,
     targets: Vec<M::Target>,
@@ -136,7 +128,7 @@ pub struct Runner<'m, M: Machine> {
 }
 
 impl<'m, M: Machine> Runner<'m, M> {
-    /// Checks a request and opens its targets. Nothing is written before all checks pass.
+    /// Nothing is written before all checks pass.
     ///
     /// # Errors
     /// A part invalid on its target, a target that cannot be opened, not enough memory.
@@ -144,7 +136,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         Runner::open_then(machine, request, || Ok(()))
     }
 
-    /// As [`Runner::open`], with a last step after the checks and before anything is written.
+    /// `last` runs after the checks and before anything is written.
     ///
     /// # Errors
     /// As [`Runner::open`] and `last`.
@@ -168,8 +160,8 @@ impl<'m, M: Machine> Runner<'m, M> {
         Ok(runner)
     }
 
-    /// Opens targets for work that depends on their facts. `check` refuses invalid work, and
-    /// returns the buffers of each group of streams that run at the same time.
+    /// For work that depends on the targets' facts. `check` refuses invalid work, and returns the
+    /// buffers of each group of streams that run at the same time.
     ///
     /// # Errors
     /// As [`Machine::open_all`] and `check`, or not enough memory.
@@ -186,13 +178,11 @@ impl<'m, M: Machine> Runner<'m, M> {
         Ok(runner)
     }
 
-    /// Targets that are already open.
     pub fn of(machine: &'m M, targets: Vec<M::Target>) -> Runner<'m, M> {
         let facts = targets.iter().map(|target| machine.target_facts(target)).collect();
         Runner { machine, targets, facts, interrupted: None, seconds: None }
     }
 
-    /// Counts the seconds of all later runs.
     pub fn watch(&mut self, seconds: Arc<SecondLog>) {
         self.seconds = Some(seconds);
     }
@@ -205,7 +195,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// The targets as they were opened.
+    /// As they were opened.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -222,13 +212,12 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.targets
     }
 
-    /// Keeps created files if `keeps` is true.
     pub fn keep(&mut self, keeps: impl Fn(&TargetFacts) -> bool) {
         let kept = self.targets.iter_mut().zip(&self.facts).filter(|(_, facts)| keeps(facts));
         kept.for_each(|(target, _)| self.machine.keep(target));
     }
 
-    /// Measures workloads in turn on the first target.
+    /// On the first target.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -241,14 +230,14 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
     }
 
-    /// The runs of each part, in turn, before the user's interrupt ended [`Runner::run`].
+    /// The runs before the user's interrupt ended [`Runner::run`].
     pub fn take_interrupted(&mut self) -> Option<RunSamples> {
         let parts = self.interrupted.take()?;
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
     }
 
-    /// Measures the parts of a request. `on_progress` gets the part and its runs so far; the number
-    /// after the last part is all at once.
+    /// `on_progress` gets the part and its runs so far; the number after the last part is all at
+    /// once.
     ///
     /// # Errors
     /// The user's interrupt; concurrent parts that stop after an amount of data. Others are
@@ -305,8 +294,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     }
 }
 
-/// Refuses buffers that do not fit into memory, for each group of streams that run at the same
-/// time.
+/// For each group of streams that run at the same time.
 ///
 /// # Errors
 /// Not enough memory.
@@ -314,7 +302,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Refuses a workload that is invalid on a target, or writes to a read-only one.
+/// Also refuses writes to a read-only target.
 ///
 /// # Errors
 /// The reason.
@@ -323,10 +311,8 @@ pub fn check(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     check_writable(facts, workload.writes(), "name it again after --destroy-data to write it")
 }
 
-/// Refuses a workload that is invalid on a target.
-///
 /// # Errors
-/// The reason.
+/// The workload is invalid on the target.
 pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     let align =
         if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
@@ -342,7 +328,7 @@ pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     })
 }
 
-/// Refuses to overwrite existing data; `hint` says how to allow it.
+/// `hint` says how to allow it.
 ///
 /// # Errors
 /// The target is only read, and `writes` is true.
@@ -353,7 +339,7 @@ pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<(
     Ok(())
 }
 
-/// Workloads that need more of a new file than can be filled in the given time.
+/// Whether they need more of a new file than the given time fills.
 fn check_certain_size(
     workloads: &[&Workload],
     spec: &TargetSpec,
@@ -376,7 +362,7 @@ fn check_certain_size(
     })
 }
 
-/// Refuses to overwrite a target if none of the workloads can run on it.
+/// None of them, and the target would be overwritten in vain.
 fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
     if spec.destroy.is_empty() {
         return Ok(());
@@ -404,19 +390,18 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// What runs write, known before they start.
+/// Known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
-    /// Bytes of the runs that end after bytes.
+    /// Of the runs that end after bytes.
     pub least_bytes: u64,
-    /// The same if every point takes all its runs; [`u64::MAX`] if not known.
+    /// If every point takes all its runs; [`u64::MAX`] if not known.
     pub most_bytes: u64,
-    /// Longest time of the runs that only time ends.
+    /// Of the runs that only time ends.
     pub timed_ns: u64,
 }
 
 impl PlannedWrites {
-    /// The writes of workloads, each repeated.
     pub fn of<'a>(
         workloads: impl IntoIterator<Item = &'a Workload>,
         repeats: Repeats,

@@ -20,69 +20,65 @@ use workload::{Cursor, Filler, Pattern, Stop, Workload};
 /// Fast requests are bursty if at least this fraction of the slices has no completion.
 const BURSTY_SHARE: f64 = 0.6;
 
-/// Options of a run.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Options {
-    /// When the run starts, on the machine's clock.
+    /// On the machine's clock.
     pub start: Start,
-    /// Time at the start that is not measured.
+    /// Not measured.
     pub ramp_ns: Nanos,
-    /// Read the processor's counters. Do not use the rate of such a run.
+    /// Do not use the rate of such a run.
     pub count_instructions: bool,
-    /// Trace requests in the block layer. Do not use the rate of such a run.
+    /// In the block layer. Do not use the rate of such a run.
     pub trace: bool,
-    /// Count completions until the deadline, and divide by the time until then. This is right if as
-    /// many requests are in flight at the beginning as at the end (after a ramp), or if they are
-    /// admitted in bursts. Otherwise the run counts until the last completion.
+    /// Count completions until the deadline: right if as many requests are in flight at the
+    /// beginning as at the end (after a ramp), or if they are admitted in bursts. Otherwise the run
+    /// counts until the last completion.
     pub until_deadline: bool,
-    /// Bytes that a previous run of this kind brought into an empty page cache, if known.
+    /// That a previous run of this kind brought into an empty page cache, if known.
     pub cache_bytes: Option<u64>,
-    /// The user's interrupt ends the run early instead of discarding it ([`Usage::interrupted`]).
+    /// Instead of discarding the run ([`Usage::interrupted`]).
     pub keep_interrupted: bool,
 }
 
-/// The measurements of one run.
+/// One run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
-    /// Length of the measured part.
+    /// Of the measured part.
     pub measured_ns: Nanos,
-    /// Requests completed in the measured part.
+    /// In the measured part.
     pub requests: u64,
-    /// Bytes of those requests.
     pub bytes: u64,
     /// Requests per second over all streams and the whole measured part.
     pub rate: f64,
-    /// Latencies of reads and of writes.
+    /// Reads, writes.
     pub latency: [Histogram; 2],
     pub slice_ns: Nanos,
     /// Fraction of the finest slices without a completion.
     pub empty_share: f64,
-    /// Requests per second in each slice over all streams, without the warm-up.
+    /// Requests per second over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
-    /// Requests per second in each slice of the warm-up.
     pub warm_up_rates: Vec<f64>,
-    /// Time at the start that the data show to be a warm-up, or a burst above the long-run rate.
+    /// The data show it to be a warm-up, or a burst above the long-run rate.
     pub warm_up_ns: Nanos,
-    /// How steady the run was, including the warm-up.
+    /// With the warm-up.
     pub verdict: stats::Verdict,
-    /// Mean requests in flight over all streams.
+    /// Over all streams.
     pub mean_depth: f64,
-    /// Mean time from issue to completion.
+    /// From issue to completion.
     pub mean_service_ns: f64,
-    /// Processor, device and cache use over the whole run, including the ramp.
+    /// Over the whole run, with the ramp.
     pub usage: Usage,
-    /// Requests of the whole run, including the ramp; matches [`Sample::usage`].
+    /// Matches [`Sample::usage`].
     pub requests_with_ramp: u64,
-    /// Bytes of those requests.
     pub bytes_with_ramp: u64,
-    /// The intervals whose latencies are kept apart ([`Workload::intervals`]).
+    /// [`Workload::intervals`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalSample>,
 }
 
 impl Sample {
-    /// Requests per second: to stable storage with a flush at the end, otherwise until the last
-    /// request returned, without the warm-up.
+    /// Without the warm-up: to stable storage with a flush at the end, otherwise until the last
+    /// request returned.
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
@@ -93,8 +89,8 @@ impl Sample {
         }
     }
 
-    /// Requests per second until the last one returned, without the warm-up. For buffered writes it
-    /// is the rate at which the cache absorbed them.
+    /// Without the warm-up and the flush. For buffered writes it is the rate at which the cache
+    /// absorbed them.
     pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
@@ -103,31 +99,28 @@ impl Sample {
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
     }
 
-    /// Bytes read and written, including the ramp.
+    /// With the ramp.
     pub fn bytes_by_op(&self) -> [f64; 2] {
         let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
         let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
         [reads * each, writes * each]
     }
 
-    /// Whether fast requests completed in bursts far apart, because something admits them in time
-    /// slices.
+    /// Something admits them in time slices.
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
         self.empty_share >= BURSTY_SHARE && quick * 8 < SLICE_NS
     }
 
-    /// Relative deviation of rate, mean latency and mean depth from Little's law: L = X R (Little,
-    /// 1961).
+    /// From Little's law for rate, mean latency and mean depth: L = X R (Little, 1961).
     pub fn little_error(&self) -> f64 {
         let expected = self.rate / 1e9 * self.mean_service_ns;
         if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
     }
 }
 
-/// Runs a workload once, or takes the run from the machine's [`machine::RunLog`], if an earlier
-/// process made it.
+/// Takes the run from the machine's [`machine::RunLog`] if an earlier process made it.
 ///
 /// # Errors
 /// The target does not support it, or a request failed.
@@ -140,7 +133,6 @@ pub fn sample<M: Machine>(
     sample_watched(machine, target, workload, options, None)
 }
 
-/// [`sample`], whose seconds go into a log.
 pub(crate) fn sample_watched<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -192,7 +184,7 @@ fn sample_now<M: Machine>(
     Ok(sample)
 }
 
-/// A load is measured from its first step on.
+/// From its first step on.
 fn at_once(options: Options) -> Options {
     Options { ramp_ns: 0, until_deadline: false, ..options }
 }
@@ -240,13 +232,13 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok((sample, streams))
 }
 
-/// A workload on its target, as one part of a run.
+/// One part of a run.
 pub struct Job<'t, T> {
     pub target: &'t T,
     pub facts: &'t TargetFacts,
     pub workload: &'t Workload,
     pub access: Access,
-    /// The allowed processors; empty for all.
+    /// Empty for all.
     pub processors: &'t [u32],
 }
 
@@ -256,10 +248,10 @@ impl<'t, T> Job<'t, T> {
     }
 }
 
-/// The sample of a job, with its sources.
+/// With its sources.
 pub type JobRun<A> = Result<(Sample, Vec<A>)>;
 
-/// Runs all jobs at once, again if the program was paused. `sources` makes each job's sources.
+/// Again if the program was paused. `sources` makes each job's sources.
 ///
 /// # Errors
 /// As [`Machine::run`] and `sources`; for a job, no request completed.
@@ -294,10 +286,10 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok(all)
 }
 
-/// Upper bound for the fill rate of a page cache if nothing else is known.
+/// Upper bound if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
-/// Bytes that a run may bring into an empty page cache: 25 % more than the previous one.
+/// 25 % more than the previous run.
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
@@ -313,7 +305,7 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
 
 const MAX_RETRIES: usize = 3;
 
-/// Repeats a run in which the program was paused; also returns sentences about it.
+/// Also returns sentences about the pauses.
 ///
 /// # Errors
 /// As `run`.
@@ -344,8 +336,8 @@ pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
 
-/// The sources of a workload: one per stream or, for an engine with one request outstanding, one
-/// per unit of depth with a shared cursor. All share it with [`Pattern::Together`].
+/// One source per stream or, for an engine with one request outstanding, per unit of depth with a
+/// shared cursor. All share it with [`Pattern::Together`].
 ///
 /// # Errors
 /// The workload does not fit the target.
@@ -370,7 +362,7 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     Ok(streams)
 }
 
-/// Requests per second until the deadline; `None` if a stream ended earlier.
+/// `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     let windows: Option<Vec<(u64, Nanos)>> =
         streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
@@ -379,14 +371,11 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     Some(windows.iter().map(|window| window.0).sum::<u64>() as f64 * 1e9 / longest.max(1) as f64)
 }
 
-/// A warning about figures that end with the user's interrupt.
 pub fn interrupted_after(measured_ns: Nanos) -> Warning {
     let after = Figure::new(measured_ns as f64, show_time(measured_ns as f64));
     Warning::of("interrupted after {}: the figures are those until then", [after])
 }
 
-/// Combines a workload's streams.
-///
 /// # Errors
 /// No request completed.
 pub fn gather<S: Borrow<Stream>>(
@@ -474,7 +463,6 @@ pub fn gather<S: Borrow<Stream>>(
     Ok(sample)
 }
 
-/// Notes a finished run in [`machine::live`].
 fn show(sample: &Sample, workload: &Workload) {
     let direct = workload.buffering.is_direct() && workload.engine.does_io();
     let op = match workload.read_percent {
@@ -488,7 +476,7 @@ fn show(sample: &Sample, workload: &Workload) {
     machine::live::finished(workload.short(), op, numbers);
 }
 
-/// Stores how many bytes the other concurrent workloads requested from the same devices.
+/// Bytes that the other concurrent workloads requested from the same devices.
 pub fn note_others<'s>(
     samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
 ) {

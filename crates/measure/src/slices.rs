@@ -1,14 +1,14 @@
 use machine::Nanos;
 
-/// Maximum number of slices kept; a longer run has wider ones.
+/// A longer run has wider ones.
 const MAX_SLICES: usize = 2048;
 
-/// Requests completed in equal time slices.
+/// Of equal time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slices {
     start: Nanos,
     width: Nanos,
-    /// Total requests completed at the end of each finished slice.
+    /// Completed at the end of each finished slice.
     totals: Vec<u64>,
 }
 
@@ -17,12 +17,12 @@ impl Slices {
         Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// End of the open slice.
+    /// Of the open slice.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
 
-    /// Closes every slice that ended by `now`, with `total` requests completed so far.
+    /// `total`: requests completed so far.
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {
@@ -41,15 +41,14 @@ impl Slices {
         self.width
     }
 
-    /// Requests in each finished slice.
+    /// Of finished slices.
     pub fn counts(&self) -> impl Iterator<Item = u64> + '_ {
         let mut last = 0;
         self.totals.iter().map(move |&total| total - std::mem::replace(&mut last, total))
     }
 }
 
-/// The sum of several streams' slices, as requests per second in each slice. Finer slices are
-/// merged first.
+/// Requests per second over several streams. Finer slices are merged first.
 pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (Nanos, Vec<f64>) {
     let width = streams.clone().map(Slices::width_ns).max().unwrap_or(1);
     let mut sums: Vec<f64> = Vec::new();

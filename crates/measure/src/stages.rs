@@ -16,13 +16,11 @@ const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
-/// The devices' requests are the program's if their numbers differ by at most this fraction.
+/// The numbers may differ by this fraction.
 const AS_MANY: f64 = 0.02;
 
-/// The stages from device counters.
-///
-/// They match the program's requests if both count the same number, or past the page cache the same
-/// bytes in a uniform split or merge.
+/// If both count the same number of requests or, past the page cache, the same bytes in a uniform
+/// split or merge.
 ///
 /// # Errors
 /// The reason, as a clause after "because".
@@ -87,8 +85,8 @@ pub fn counted_times(
     })
 }
 
-/// The stages from trace points in a short separate run. `None` if it cannot trace, others
-/// interfere, or the block layer splits requests. `iops` is the rate so far.
+/// In a short separate run. `None` if it cannot trace, others interfere, or the block layer splits
+/// requests. `iops` is the rate so far.
 ///
 /// # Errors
 /// The user's interrupt; others would show in the runs that count.
@@ -128,7 +126,7 @@ pub fn traced_times<M: Machine>(
     }
 }
 
-/// Sums of times modulo 2^64; only differences are used.
+/// Modulo 2^64; only differences are used.
 #[derive(Debug, Default)]
 struct Sums {
     requests: AtomicU64,
@@ -147,7 +145,7 @@ impl Sums {
     }
 }
 
-/// The stages from the sums of the program and of the block layer, if both cover the same requests.
+/// If the program's sums and the block layer's cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     if of(&sums.requests) != seen.bios || seen.bios == 0 {

@@ -1,5 +1,5 @@
-//! Keeps its requests outstanding and issues the next one on each completion. Host and simulator
-//! share it, and all of it is the hot path: no allocation, no lock, no formatting.
+//! Keeps its requests outstanding and issues the next one on each completion. All of it is the hot
+//! path of host and simulator: no allocation, no lock, no formatting.
 
 mod source;
 
@@ -11,7 +11,6 @@ use machine::live::Reading;
 use machine::{Allocation, CacheState, Nanos, Next, Op, Request};
 use workload::{Cursor, Filler, Pattern, Sequence, Stop, Workload};
 
-/// Width of the time slices in which completions are counted.
 pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,23 +25,22 @@ struct Slot {
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// Share number `k` when `whole` is divided into `parts`; shares differ by at most one.
+/// Share `k` of `whole` in `parts`; shares differ by at most one.
 fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
     at(k + 1) - at(k)
 }
 
-/// A stream of a workload with its measurements.
 #[derive(Debug)]
 pub struct Stream {
     sequence: Sequence,
     filler: Filler,
     slots: Box<[Slot]>,
-    /// The free slot to use next: last in, first out; if slots pause, first in, first out.
+    /// Used next: last in, first out; if slots pause, first in, first out.
     free: u32,
     free_last: u32,
     in_flight: u32,
-    /// If requests pause between completion and issue: the end of each slot's pause.
+    /// The end of each slot's pause between completion and issue.
     rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
@@ -50,47 +48,46 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Bytes left to request when the sequence was at `settled`; counts down to 0.
+    /// Left to request when the sequence was at `settled`; counts down to 0.
     budget: i64,
-    /// Position of the sequence up to which `budget` counts.
+    /// Position in the sequence.
     settled: u64,
-    /// The last request has full size, and may exceed the budget.
+    /// The last request may exceed the budget.
     ends_whole: bool,
-    /// Bytes by which the last request exceeded the remaining bytes.
+    /// By which the last request exceeded the budget.
     beyond: i64,
     deadline: Nanos,
-    /// Until this time a free slot is sufficient to issue: the deadline, or 0 if other conditions
-    /// apply.
+    /// Until then a free slot is enough to issue: the deadline, or 0 if other conditions apply.
     plain_until: Nanos,
     began: Nanos,
-    /// Start of the measured part: the end of the ramp.
+    /// The end of the ramp.
     measured_from: Nanos,
     last_event: Nanos,
     slice_end: Nanos,
-    /// Time of the next event: the end of a slice, or the first nanosecond past the deadline.
+    /// The end of a slice, or the first nanosecond past the deadline.
     next_mark: Nanos,
     measuring: bool,
     before: u64,
-    /// Requests completed in the measured part until the deadline, once it has passed.
+    /// Completed in the measured part until the deadline, once it has passed.
     in_time: Option<u64>,
-    /// Bytes of the completed requests, and of those in the ramp.
+    /// Completed, and those of the ramp.
     bytes: u64,
     bytes_before: u64,
-    /// Part of the latencies that is not service time: before the issue, and within the ramp.
+    /// Part of the latencies: before the issue, and within the ramp.
     not_served: u64,
-    /// Latencies of the failed requests, which are not recorded.
+    /// Of failed requests, which are not recorded.
     abandoned_ns: u64,
     latency: [Histogram; 2],
     slices: Slices,
-    /// The counts that [`machine::live`] has of the present measurement.
+    /// What [`machine::live`] has of the present measurement.
     shown: Reading,
-    /// The present second, if it is watched.
+    /// If it is watched.
     second: Option<Box<SecondMark>>,
 }
 
 impl Stream {
-    /// Stream `index` of a workload in a region (first byte, length). `hand` numbers the sources
-    /// that share one cursor; sources divide a limit on bytes.
+    /// In a region (first byte, length). `hand` numbers the sources that share one cursor; sources
+    /// divide a limit on bytes.
     ///
     /// # Errors
     /// The workload does not fit the region.
@@ -187,7 +184,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Starts the measured part at `from`, noticed at `now`, and discards what the ramp counted.
+    /// Noticed at `now`; discards what the ramp counted.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.shown = Reading { bytes: self.bytes, ..Reading::default() };
@@ -209,7 +206,7 @@ impl Stream {
         self.not_served = self.passed_in_flight(from);
     }
 
-    /// The times from the start of each request in flight until `until`, added.
+    /// Added up, from the start of each request.
     fn passed_in_flight(&self, until: Nanos) -> u64 {
         let passed = |slot: &Slot| until.saturating_sub(slot.since);
         let all: u64 = self.slots.iter().map(passed).sum();
@@ -219,7 +216,7 @@ impl Stream {
         all - free.map(passed).sum::<u64>()
     }
 
-    /// Discards the measurements and restarts the time. Nothing may be in flight.
+    /// Nothing may be in flight.
     #[cold]
     pub fn measure_anew(&mut self, now: Nanos) {
         self.advance_clock(now);
@@ -229,7 +226,7 @@ impl Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
-    /// Counts the requests since the last time in [`machine::live`].
+    /// In [`machine::live`].
     fn show(&mut self) {
         let now = Reading {
             requests: self.completed(),
@@ -286,8 +283,7 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Subtracts the bytes of the requests since the last call from the bytes left. Only requests
-    /// that leave some pass uncounted.
+    /// Only requests that leave some budget pass uncounted.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -299,7 +295,7 @@ impl Stream {
         self.sequence.limit_short(self.budget.max(0) as u64);
     }
 
-    /// The next request of the sequence, cut to the bytes left.
+    /// Cut to the bytes left.
     #[inline(never)]
     fn take_counted(&mut self) -> (Op, u64, u32) {
         self.settle();
@@ -316,8 +312,7 @@ impl Stream {
         (op, offset, len)
     }
 
-    /// [`Stream::issue`] of a request of the sequence's fast path; `None`: no slot is free, or that
-    /// path ends.
+    /// On the sequence's fast path; `None`: no slot is free, or that path ends.
     #[inline(always)]
     fn issue_short(&mut self, since: Nanos) -> Option<Request> {
         // [`NO_SLOT`] is beyond the slots.
@@ -343,7 +338,7 @@ impl Stream {
         request
     }
 
-    /// [`Stream::at_mark`] for a request without a slot that has completed but is not counted yet.
+    /// For a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -352,7 +347,7 @@ impl Stream {
         self.free = 0;
     }
 
-    /// Appends a free slot to the list of pausing slots.
+    /// To the list of pausing slots.
     #[inline(never)]
     fn rest(&mut self, index: u32, now: Nanos) {
         self.rests[index as usize] = now + self.think;
@@ -365,7 +360,7 @@ impl Stream {
         self.free_last = index;
     }
 
-    /// The slow path of [`RequestSource::next`]: a free slot exists, but other conditions apply.
+    /// A free slot exists, but other conditions apply.
     #[inline(never)]
     fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
@@ -397,8 +392,7 @@ impl Stream {
         Next::Issue(request)
     }
 
-    /// A stream whose time is over has run until then, also if it had nothing to do at the end: its
-    /// next request was not due, or it paused.
+    /// Also if it had nothing to do at the end: its next request was not due, or it paused.
     #[cold]
     fn last_to_deadline(&mut self, now: Nanos) {
         if self.budget > 0 && now >= self.deadline {
@@ -406,14 +400,14 @@ impl Stream {
         }
     }
 
-    /// Switches from evenly spaced requests to a Poisson process.
+    /// A Poisson process instead of even spacing.
     pub fn arrive_at_random(&mut self, seed: u64) {
         if let Some(pace) = &mut self.pace {
             pace.arrive_at_random(seed);
         }
     }
 
-    /// Issues the last request in full instead of cutting it to the remaining bytes.
+    /// Instead of cutting it to the remaining bytes.
     pub fn end_with_a_whole_request(&mut self) {
         self.ends_whole = true;
     }
@@ -427,52 +421,51 @@ impl Stream {
         self.count_from_here();
     }
 
-    /// Whether the stream issues nothing from this time on.
+    /// It issues nothing from this time on.
     pub fn is_over(&self, now: Nanos) -> bool {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// Sets another operation for the request in this slot, which is about to be issued.
+    /// Of the request that is about to be issued.
     pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
 
-    /// The latency of the request in this slot counts from `since`.
+    /// Its latency counts from `since`.
     pub fn was_due(&mut self, slot: u32, since: Nanos, now: Nanos) {
         let since = since.clamp(self.began, now);
         self.slots[slot as usize].since = since;
         self.not_served += now - since;
     }
 
-    /// When the request in this slot was due, or issued if there is no schedule.
+    /// Due, or issued if there is no schedule.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
 
-    /// Start of the measured part on the machine's clock.
+    /// On the machine's clock.
     pub(crate) fn measured_from(&self) -> Nanos {
         if self.measuring { self.measured_from } else { self.began.saturating_add(self.ramp) }
     }
 
-    /// Requests of each step of the load that were due and not issued.
+    /// By step of the load, if they were due.
     pub(crate) fn not_issued(&self) -> Vec<u64> {
         self.pace.as_ref().map_or_else(Vec::new, Pace::left)
     }
 
-    /// When the time of the run is over.
     pub fn deadline(&self) -> Nanos {
         self.deadline
     }
 
-    /// Moves the schedule of an open loop by a pause that it does not catch up with.
+    /// By a pause that the schedule does not catch up with.
     pub fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         if let Some(pace) = &mut self.pace {
             pace.skip(moved);
         }
     }
 
-    /// Drops a failed request without counting it and frees its slot, for a source that continues
-    /// after errors.
+    /// Frees the slot of a failed request without counting it, for a source that continues after
+    /// errors.
     #[cold]
     pub fn abandon(&mut self, slot: u32, now: Nanos) {
         self.advance_clock(now);
@@ -486,91 +479,84 @@ impl Stream {
         }
     }
 
-    /// Extends the measured time to now, without a request.
+    /// Without a request.
     pub fn extend_to(&mut self, now: Nanos) {
         self.advance_clock(now.max(self.last_event));
     }
 
-    /// When the stream started, including the ramp.
+    /// With the ramp.
     pub fn began(&self) -> Nanos {
         self.began
     }
 
-    /// When the stream completed a request last, or its time was over.
+    /// It completed a request last, or its time was over.
     pub fn lasted_until(&self) -> Nanos {
         self.last_event
     }
 
-    /// Requests completed in the measured part.
+    /// In the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
 
-    /// Requests completed, including the ramp.
     pub fn completed_with_ramp(&self) -> u64 {
         self.before + self.completed()
     }
 
-    /// Bytes completed in the measured part.
+    /// In the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }
 
-    /// Bytes completed, including the ramp.
     pub fn completed_bytes_with_ramp(&self) -> u64 {
         self.bytes
     }
 
-    /// Length of the measured part.
     pub fn measured_ns(&self) -> Nanos {
         // A run that ended within its ramp is measured as a whole.
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Requests completed until the deadline, and the time until then; `None` if it ended earlier.
+    /// And the time until the deadline; `None` if it ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Requests in flight over the measured part.
+    /// Over the measured part.
     pub fn mean_depth(&self) -> f64 {
         let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
         let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
         time as f64 / self.measured_ns().max(1) as f64
     }
 
-    /// The sum of all latencies in the measured part.
+    /// Added up, in the measured part.
     fn latencies_ns(&self) -> u64 {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// Mean time from issue to completion. With [`Stream::mean_depth`] and the rate it obeys
-    /// Little's law.
+    /// From issue to completion. With [`Stream::mean_depth`] and the rate it obeys Little's law.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64
     }
 
-    /// Counts the seconds of this run.
     pub(crate) fn watch(&mut self, run: WatchedRun) {
         self.second = Some(Box::new(SecondMark::new(run)));
     }
 
-    /// Adds the part of a second at the end to those of the run.
     pub(crate) fn end_second(&self) {
         if let Some(second) = &self.second {
             second.add(self.last_event, self.bytes, &self.latency);
         }
     }
 
-    /// Latencies of reads and of writes.
+    /// Reads, writes.
     pub fn latency(&self) -> &[Histogram; 2] {
         &self.latency
     }
 
-    /// Completions by time slice.
     pub fn slices(&self) -> &Slices {
         &self.slices
     }

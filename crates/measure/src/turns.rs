@@ -5,26 +5,25 @@ use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
 use workload::rng::SplitMix64;
 
-/// Significance level of a 95 % interval.
+/// Of a 95 % interval.
 const CHANCE: f64 = 0.05;
 
-/// The values of the four runs of a block: by arm, by value, by turn.
+/// By arm, by value, by turn.
 pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
-/// Stopping rules.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// A question is decided when larger changes are excluded.
     pub until: f64,
-    /// Time for all questions. Each gets its minimum number of blocks even if that takes longer.
+    /// For all questions. Each gets its minimum number of blocks even if that takes longer.
     pub budget_ns: Nanos,
-    /// Maximum number of blocks per question; if runs differ, at least [`MIN_BLOCKS`].
+    /// Per question; if runs differ, at least [`MIN_BLOCKS`].
     pub max_blocks: usize,
     /// Closes a question as soon as arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
-    /// Whether repeated runs differ. Otherwise one block is enough.
+    /// Repeated runs differ; otherwise one block is enough.
     pub noisy: bool,
-    /// Seed for the order of the arms.
+    /// Of the order of the arms.
     pub seed: u64,
 }
 
@@ -34,7 +33,6 @@ impl Limits {
     }
 }
 
-/// Why a run has no result.
 #[derive(Debug)]
 pub enum Stop<E> {
     /// This question cannot be answered; the others continue.
@@ -45,49 +43,46 @@ pub enum Stop<E> {
     All(E),
 }
 
-/// Two arms that answer questions, on a clock.
 pub trait Arms<const N: usize> {
     type Error;
 
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Runs a question on arm 0 or 1; returns its values, the rate first.
+    /// Arm 0 or 1; returns the values, the rate first.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
 
-    /// Called before each block with the question, the block's number from 1, and the elapsed time.
+    /// Before each block, counted from 1.
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
-/// The blocks of one question.
+/// Of one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
-    /// The arm that failed, and the reason.
+    /// The arm and the reason.
     pub failed: Option<(usize, String)>,
-    /// Decided or failed; no more blocks are needed.
+    /// Decided or failed.
     pub closed: bool,
 }
 
-/// The blocks of all questions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turns<const N: usize> {
     pub answers: Vec<Answer<N>>,
-    /// The user interrupted the measurement.
     pub interrupted: bool,
 }
 
 impl<const N: usize> Turns<N> {
-    /// Questions open when the time was up.
+    /// When the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
 }
 
-/// Runs blocks of all open questions in turn until each is decided or the time is up.
+/// Until each question is decided or the time is up.
 ///
 /// # Errors
 /// An error that ends the measurement, or an interrupt before any result.
@@ -150,7 +145,7 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// A difference is significant after Holm's correction, those above [`Limits::until`] or gains of
+/// After Holm's correction, or if changes above [`Limits::until`] or gains of
 /// [`Limits::gain_wanted`] are excluded.
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {

@@ -20,21 +20,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use workload::Workload;
 use workload::verify::{Expected, Fault, Log, Verifier};
 
-/// Number of faults described; the rest are only counted.
+/// The rest are only counted.
 const MAX_DESCRIBED: usize = 100;
 
-/// The result of checking the data.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
-    /// Bytes that were read and compared with the data this run wrote.
+    /// Compared with the data this run wrote.
     pub checked_bytes: u64,
-    /// Bytes that were read but could not be checked: this run had not written them yet, or the
-    /// write failed.
+    /// This run had not written them yet, or the write failed.
     #[serde(default)]
     pub unjudged_bytes: u64,
-    /// Number of faults by kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`.
+    /// By kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`.
     pub faults: std::collections::BTreeMap<String, u64>,
-    /// Descriptions of the first faults.
     pub first_faults: Vec<String>,
 }
 
@@ -43,7 +40,7 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    /// A sentence about bytes that could not be checked.
+    /// A sentence.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0).then(|| {
@@ -65,13 +62,13 @@ impl Verification {
     }
 }
 
-/// State shared by all streams of a verifying run.
+/// Shared by all streams of a verifying run.
 #[derive(Debug)]
 pub struct VerifyStats {
     verifier: Verifier,
     log: Option<Mutex<Log<File>>>,
     found: Mutex<Verification>,
-    /// Set if the log could not be written and must not be trusted.
+    /// The log must not be trusted.
     log_error: Mutex<Option<io::Error>>,
 }
 
@@ -85,12 +82,12 @@ impl VerifyStats {
         Ok(VerifyStats { verifier, log, found: Mutex::default(), log_error: Mutex::default() })
     }
 
-    /// The result so far.
+    /// So far.
     pub fn found(&self) -> Verification {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The first error while writing the log; returned only once.
+    /// Returned only once.
     pub fn log_error(&self) -> Option<io::Error> {
         self.log_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -122,7 +119,6 @@ struct PendingRequest {
     expected: Option<Expected>,
 }
 
-/// Writes self-describing data and checks what is read.
 #[derive(Debug)]
 struct Verifying {
     stats: Arc<VerifyStats>,
@@ -177,7 +173,7 @@ impl Observer for Verifying {
     }
 }
 
-/// Reads every block that was written, in ascending order, several at a time.
+/// In ascending order, several at a time.
 struct ReadBack<'a> {
     stats: &'a VerifyStats,
     block: u32,
@@ -234,7 +230,7 @@ impl RequestSource for ReadBack<'_> {
     }
 }
 
-/// Checks everything written, past the page cache or after dropping it.
+/// Past the page cache or after dropping it.
 ///
 /// # Errors
 /// The target cannot be read.
@@ -269,9 +265,8 @@ pub fn read_back<M: Machine>(
     machine.run_one(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())
 }
 
-/// Repeats like [`crate::Runner::run`], then reads back everything written. `run` distinguishes
-/// runs of the same workload; `fill_seed` is that of the target's initial data. Each write is in
-/// `log` before it is issued.
+/// Reads back everything after the last run. `run` distinguishes runs of the same workload;
+/// `fill_seed` is that of the target's initial data. Each write is in `log` before it is issued.
 ///
 /// # Errors
 /// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target

@@ -15,7 +15,7 @@ pub(crate) struct Row {
     pub(crate) cost: String,
 }
 
-/// The findings as rows, most useful first.
+/// Most useful first.
 pub(crate) fn rows(answer: &Answer) -> Vec<Row> {
     let row = |finding: &Finding| Row {
         change: finding.title.clone(),

@@ -1,5 +1,3 @@
-//! A comparison in a terminal, as Markdown, and as a page.
-
 use crate::format::{grouped, rate_number, short_count};
 use crate::html::environment;
 use crate::terminal::{Tone, paint, table, wrap};
@@ -194,7 +192,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     out
 }
 
-/// The comparison in a terminal: conclusion, table of the rate, a bar per kind, notes.
+/// Conclusion, table of the rate, a bar per kind, notes.
 pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -252,7 +250,7 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// The comparison as Markdown for a pull request: the conclusion, and folded tables.
+/// For a pull request: the conclusion, and folded tables.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
     for (place, sentence) in comparison.sentences.iter().enumerate() {
@@ -309,8 +307,7 @@ struct View {
     runs: Option<plot::changes::Changes>,
 }
 
-/// The comparison as one self-contained HTML page: changes with intervals, each run of both sides,
-/// tables.
+/// Self-contained: changes with intervals, each run of both sides, tables.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -1,5 +1,3 @@
-//! Pages about a run over hours: an answer, then parts with charts and tables.
-
 use crate::Error;
 use crate::html::environment;
 use minijinja::context;

@@ -39,7 +39,7 @@ fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     (head, side.asked.iter().map(row).collect())
 }
 
-/// Its numbers of cases and runs, in words.
+/// In words.
 fn summary(side: &Side) -> String {
     let runs = side.asked.iter().flat_map(|one| &one.readings).map(|one| one.runs.len().max(1));
     let most = runs.max().unwrap_or(0);
@@ -51,7 +51,6 @@ fn summary(side: &Side) -> String {
     format!("{}{repeated}.", plural(side.asked.len(), "case"))
 }
 
-/// A table in a terminal.
 pub fn terminal(side: &Side, width: usize, colour: bool) -> String {
     let (head, rows) = rows(side);
     let table = table(&head, &rows, 1, width.max(40), colour);
@@ -98,7 +97,7 @@ fn view(side: &Side, measure: Measure) -> View {
     }
 }
 
-/// A page with a figure of each measure, and a table of all cases.
+/// A figure of each measure, and a table of all cases.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -1,5 +1,3 @@
-//! The history: a list, and trends in a terminal and as a page.
-
 mod entries;
 
 pub use entries::{EntryComparison, entries, entries_html};
@@ -15,7 +13,7 @@ use results::compare::Measure;
 use results::history::{Entry, Trend};
 use serde::Serialize;
 
-/// Entries as a table, in the given order.
+/// In the given order.
 pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     if entries.is_empty() {
         return "no entry\n".into();
@@ -65,7 +63,7 @@ fn value(measure: Measure, value: f64) -> String {
     }
 }
 
-/// The events of a trend in time order, one sentence each.
+/// In time order, one sentence each.
 fn sentences(reported: &HistoryRow) -> Vec<(Tone, String)> {
     let HistoryRow { trend, machine } = reported;
     let day = |place: usize| date(trend.values[place].began_unix_s);
@@ -121,7 +119,7 @@ fn summary(reported: &HistoryRow, measure: Measure) -> String {
     )
 }
 
-/// Trends in a terminal: a line of bars from zero to the maximum, with dated changes.
+/// A line of bars from zero to the maximum, with dated changes.
 pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
@@ -257,7 +255,7 @@ fn view(reported: &HistoryRow, measure: Measure, breaks: LevelBreaks) -> View {
     }
 }
 
-/// The templates of pages with trends.
+/// For pages with trends.
 fn environment() -> Result<minijinja::Environment<'static>, Error> {
     let mut environment = html::environment()?;
     environment.add_template("trend.css", include_str!("../templates/trend.css"))?;
@@ -266,7 +264,7 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
     Ok(environment)
 }
 
-/// Trends of a target as one self-contained HTML page.
+/// Self-contained.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -40,7 +40,6 @@ impl Text {
     }
 }
 
-/// The document as text.
 pub fn terminal(result: &HostsResult, width: usize, colour: bool) -> String {
     let mut text = Text { out: String::new(), width: width.max(40), colour };
     let mut hosts: Vec<&str> = result.clients.iter().map(|one| one.host.as_str()).collect();

@@ -29,15 +29,13 @@ pub mod validation;
 
 pub use html::html;
 
-/// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A template of this crate does not fit the document.
+    /// It does not fit the document.
     #[error(
         "the report cannot be drawn: {0}; this is a bug in halfpower, please report it with the results.json"
     )]
     Template(#[from] minijinja::Error),
-    /// The values under the figures cannot be serialised as JSON.
     #[error(
         "the report's values cannot be written: {0}; this is a bug in halfpower, please report it with the results.json"
     )]

@@ -1,4 +1,4 @@
-//! Results as gauges in the text format of OpenMetrics, for node_exporter's textfile collector.
+//! Gauges in the text format of OpenMetrics, for node_exporter's textfile collector.
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;

@@ -256,7 +256,7 @@ fn sizes(profile: &Profile) -> Table {
     }
 }
 
-/// The profile as one page that needs no network.
+/// Needs no network.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

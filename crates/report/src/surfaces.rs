@@ -51,8 +51,6 @@ struct Row {
     after_cliff: bool,
 }
 
-/// The surfaces of an IOzone run and their document as one self-contained HTML file.
-///
 /// # Errors
 /// As [`surfaces`].
 pub fn of_iozone(results: &Results, own: &iozone::IozoneResult) -> Result<String, Error> {
@@ -92,7 +90,7 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
     }
 }
 
-/// Surfaces and their document as one self-contained HTML file.
+/// Self-contained.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

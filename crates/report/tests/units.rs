@@ -1,4 +1,4 @@
-//! Decimal units. They hold for a whole process, so these tests have one of their own.
+//! Decimal units.
 
 mod support;
 
@@ -7,7 +7,7 @@ use report::terminal::{answer, points};
 
 #[test]
 fn rates_and_capacities_are_shown_in_decimal_units() {
-    show_in(Units::Si);
+    let _si = show_in(Units::Si);
     let mut study = support::study();
     study.restate();
     let screen = answer(&study, 100, false);

@@ -8,135 +8,126 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// Processor time of one request in nanoseconds.
+/// In nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuPerRequest {
-    /// User time of the process.
+    /// Of the process.
     pub user: f64,
-    /// System time of the process.
+    /// Of the process.
     pub system: f64,
-    /// Busy time of the whole machine minus its idle baseline; includes kernel threads that work
-    /// for the process.
+    /// Busy time minus the idle baseline; with kernel threads that work for the process.
     pub machine: f64,
-    /// The 95 % interval of `user + system`; absent if the repeats give none.
+    /// Of `user + system`; absent if the repeats give none.
     pub process_interval_95: Option<[f64; 2]>,
 }
 
-/// The load that the runs achieved, as opposed to the load requested.
+/// Achieved, as opposed to requested.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Achieved {
-    /// Total time of all runs.
+    /// Of all runs.
     pub measured_ns: u64,
-    /// Requests in all runs.
+    /// In all runs.
     pub requests: u64,
-    /// Bytes in all runs.
+    /// In all runs.
     pub bytes: u64,
-    /// Mean requests in flight, as the program sees them.
+    /// Requests in flight, as the program sees them.
     pub mean_depth: f64,
-    /// Mean time from issue to completion.
+    /// From issue to completion.
     pub mean_service_ns: f64,
-    /// Deviation of depth, rate and service time from Little's law, in percent.
+    /// Deviation of depth, rate and service time from Little's law.
     pub little_error_percent: f64,
-    /// Mean size of the requests that reached the devices, by the device counters.
+    /// Mean, at the devices, by their counters.
     pub device_request_bytes: Option<f64>,
-    /// Mean requests in flight at the devices, by the device counters.
+    /// By the device counters.
     pub device_mean_depth: Option<f64>,
-    /// Share of the time that the devices were busy, in percent.
+    /// Of the time.
     pub device_busy_percent: Option<f64>,
     /// Device bytes caused by others, per byte that this process requested.
     pub device_bytes_foreign_share: Option<f64>,
-    /// Share of the bytes served or absorbed by a cache, in percent.
+    /// Of the bytes, served or absorbed by a cache.
     pub from_cache_percent: Option<f64>,
-    /// True if the runs bypassed the page cache.
+    /// The runs bypassed the page cache.
     pub direct: bool,
-    /// Busy processors of the whole machine.
+    /// Of the whole machine.
     pub busy_processors: f64,
-    /// Processor time of the process until its last request returned, in percent of one processor.
+    /// Of one processor, until the process's last request returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_busy_percent: Option<f64>,
-    /// Time that the issuing threads were runnable but not scheduled, in percent of the runs' time:
-    /// 100 is one thread all the time.
+    /// Issuing threads runnable but not scheduled: 100 is one thread all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved_percent: Option<f64>,
-    /// Time that the thread which flushes after the last request was runnable but not scheduled, in
-    /// percent of the flush.
+    /// The thread that flushes was runnable but not scheduled, in percent of the flush.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_unserved_percent: Option<f64>,
     /// Peak of the system's dirty pages until the last buffered write returned, in percent of the
     /// threshold at which the kernel starts to throttle writers. Maximum over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_percent: Option<f64>,
-    /// Share of the samples, in percent, in which the kernel throttled writers; mean over the runs.
+    /// Samples in which the kernel throttled writers; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_held_percent: Option<f64>,
-    /// Interference from other users of processors and memory.
+    /// By other users of processors and memory.
     #[serde(default)]
     pub disturbances: Disturbances,
-    /// Processor time taken by the hypervisor, in percent of one processor.
+    /// Taken by the hypervisor, in percent of one processor.
     pub steal_percent: f64,
-    /// How often a stream slept to wait for completions, per request. Each sleep costs a wakeup in
-    /// the kernel.
+    /// How often a stream slept for completions. Each sleep costs a wakeup in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_per_request: Option<f64>,
-    /// Completions that the streams waited for at a time: as requested or, with `auto`, the maximum
-    /// that any stream settled on.
+    /// Waited for at a time: as requested or, with `auto`, the maximum that any stream settled on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_completions: Option<u32>,
-    /// Processor time for computing parity, per MiB read or written.
+    /// Processor time, read or written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_ns_per_mib: Option<f64>,
-    /// Share of the process's processor time that went into parity, in percent.
+    /// Of the process's processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_percent: Option<f64>,
-    /// Whether the streams polled for completions before they slept: as requested or, with `auto`,
-    /// if any stream did.
+    /// Before sleeping: as requested or, with `auto`, if any stream did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polled: Option<bool>,
-    /// Time from the last completion until the data were on stable storage, mean over the runs;
-    /// absent without a flush.
+    /// From the last completion to stable storage, mean over the runs; absent without a flush.
     pub sync_ns: Option<f64>,
-    /// The rate including that flush. It is the rate of the point.
+    /// With that flush. It is the rate of the point.
     pub synced_bytes_per_s: Option<f64>,
-    /// The 95 % interval of that rate; absent if the runs give none.
+    /// Absent if the runs give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced_interval_95: Option<[f64; 2]>,
     /// With a flush at the end: the rate until the last request returned, at which a cache absorbed
     /// the writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub returned_bytes_per_s: Option<f64>,
-    /// Share of the bytes read through the page cache that no device read, in percent; absent if no
-    /// device has counters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached_read_percent: Option<f64>,
-    /// Share of the bytes written through the page cache that had not reached a device by the end
-    /// of the run (after its flush, if any), in percent; absent if no device has counters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cached_write_percent: Option<f64>,
-    /// Mean time excluded at the start of the runs.
-    pub warm_up_ns: f64,
-    /// User-space instructions per request, counted in a separate run.
-    pub instructions_per_request: Option<f64>,
-    /// Requests per second with a null backend: the generator's own limit.
-    pub driver_ceiling_iops: Option<f64>,
-    /// The same with a no-op in the kernel for each request: the limit of the generator with
-    /// io_uring.
-    pub no_op_ceiling_iops: Option<f64>,
-    /// The rate in percent of the lower of the two ceilings.
-    pub of_ceiling_percent: Option<f64>,
-    /// Breakdown of a request's time, from trace points in a separate run or from the device
+    /// Of the bytes read through the page cache, those that no device read; absent if no device has
     /// counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_read_percent: Option<f64>,
+    /// Of the bytes written through the page cache, those that had not reached a device by the end
+    /// of the run (after its flush, if any); absent if no device has counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_write_percent: Option<f64>,
+    /// Excluded at the start; mean over the runs.
+    pub warm_up_ns: f64,
+    /// User space, counted in a separate run.
+    pub instructions_per_request: Option<f64>,
+    /// With a null backend: the generator's own limit.
+    pub driver_ceiling_iops: Option<f64>,
+    /// With a no-op in the kernel for each request: the limit of the generator with io_uring.
+    pub no_op_ceiling_iops: Option<f64>,
+    /// The rate over the lower of the two ceilings.
+    pub of_ceiling_percent: Option<f64>,
+    /// From trace points in a separate run or from the device counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times: Option<RequestTimes>,
-    /// Why the breakdown is missing.
+    /// Why the request times are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times_unknown: Option<String>,
-    /// The parts of the machine that count their own busy time, busiest first; means over the runs.
+    /// Those that count their busy time, busiest first; means over the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
 }
 
 impl CpuPerRequest {
-    /// User and system time of the process.
+    /// User and system.
     pub fn process(&self) -> f64 {
         self.user + self.system
     }
@@ -159,14 +150,14 @@ impl CpuPerRequest {
     }
 }
 
-/// Share in percent of `asked` bytes of which `moved` reached a device; `None` for zero bytes.
+/// `moved` of `asked` bytes reached a device; `None` for zero bytes.
 pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }
 
-/// Share of the bytes of one operation (0 read, 1 written) that the devices had not moved by the
-/// end of the runs, in percent; `None` if no device has counters. The kernel counts a process's
-/// writes when it dirties pages, so only device counters show which bytes arrived.
+/// Bytes of one operation (0 read, 1 written) that the devices had not moved by the end of the
+/// runs; `None` if no device has counters. The kernel counts a process's writes when it dirties
+/// pages, so only device counters show which bytes arrived.
 fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
     let moved = |sample: &Sample| {
         let device = sample.usage.device.or(sample.usage.shared_device)?;
@@ -182,7 +173,7 @@ fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
 }
 
 impl Achieved {
-    /// Sets the breakdown from another source.
+    /// From another source.
     pub fn set_request_times(&mut self, times: RequestTimes) {
         (self.request_times, self.request_times_unknown) = (Some(times), None);
     }
@@ -303,7 +294,7 @@ impl Achieved {
     }
 }
 
-/// Mean busy time of each part of the machine over the runs, and of its bus phases.
+/// Mean over the runs.
 fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
     let Some(first) = samples.first() else { return Vec::new() };
     let mut all = first.usage.resources.clone();

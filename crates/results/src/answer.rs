@@ -8,39 +8,36 @@ use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
 words! {
-    /// The parameter varied to find a half-power point.
+    /// To find a half-power point.
     Varied {
-        /// The request size, in bytes.
         RequestBytes = "request_bytes",
-        /// Requests outstanding over all streams.
+        /// Over all streams.
         Depth = "depth",
-        /// The chunk of a stripe, in bytes.
+        /// Of a stripe.
         ChunkBytes = "chunk_bytes",
     }
 }
 
 words! {
-    /// Source of the peak that a half-power point refers to.
+    /// That a half-power point refers to.
     PeakSource {
         /// The best rate of the study.
         Measured = "measured",
-        /// The rate that a lower layer advertises.
+        /// By a lower layer.
         Advertised = "advertised",
     }
 }
 
 words! {
-    /// The share of the peak that a recommendation reaches.
+    /// Of the peak, for a recommendation.
     Goal {
-        /// Half of the peak.
         Half = "half_of_peak",
-        /// 90 % of the peak.
         NinetyPercent = "90_percent_of_peak",
     }
 }
 
 impl Goal {
-    /// The goal as a fraction of the peak.
+    /// Of the peak.
     pub fn share(self) -> f64 {
         match self {
             Goal::Half => 0.5,
@@ -48,7 +45,7 @@ impl Goal {
         }
     }
 
-    /// Text for reports.
+    /// For reports.
     pub fn words(self) -> &'static str {
         match self {
             Goal::Half => "half of the peak",
@@ -58,101 +55,97 @@ impl Goal {
 }
 
 words! {
-    /// Request type whose processor cost is modelled.
+    /// Requests whose processor cost is modelled.
     CostMode {
-        /// Reads past the page cache.
+        /// Past the page cache.
         DirectRead = "direct read",
-        /// Writes past the page cache.
+        /// Past the page cache.
         DirectWrite = "direct write",
-        /// Reads of a file in the page cache.
+        /// A file in the page cache.
         BufferedRead = "buffered read",
-        /// Writes to a file in the page cache.
+        /// A file in the page cache.
         BufferedWrite = "buffered write",
     }
 }
 
 words! {
-    /// Scope of the processor time.
+    /// Of the processor time.
     CostScope {
-        /// User and system time of the process.
+        /// User and system.
         Process = "process",
-        /// Busy time of the whole machine, including kernel threads.
+        /// Busy time, with kernel threads.
         Machine = "machine",
     }
 }
 
 words! {
-    /// Type of single request whose service time is modelled.
+    /// Single requests whose service time is modelled.
     ServiceMode {
-        /// Sequential direct reads.
+        /// Sequential.
         DirectRead = "direct read",
-        /// Sequential direct writes.
+        /// Sequential.
         DirectWrite = "direct write",
-        /// Direct writes, each on stable storage before the next starts.
+        /// Each on stable storage before the next starts.
         WriteThrough = "direct write, write-through",
-        /// A direct read that repeats the previous block.
+        /// Direct.
         SameBlock = "the same block again",
-        /// A direct read of the next block after a pause, to detect the device's read-ahead.
+        /// Direct: detects the device's read-ahead.
         NextBlock = "the next block after a pause",
-        /// A direct read of a block not read before.
+        /// Direct, of a block not read before.
         Miss = "a miss",
     }
 }
 
-/// The conclusions of a study.
+/// Of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Reasons not to trust its numbers, most serious first.
+    /// Most serious first.
     pub doubts: Vec<String>,
     /// Those that the points themselves give.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peak_doubts: Vec<PeakDoubt>,
-    /// The peak rates: read, then write (absent if the target was only read).
+    /// Read, then write (absent if the target was only read).
     pub peaks: Vec<Peak>,
-    /// Rates of a plain program: through the page cache, one request at a time; largest requests
-    /// first.
+    /// Through the page cache, one request at a time; largest requests first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain: Vec<PlainRate>,
-    /// The limits of the peaks, of plain programs, and of small random requests.
+    /// Of the peaks, of plain programs, and of small random requests.
     pub limits: Vec<Limit>,
-    /// Half-power points.
     pub half_power: Vec<HalfPower>,
-    /// Processor cost per request and per byte.
+    /// Per request and per byte.
     pub costs: Vec<CostModel>,
-    /// Service time by request size.
+    /// By request size.
     pub service_times: Vec<ServiceModel>,
     /// Random requests whose rate does not last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub random_bursts: Vec<RandomBurst>,
-    /// Writes at full speed as far as the time allowed; absent if nothing was written.
+    /// At full speed as far as the time allowed; absent if nothing was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_writes: Option<LongWrites>,
-    /// Settings worth changing: those for plain programs first, cheapest first.
+    /// Settings worth changing: for plain programs first, cheapest first.
     pub findings: Vec<Finding>,
-    /// Predictions for a simulated machine with one more part; not measured.
+    /// For a simulated machine with one more part; not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<Predicted>,
-    /// Gains that are not significant: the interval includes no change, or there is no interval.
+    /// Not significant: the interval includes no change, or there is no interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
-    /// The same as values.
+    /// `unproven` as values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncertain_gains: Vec<UncertainGain>,
-    /// Published rules for sequential I/O, and whether they hold here.
+    /// Published rules for sequential I/O.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checklist: Vec<Rule>,
-    /// One sentence for each experiment that the budget left out.
+    /// By the budget, one sentence each.
     pub left_out: Vec<String>,
 }
 
 impl Answer {
-    /// The peak of an operation.
     pub fn peak(&self, op: OpKind) -> Option<&Peak> {
         self.peaks.iter().find(|peak| peak.op == op)
     }
 
-    /// The half-power size of single requests, or of this many outstanding, relative to the
-    /// measured peak.
+    /// Of single requests, or of this many outstanding, relative to the measured peak.
     pub fn half_power_size(&self, op: OpKind, depth: u32) -> Option<&HalfPower> {
         self.half_power.iter().find(|half| {
             (half.op, half.of, half.peak_from) == (op, Varied::RequestBytes, PeakSource::Measured)
@@ -161,23 +154,21 @@ impl Answer {
     }
 }
 
-/// The peak rate of one operation.
+/// Of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// Read or write.
     pub op: OpKind,
-    /// Median rate.
+    /// Median.
     pub throughput_bytes_per_s: f64,
-    /// The 95 % interval.
     pub interval_95: Option<[f64; 2]>,
-    /// Index of the point.
+    /// By index.
     pub point: usize,
-    /// The settings, as options of `halfpower run`.
+    /// Options of `halfpower run`.
     pub settings: String,
-    /// The rate that a lower layer advertises, with the layer's name.
+    /// By a lower layer.
     pub advertised: Option<Advertised>,
-    /// The faster beginning that a cache or a burst credit allows after a rest; the peak is the
-    /// rate that lasts.
+    /// A cache or a burst credit allows a faster beginning after a rest; the peak is the rate that
+    /// lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
 }
@@ -185,127 +176,108 @@ pub struct Peak {
 /// A rate that does not last.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burst {
-    /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// Its length in seconds, after a rest.
+    /// After a rest.
     pub length_s: f64,
-    /// Index of the point that shows it.
+    /// By index.
     pub point: usize,
 }
 
-/// Random requests that a cache or a credit serves faster at first than in the long run.
+/// A cache or a credit serves these requests faster at first than in the long run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RandomBurst {
-    /// Read or write.
     pub op: OpKind,
-    /// Requests outstanding over all threads.
+    /// Over all threads.
     pub outstanding: u32,
-    /// Index of the point with the rate that lasts.
+    /// By index, with the rate that lasts.
     pub point: usize,
     /// The faster beginning.
     pub burst: Burst,
 }
 
 impl Burst {
-    /// The highest mean rate of a run of this length in seconds, before a rate that lasts.
+    /// Of a run of this length, before a rate that lasts.
     pub fn mean_rate(&self, lasting: f64, run_s: f64) -> f64 {
         let extra = (self.throughput_bytes_per_s - lasting).max(0.0) * self.length_s;
         lasting + extra / run_s.max(1e-9)
     }
 }
 
-/// A model whose root mean square of the relative residuals is larger describes no points.
+/// Of the relative residuals (root mean square): a model with a larger one describes no points.
 pub const MAX_FIT_ERROR: f64 = 0.2;
 
-/// The rate of a plain program, and its share of the peak.
+/// Of a plain program, and its share of the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlainRate {
-    /// Read or write.
     pub op: OpKind,
-    /// Request size in bytes.
     pub request_bytes: u32,
-    /// Rate in bytes per second; for writes, including the flush at the end.
+    /// For writes, with the flush at the end.
     pub throughput_bytes_per_s: f64,
-    /// The 95 % interval.
     pub interval_95: Option<[f64; 2]>,
-    /// The rate as a fraction of the peak; absent if a cache served a part of it, or if its runs
-    /// are too short for the throttle below.
+    /// Absent if a cache served a part of it, or if its runs are too short for the throttle below.
     pub share_of_peak: Option<f64>,
-    /// The goal reached without any change; absent below half of the peak.
+    /// Without any change; absent below half of the peak.
     pub reaches: Option<Goal>,
-    /// Index of the point.
+    /// By index.
     pub point: usize,
 }
 
-/// A rate that a layer advertises.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advertised {
-    /// The layer.
     pub layer: String,
-    /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
 }
 
-/// Processor cost = cost per request + cost per byte x size.
+/// Cost per request + cost per byte x size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostModel {
-    /// The type of request.
     pub mode: CostMode,
-    /// Process or whole machine.
     pub whose: CostScope,
-    /// Fixed cost per request, in ns.
+    /// Fixed cost.
     pub ns_per_request: f64,
-    /// The 95 % interval.
     pub ns_per_request_interval_95: [f64; 2],
-    /// Cost per byte, in ns.
     pub ns_per_byte: f64,
-    /// The 95 % interval.
     pub ns_per_byte_interval_95: [f64; 2],
     /// Root mean square of the relative residuals.
     pub rms_residual: f64,
-    /// User-space instructions per request regardless of size, if counted.
+    /// User space, regardless of size, if counted.
     pub instructions_per_request: Option<f64>,
-    /// User-space instructions per byte.
+    /// User space.
     pub instructions_per_byte: Option<f64>,
 }
 
-/// Service time = fixed time + size / rate.
+/// Fixed time + size / rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceModel {
-    /// The type of request.
     pub mode: ServiceMode,
-    /// The range of sizes in bytes that the model covers, if other sizes follow another model (a
-    /// cache hit versus a miss, for example).
+    /// That the model covers, if other sizes follow another model (a cache hit versus a miss, for
+    /// example).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes_bytes: Option<[f64; 2]>,
-    /// Fixed time per request in ns.
+    /// Per request.
     pub fixed_ns: f64,
-    /// The 95 % interval.
     pub fixed_ns_interval_95: [f64; 2],
-    /// Rate in bytes per second; absent if the time does not grow with the size.
+    /// Absent if the time does not grow with the size.
     pub rate_bytes_per_s: Option<f64>,
-    /// The 95 % interval.
     pub rate_interval_95: Option<[f64; 2]>,
     /// Root mean square of the relative residuals.
     pub rms_residual: f64,
-    /// Maximum relative residual.
+    /// Relative.
     pub max_residual: f64,
-    /// Request size in bytes at which the model has a knee, if any.
+    /// Request size, if the model has a knee.
     pub knee_bytes: Option<f64>,
 }
 
-/// The predicted effect of a change to a simulated machine.
+/// For a change to a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predicted {
-    /// The change, such as `one more bus`.
+    /// `one more bus`.
     pub change: String,
-    /// The change as a machine setting.
+    /// As a machine setting.
     pub settings: String,
-    /// Read or write.
     pub op: OpKind,
-    /// The predicted rate in bytes per second.
+    /// Predicted.
     pub throughput_bytes_per_s: f64,
-    /// Speedup.
     pub gain: f64,
     /// The busiest part after the change; `latency` if none is busy.
     pub then: String,
@@ -314,7 +286,7 @@ pub struct Predicted {
 }
 
 words! {
-    /// Whether a rule holds on this machine.
+    /// On this machine.
     RuleState {
         /// The machine follows the rule, or following it pays.
         Held = "held",
@@ -322,29 +294,27 @@ words! {
         Broken = "broken",
         /// The runs are too uneven to say.
         Undecided = "undecided",
-        /// The rule does not apply here, or was not measured.
+        /// Or not measured.
         NotApplicable = "not_applicable",
     }
 }
 
-/// A published rule for fast sequential I/O, and whether it holds here.
+/// A published rule for fast sequential I/O.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
-    /// The rule in a few words.
+    /// In a few words.
     pub rule: String,
-    /// Whether it holds here.
     pub state: RuleState,
     /// The figure behind the verdict.
     pub evidence: String,
 }
 
-/// The parameter that stays the same along a curve.
+/// Along a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fixed {
     /// Requests outstanding.
     Depth(u32),
-    /// The request size.
     RequestBytes(u64),
 }
 
@@ -358,36 +328,30 @@ impl std::fmt::Display for Fixed {
 }
 
 impl HalfPower {
-    /// The setting: where the curve crosses half of the peak, or the smallest measured one that
-    /// reaches it.
+    /// Where the curve crosses half of the peak, or the smallest measured setting that reaches it.
     pub fn setting(&self) -> Option<f64> {
         self.crossing.or(self.smallest)
     }
 }
 
-/// A half-power point: the smallest setting that reaches half of the peak.
+/// The smallest setting that reaches half of the peak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfPower {
-    /// The varied parameter.
     pub of: Varied,
-    /// The fixed parameters: `depth 8`, `64 KiB requests`.
+    /// `depth 8`, `64 KiB requests`.
     pub at: String,
-    /// The fixed parameter as a value, if there is only one.
+    /// As a value, if there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<Fixed>,
-    /// Read or write.
     pub op: OpKind,
-    /// The peak, in bytes per second.
     pub peak_bytes_per_s: f64,
-    /// Source of the peak.
     pub peak_from: PeakSource,
-    /// The smallest measured setting that reaches half of the peak; absent if none does.
+    /// Measured, and reaches half of the peak; absent if none does.
     pub smallest: Option<f64>,
-    /// The interpolated setting at which the curve crosses half of the peak.
+    /// Interpolated.
     pub crossing: Option<f64>,
-    /// The 95 % interval of the crossing.
+    /// Of the crossing.
     pub interval_95: Option<[f64; 2]>,
-    /// The smallest measured setting already reaches half, so the true half-power point is at or
-    /// below it.
+    /// The smallest measured setting already reaches half: the half-power point is there or below.
     pub at_or_below: bool,
 }

@@ -8,38 +8,36 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// Direct I/O of which more than this share never reached a device was served by a cache.
+/// Direct I/O of which more never reached a device was served by a cache.
 pub const CACHED_PERCENT: f64 = 5.0;
-/// Bytes at the devices beyond what was asked, per byte asked.
+/// At the devices beyond what was asked, per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
-/// Time taken by a hypervisor, in percent of one processor.
+/// Taken by a hypervisor, of one processor.
 const STEAL_PERCENT: f64 = 3.0;
-/// The project's bound for Little's law, in percent.
+/// The project's bound for Little's law.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Nearer to the driver's own ceiling than this, in percent, and it takes a noticeable part of each
-/// request's time.
+/// Of the driver's own ceiling: it takes a noticeable part of each request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// A change within a run smaller than this is left to the interval.
+/// Within a run; a smaller change is left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// A difference between points by less than this factor is left to their intervals.
+/// Between points; a smaller difference is left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// A run that goes in order over more than this share of a rotating disk meets tracks of different
-/// length.
+/// Of a rotating disk: a run in order over more of it meets tracks of different length.
 const ACROSS_SHARE: f64 = 0.05;
-/// The innermost track of a disk holds at least about this share of the outermost.
+/// Of what the outermost track holds, at least.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// A run by time in which fewer requests complete says little of a rate.
+/// Fewer in a run by time say little of a rate.
 const FEW_REQUESTS: u64 = 10;
 
-/// The warning about an engine that transfers no data.
+/// For an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
-/// Everything that makes a result less than trustworthy, one sentence each.
+/// One sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
     facts: &TargetFacts,
@@ -129,8 +127,8 @@ fn percent(value: f64) -> Figure {
     Figure::rounded(value, 0)
 }
 
-/// Reasons to doubt the rate of a run through the page cache, which served this share of the bytes
-/// read and still had this share of the bytes written at the end, in percent.
+/// About a run through the page cache, which served this share of the bytes read and still had this
+/// share of the bytes written at the end.
 fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
@@ -163,7 +161,7 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// Less than half of what was read back says whether the data are sound.
+/// Less than half of what was read back.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -174,7 +172,7 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// A generator that may itself have been the limit.
+/// The generator itself may have been the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -184,8 +182,8 @@ pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -
     })
 }
 
-/// A hint from the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary
-/// runs give one.
+/// From the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs give
+/// a hint.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<Warning> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     // The rate at the end as a share of that at the beginning.
@@ -240,7 +238,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// The change of a rate: a limit, a credit or another program's load came or went.
+/// A limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -254,7 +252,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// The rate of the slowest eighth of a run as a share of that of the fastest.
+/// Slowest over fastest eighth of a run.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -264,8 +262,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for
-/// others.
+/// From one end to the other, at most 1; 0 for other targets.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

@@ -1,11 +1,10 @@
-//! The columns of a point and of an operation rate, for CSV, terminal and page.
+//! For CSV, terminal and page.
 
 use crate::achieved::Achieved;
 use crate::operation::OperationRate;
 use crate::point::{LatencySummary, Numbers, Point};
 use workload::{SizeMix, Stop};
 
-/// The content of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     Text(String),
@@ -13,36 +12,32 @@ pub enum Cell {
     Number(f64),
 }
 
-/// The unit of a number, used to format it for people. Files hold plain numbers in the unit that
-/// ends the column's name.
+/// Files hold plain numbers in the unit that ends the column's name; people get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Text, or a number without a unit.
     Plain,
     Bytes,
-    /// Bytes per second.
     BytesPerS,
-    /// Requests or operations per second.
+    /// Requests or operations.
     PerS,
-    /// Nanoseconds.
     Ns,
-    /// Nanoseconds of processor time, displayed in us.
+    /// Processor time, displayed in us.
     CpuNs,
     Percent,
 }
 
 pub struct Column<T> {
-    /// Name in files, including the unit; empty if the column is only for people.
+    /// In files, with the unit; empty if the column is only for people.
     pub name: &'static str,
-    /// Heading in tables for people; empty if the column is only for files.
+    /// In tables; empty if the column is only for files.
     pub heading: &'static str,
     pub unit: Unit,
-    /// The column is part of the request, not of the results.
+    /// Part of the request, not of the results.
     pub asked: bool,
-    /// A narrow terminal drops columns with higher values first, and never those with 0. `None`:
-    /// not shown in terminals.
+    /// A narrow terminal drops higher values first, and never 0. `None`: not shown in terminals.
     pub readily: Option<u8>,
-    /// The row's cell; `None` if empty.
+    /// `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
 }
 
@@ -107,14 +102,14 @@ macro_rules! achieved {
     };
 }
 
-/// The steps of a load that changes over time: `1000:30s,5000:60s`.
+/// `1000:30s,5000:60s`, if it changes over time.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// Request sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
+/// As requested: `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { least_bytes, most_bytes } => format!("{least_bytes}-{most_bytes}"),
@@ -127,7 +122,7 @@ fn sizes(point: &Point) -> Option<Cell> {
     text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
 }
 
-/// The columns of a point, in order.
+/// In order.
 pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
     ask("op", Unit::Plain, |p| text(p.workload.op.name())),
@@ -226,7 +221,7 @@ pub const POINT: &[Column<Point>] = &[
     Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
 ];
 
-/// The columns of an operation rate, in order.
+/// In order.
 pub const OPERATION: &[Column<OperationRate>] = &[
     Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation))
         .headed("operation", 0)

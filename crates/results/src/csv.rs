@@ -1,5 +1,5 @@
-//! CSV (RFC 4180): one file per experiment, and one of all points. Numbers are plain, in the units
-//! named in the headers.
+//! RFC 4180: one file per experiment, and one of all points. Numbers are plain, in the units named
+//! in the headers.
 
 use crate::columns::{self, Cell, Column};
 use crate::document::{Experiment, Results};
@@ -8,11 +8,11 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Name and text of each file: `points.csv`, `operations.csv` if file operations were measured, and
-/// one file per experiment with measurements, named after its id.
+/// Name and text of `points.csv`, `operations.csv` if file operations were measured, and one file
+/// per experiment with measurements, named after its id.
 ///
-/// Lines end in CR LF; fields with a comma, quote or line break are quoted (RFC 4180). A failed
-/// point has its reason in the column `error` and no numbers. Warnings are separated by `; `.
+/// Lines end in CR LF (RFC 4180). A failed point has its reason in the column `error` and no
+/// numbers. Warnings are separated by `; `.
 pub fn csv(results: &Results) -> Vec<(String, String)> {
     let mut files =
         vec![("points.csv".to_string(), rows(columns::POINT, &results.points, Some("point")))];
@@ -39,7 +39,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// A unique name that is valid on every file system.
+/// Unique, and valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = id
         .chars()
@@ -84,7 +84,7 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// All digits of a number, or an empty string.
+/// All digits, or an empty string.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }
@@ -105,14 +105,14 @@ fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     table.0
 }
 
-/// Column names of an exported history: those of the entry, then those of the point.
+/// Those of the entry, then those of the point.
 pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
     ["entry", "began_unix_s", "kind", "target", "machine"]
         .into_iter()
         .chain(named_columns().map(|column| column.name))
 }
 
-/// The cells of each point of an entry, in the order of [`history_columns`].
+/// In the order of [`history_columns`].
 pub(crate) fn history_rows(
     entry: &Entry,
     results: &Results,
@@ -137,8 +137,7 @@ fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.name.is_empty())
 }
 
-/// The points of one history entry, preceded by the entry's number, time, kind, target and machine;
-/// with a header line if `header` is set.
+/// Each row begins with the entry's number, time, kind, target and machine.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     let mut table = Table(String::new());
     if header {
@@ -201,7 +200,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// The point behind a value: index, repeats, warnings and error.
+/// Index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {
@@ -235,7 +234,7 @@ fn memory(experiment: &Experiment) -> String {
     table.0
 }
 
-/// Column name of an axis, with its unit; same names as in the JSON document.
+/// With its unit, as in the JSON document.
 fn axis_column(axis: Axis) -> &'static str {
     match axis {
         Axis::RequestBytes => "request_bytes",

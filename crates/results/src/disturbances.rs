@@ -6,54 +6,51 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// Other programs that keep more processors busy than this are more than the housekeeping of an
-/// idle system.
+/// Kept busy by other programs: more than the housekeeping of an idle system.
 const OTHERS_MATTER: f64 = 0.1;
-/// Periods of a processor quota in which the program was held, in percent, that are worth a doubt.
+/// Of the periods of a processor quota: worth a doubt from here on.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// The same of the time in which a thread was runnable and not scheduled.
+/// Of the time, runnable and not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// The same of the time in which tasks waited for storage, while this program did not.
+/// Of the time in which tasks waited for storage, while this program did not.
 const IO_PERCENT: f64 = 20.0;
-/// Bytes from a cache, in percent, from which this program does not wait for storage.
+/// Of the bytes from a cache: this program does not wait for storage.
 const CACHED_PERCENT: f64 = 95.0;
 
-/// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
-/// program's control group, or of the system if it is in the root group (pressure stall
-/// information).
+/// By the kernel's counts. Pressure is that of the program's control group, or of the system if it
+/// is in the root group (pressure stall information).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbances {
-    /// Processors that other programs kept busy, mean over the runs.
+    /// Kept busy by other programs, mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_processors: Option<f64>,
-    /// Time in which a thread that issues requests was runnable and not scheduled, in percent; only
-    /// if other programs kept processors busy.
+    /// An issuing thread was runnable and not scheduled; only if other programs kept processors
+    /// busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention_percent: Option<f64>,
-    /// Periods in which a processor quota held the program, in percent of those in which it wanted
-    /// a processor.
+    /// Periods in which a quota held the program, of those in which it wanted a processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_throttled_percent: Option<f64>,
-    /// Periods in which a processor quota held the program.
+    /// A processor quota held the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_throttled_periods: Option<u64>,
-    /// Time for which that quota held it, in percent of the runs' time: 100 is one processor.
+    /// By the quota, in percent of the runs' time: 100 is one processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_held_percent: Option<f64>,
-    /// Time in which some task waited for a processor, in percent.
+    /// Some task waited for a processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_percent: Option<f64>,
-    /// Time in which some task waited for memory, in percent.
+    /// Some task waited for memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_pressure_percent: Option<f64>,
-    /// Time in which all tasks that were not idle waited for memory, in percent.
+    /// All tasks that were not idle waited for memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_full_pressure_percent: Option<f64>,
-    /// Time in which some task waited for storage, in percent: this program's own waits are in it.
+    /// Some task waited for storage; this program's own waits are in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_pressure_percent: Option<f64>,
-    /// Time in which all tasks that were not idle waited for storage, in percent.
+    /// All tasks that were not idle waited for storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_full_pressure_percent: Option<f64>,
 }
@@ -102,8 +99,7 @@ impl Disturbances {
         }
     }
 
-    /// A sentence for each that makes the figures doubtful; `cached_percent` of the bytes came from
-    /// a cache.
+    /// `cached_percent` of the bytes came from a cache.
     pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<Warning> {
         let mut said = Vec::new();
         let percent = |value| Figure::rounded(value, 0);

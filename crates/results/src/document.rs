@@ -1,4 +1,4 @@
-//! The results document of a study, a sweep or a run.
+//! Of a study, a sweep or a run.
 
 use crate::answer::Answer;
 use crate::figure::Figure;
@@ -15,49 +15,44 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Name and version of the schema. Fields may be added within a version; changing or removing one
-/// requires a new version.
+/// Fields may be added within a version; changing or removing one requires a new version.
 pub const SCHEMA: &str = "halfpower.results/1";
 
-/// A results document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
-    /// Name and version of this schema: `halfpower.results/1`.
+    /// `halfpower.results/1`.
     pub schema: String,
-    /// The program that wrote the document.
+    /// That wrote the document.
     pub program: Program,
     /// `study`, `stack`, `sweep`, `run`, `postmark` or `metadata`.
     pub kind: Kind,
-    /// The target.
     pub target: TargetFacts,
-    /// The machine.
     pub machine: MachineFacts,
-    /// Start time in seconds since 1970-01-01 UTC.
+    /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// Elapsed time.
     pub elapsed_ns: u64,
-    /// Time budget; absent for a sweep.
+    /// Absent for a sweep.
     pub budget_ns: Option<u64>,
     /// Random seed.
     pub seed: u64,
-    /// Every measured or failed point; experiments refer to points by index.
+    /// Measured or failed; experiments refer to points by index.
     pub points: Vec<Point>,
-    /// Rates of operations on whole files.
+    /// Operations on whole files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<OperationRate>,
     /// The best rates within a latency goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_goals: Vec<LatencyGoal>,
-    /// Each second of the runs of `run --live`.
+    /// Of the runs of `run --live`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<SecondRecord>,
-    /// Interference between the workloads, if they also ran concurrently.
+    /// Between the workloads, if they also ran concurrently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference: Option<Interference>,
-    /// The experiments of a study.
+    /// Of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<Experiment>,
-    /// The conclusions of a study.
+    /// Of a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
     /// The layers from the program down, with advertised and achieved rates.
@@ -67,11 +62,11 @@ pub struct Results {
     /// has no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
-    /// Warnings about the whole document.
+    /// About the whole document.
     pub warnings: Vec<String>,
 }
 
-/// Start of the work, in calendar time and on the machine's clock.
+/// In calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     pub unix_s: u64,
@@ -79,7 +74,6 @@ pub struct Began {
 }
 
 impl Began {
-    /// The current time.
     pub fn now<M: Machine>(machine: &M) -> Began {
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         Began { unix_s, clock: machine.now() }
@@ -87,7 +81,7 @@ impl Began {
 }
 
 impl Results {
-    /// A document without measurements that ends now; it carries the target's warnings.
+    /// Without measurements; it ends now and carries the target's warnings.
     pub fn new<M: Machine>(
         machine: &M,
         kind: Kind,
@@ -119,8 +113,7 @@ impl Results {
         }
     }
 
-    /// Marks a document whose measurement the user interrupted. `planned`: the number of points that
-    /// the whole measurement has, if known.
+    /// By the user. `planned`: points that the whole measurement has, if known.
     pub fn interrupted(mut self, planned: Option<usize>) -> Results {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.incomplete = true;
@@ -136,8 +129,7 @@ impl Results {
 }
 
 impl Results {
-    /// Makes the sentences again from their values, in the units that are shown now. Sentences
-    /// without values stay as they are.
+    /// In the units that are shown now. Sentences without values stay as they are.
     pub fn restate(&mut self) {
         let Some(answer) = &mut self.answer else { return };
         for limit in &mut answer.limits {
@@ -156,53 +148,47 @@ impl Results {
     }
 }
 
-/// The program that wrote a document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
-    /// `halfpower`.
     pub name: String,
     pub version: String,
     pub arguments: Vec<String>,
 }
 
-/// The command that wrote a document.
+/// That wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// All experiments and their conclusions.
     Study,
-    /// The layers under a target, with advertised and achieved rates.
+    /// The layers under a target.
     Stack,
-    /// A grid of workloads.
     Sweep,
-    /// One workload.
     Run,
-    /// The PostMark workload: transactions on small files.
+    /// Transactions on small files.
     Postmark,
     /// Operations on many files, one kind after the other.
     Metadata,
 }
 
-/// One experiment: a question, the points that answer it, and the conclusion.
+/// A question, the points that answer it, and the conclusion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`, `allocation`, `alignment`,
     /// `streams`, `location`, `stripe`, `device_cache`.
     pub id: String,
     pub title: String,
-    /// The question.
     pub question: String,
-    /// The conclusion; for a skipped experiment, the reason.
+    /// For a skipped experiment, the reason.
     pub sentence: String,
     /// Why the experiment was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Parts of the grid that were left out, and why.
+    /// Parts of the grid, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// One or more figures.
     pub figures: Vec<Figure>,
-    /// Memory rates (first experiment only).
+    /// First experiment only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryUse>,
 }

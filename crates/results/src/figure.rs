@@ -4,10 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A figure with its axes and curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
-    /// Unique in the document; used in file names and anchors.
+    /// In the document; for file names and anchors.
     pub id: String,
     pub title: String,
     pub x: Axis,
@@ -19,62 +18,60 @@ pub struct Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
-    /// Request size in bytes; logarithmic.
+    /// Logarithmic.
     RequestBytes,
     /// Requests outstanding over all streams; logarithmic.
     Depth,
     /// Streams; logarithmic.
     Threads,
-    /// Completions awaited at a time; logarithmic.
+    /// Awaited at a time; logarithmic.
     Completions,
-    /// Offset of every request in bytes; a category per value.
+    /// Of every request; a category per value.
     OffsetBytes,
-    /// Position in the target, 0 to 1.
+    /// In the target, 0 to 1.
     Position,
-    /// Stripe chunk in bytes; logarithmic.
+    /// Of a stripe; logarithmic.
     ChunkBytes,
-    /// Members of a stripe.
+    /// Of a stripe.
     Members,
-    /// Time since the run began, in ns.
+    /// Since the run began.
     TimeNs,
-    /// Rate in bytes per second; from zero.
+    /// From zero.
     BytesPerS,
-    /// Requests per second; from zero.
+    /// From zero.
     Iops,
-    /// Processor time of the whole machine per MiB in ns; logarithmic.
+    /// Of the whole machine; logarithmic.
     CpuNsPerMib,
-    /// Processor time of the whole machine per request in ns; logarithmic.
+    /// Of the whole machine; logarithmic.
     CpuNsPerRequest,
-    /// Mean time from issue to completion in ns; logarithmic.
+    /// From issue to completion; logarithmic.
     ServiceNs,
-    /// Size of a cache in bytes; logarithmic.
+    /// Size of a cache; logarithmic.
     CacheBytes,
-    /// Share of accesses that a cache misses, 0 to 1.
+    /// Of the accesses to a cache, 0 to 1.
     MissShare,
     /// Speedup; from zero.
     Gain,
 }
 
-/// A curve's name in parts, for figures with several kinds of curves.
+/// In parts, for figures with several kinds of curves.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CurveName {
-    /// The part that it shares with other curves: they have one colour.
+    /// Shared with other curves: they have one colour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Cow<'static, str>>,
-    /// The part that distinguishes it in its group.
+    /// Distinguishes the curve in its group.
     pub variant: Cow<'static, str>,
-    /// Its place among curves that differ in a number, such as their depth.
+    /// Among curves that differ in a number, such as their depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<f64>,
 }
 
 impl CurveName {
-    /// A name without a group.
     pub const fn new(variant: &'static str) -> CurveName {
         CurveName { group: None, variant: Cow::Borrowed(variant), order: None }
     }
 
-    /// A name in two parts.
     pub const fn of(group: &'static str, variant: &'static str) -> CurveName {
         CurveName {
             group: Some(Cow::Borrowed(group)),
@@ -83,13 +80,12 @@ impl CurveName {
         }
     }
 
-    /// In a group of curves.
     #[must_use]
     pub fn in_group(self, group: impl ToString) -> CurveName {
         CurveName { group: Some(group.to_string().into()), ..self }
     }
 
-    /// With its place among curves that differ in a number.
+    /// Among curves that differ in a number.
     #[must_use]
     pub fn ordered(self, order: impl Into<f64>) -> CurveName {
         CurveName { order: Some(order.into()), ..self }
@@ -119,20 +115,18 @@ impl fmt::Display for CurveName {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// Name in the legend.
+    /// In the legend.
     pub name: String,
     /// The name in parts, if it has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<CurveName>,
-    /// Values in ascending order of x. Failed points have no y.
+    /// In ascending order of x. Failed points have no y.
     pub values: Vec<Value>,
-    /// The half-power point, if the curve has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_power: Option<HalfPower>,
 }
 
 impl Series {
-    /// A curve without a half-power point.
     pub fn new(name: impl Into<CurveName>, values: Vec<Value>) -> Series {
         let parts = name.into();
         let name = parts.to_string();
@@ -143,12 +137,11 @@ impl Series {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
-    /// The x coordinate.
     pub x: f64,
-    /// The y coordinate; absent if the point failed.
+    /// Absent if the point failed.
     pub y: Option<f64>,
-    /// The 95 % interval of y.
+    /// Of y.
     pub interval_95: Option<[f64; 2]>,
-    /// Index of the point, if y is a figure of a single point.
+    /// By index, if y is a figure of a single point.
     pub point: Option<usize>,
 }

@@ -1,5 +1,4 @@
-//! Settings worth changing, gains that are uncertain, and doubts that the points give; each with
-//! its words.
+//! Settings worth changing, uncertain gains, and doubts that the points give; each with its words.
 
 use crate::answer::Goal;
 use crate::point::Point;
@@ -9,40 +8,37 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use workload::OpKind;
 
-/// If an interval's high end exceeds its low end by this factor, the gain is unknown.
+/// High end over low end of an interval: from here on the gain is unknown.
 const UNKNOWN: f64 = 100.0;
 
-/// A setting worth changing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The recommendation in a few words.
     pub title: String,
     /// Speedup: 1.8 is 80 % faster.
     pub gain: f64,
-    /// The 95 % interval.
     pub gain_interval_95: Option<[f64; 2]>,
-    /// A sentence with both figures.
+    /// With both figures.
     pub evidence: String,
-    /// The setting to use.
+    /// The one to use.
     pub setting: String,
     /// A command that reproduces the difference.
     pub check: String,
-    /// Indices of the points before and after.
+    /// Before and after, by index.
     pub points: [usize; 2],
-    /// Processor time of the process per MiB in ns: before, after.
+    /// Before, after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_mib: Option<[f64; 2]>,
-    /// 99th percentile of the latency in ns: before, after.
+    /// Before, after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<[u64; 2]>,
-    /// True if the point before is a plain program.
+    /// The point before is a plain program.
     #[serde(default)]
     pub from_plain: bool,
-    /// The goal that a plain program reaches with the fewest changes.
+    /// By a plain program with the fewest changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reaches: Option<Goal>,
-    /// If there are several changes and each was measured: their effects one by one, from the point
-    /// before to the point after.
+    /// If there are several changes and each was measured: their effects one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<FindingStep>,
 }
@@ -50,21 +46,20 @@ pub struct Finding {
 /// One of several changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingStep {
-    /// The change, such as `8 outstanding`.
+    /// `8 outstanding`.
     pub change: String,
-    /// Index of the point after the change.
+    /// After the change, by index.
     pub point: usize,
     /// Speedup over the previous step.
     pub gain: f64,
-    /// The 95 % interval.
     pub gain_interval_95: Option<[f64; 2]>,
-    /// Processor time of the process per MiB in ns, after the change.
+    /// After the change.
     pub cpu_ns_per_mib: Option<f64>,
-    /// 99th percentile of the latency in ns, after the change.
+    /// After the change.
     pub p99_ns: Option<u64>,
 }
 
-/// The two rates of a finding in words.
+/// The two rates of a finding.
 pub struct RatesInWords {
     /// Both with their workloads.
     pub full: String,
@@ -73,7 +68,7 @@ pub struct RatesInWords {
 }
 
 impl Finding {
-    /// The rates of the points before and after; `None` if one was not measured.
+    /// `None` if a point was not measured.
     pub fn rates([before, after]: [&Point; 2]) -> Option<RatesInWords> {
         let after = format!("{} with {}", show_rate(after.rate()?), after.workload.short());
         let (rate, with) = (show_rate(before.rate()?), before.workload.short());
@@ -84,16 +79,15 @@ impl Finding {
     }
 }
 
-/// A gain that may be zero.
+/// May be zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UncertainGain {
     /// The recommendation in a few words.
     pub title: String,
-    /// Speedup.
     pub gain: f64,
-    /// The 95 % interval; absent after one run.
+    /// Absent after one run.
     pub gain_interval_95: Option<[f64; 2]>,
-    /// Indices of the points before and after.
+    /// Before and after, by index.
     pub points: [usize; 2],
 }
 
@@ -111,7 +105,7 @@ impl fmt::Display for UncertainGain {
     }
 }
 
-/// A doubt that the points themselves give, about a peak or the whole study.
+/// About a peak or the whole study, from the points themselves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PeakDoubt {
@@ -130,7 +124,7 @@ pub enum PeakDoubt {
     },
     /// A faster beginning: short runs show it.
     Burst { op: OpKind, burst_bytes_per_s: f64, length_s: f64, lasting_bytes_per_s: f64 },
-    /// The same for random requests.
+    /// For random requests.
     RandomBurst { op: OpKind, outstanding: u32, burst_iops: f64, length_s: f64, lasting_iops: f64 },
     /// Random writes of a rotating disk that are too fast for its mechanics.
     CachedWrites { write_iops: f64, read_iops: f64 },

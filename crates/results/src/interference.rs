@@ -1,4 +1,4 @@
-//! Interference between workloads: each one by itself compared with all concurrently.
+//! Each workload by itself compared with all concurrently.
 
 use crate::point::{LatencySummary, Point};
 use machine::units::show_rate;
@@ -9,54 +9,47 @@ use measure::{Measured, RequestPart, RunRequest, RunSamples, Runner, Sample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Workloads that ran separately and concurrently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
-    /// Each workload while all others ran; its separate result is a point of the document.
+    /// While all others ran; the separate result is a point of the document.
     pub workloads: Vec<ConcurrentWorkload>,
-    /// Combined rate of all workloads running concurrently.
+    /// Combined, concurrently.
     pub throughput_bytes_per_s: f64,
-    /// The combined rate over the sum of the separate rates; absent if the repeats give no
-    /// interval.
+    /// Combined over the sum of the separate rates; absent if the repeats give no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// Processor time of the process when all run concurrently, in percent of one processor.
+    /// Concurrently, of one processor.
     pub process_busy_percent: f64,
-    /// Processor time of the process per MiB when all run concurrently.
+    /// Concurrently.
     pub process_ns_per_mib: f64,
-    /// The same for separate runs: total processor time over total data.
+    /// Separately: total processor time over total data.
     pub process_ns_per_mib_alone: f64,
-    /// The conclusion in a sentence.
     pub sentence: String,
 }
 
-/// A workload that ran together with others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConcurrentWorkload {
-    /// Index of its point when run by itself.
+    /// When run by itself, by index.
     pub point: usize,
     pub target: String,
-    /// Rate while the others ran.
+    /// While the others ran.
     pub throughput_bytes_per_s: f64,
-    /// The 95 % interval of the mean rate.
+    /// Of the mean rate.
     pub interval_95: Option<[f64; 2]>,
-    /// That rate over the separate rate, by rounds; absent if the repeats give no interval.
+    /// Over the separate rate, by rounds; absent if the repeats give no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// Latency while the others ran.
+    /// While the others ran.
     pub latency_ns: LatencySummary,
-    /// The 95 % interval of the 99th percentile, if the repeats give one.
+    /// If the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// 99th percentile over that of the separate run, by rounds; absent if the repeats give no
-    /// interval.
+    /// Over that of the separate run, by rounds; absent if the repeats give no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ratio: Option<Ratio>,
-    /// Warnings about this workload.
     pub warnings: Vec<String>,
 }
 
-/// Measures each part of a request by itself and all concurrently: one point per part, and their
-/// interference, unless a part failed.
+/// One point per part, and their interference, unless a part failed.
 ///
 /// # Errors
 /// As [`Runner::run`].
@@ -160,8 +153,7 @@ fn of(parts: &[RequestPart], samples: &RunSamples, points: &[Point]) -> Option<I
 }
 
 impl Interference {
-    /// The conclusion: who loses how much, and whether the combined rate is below the separate
-    /// ones.
+    /// Who loses how much, and whether the combined rate is below the separate ones.
     fn said(&self, points: &[Point]) -> String {
         let name = |one: &ConcurrentWorkload| {
             let several = self.workloads.iter().any(|other| other.target != one.target);

@@ -1,5 +1,3 @@
-//! Reads and writes results as JSON, and checks schema versions.
-
 use crate::document::{Results, SCHEMA};
 use crate::soundness::{UniqueKeys, check};
 use files::Input;
@@ -7,26 +5,22 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A document written by halfpower. A study's document is a few MiB.
+/// A study's is a few MiB.
 pub const DOCUMENT: Input = Input::new("a results document", 64 << 20);
 
-/// Why results could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read {}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// Not a halfpower document.
     #[error("{}: not a results document of halfpower: {why}; name a results.json that study, sweep or run wrote", path.display())]
     Malformed { path: PathBuf, why: String },
-    /// Its figures contradict each other.
     #[error("{}: it contradicts itself: {why}; it was damaged or edited, so make it again", path.display())]
     Contradiction { path: PathBuf, why: String },
-    /// A document of another schema version.
     #[error("{}: its schema is '{found}' and this program reads '{SCHEMA}'; use the program that wrote it", path.display())]
     Version { path: PathBuf, found: String },
 }
 
-/// Results as JSON text with a final newline.
+/// With a final newline.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -34,8 +28,7 @@ pub fn to_json(results: &Results) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(results)? + "\n")
 }
 
-/// Results as JSON text, with a command's own result (under its own schema) in a field named after
-/// the command.
+/// With a command's own result (under its own schema) in a field named after the command.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -53,8 +46,6 @@ pub fn to_json_with(
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// Reads results from a file.
-///
 /// # Errors
 /// The file cannot be read, is not a halfpower document, or has another schema version.
 pub fn read(path: &Path) -> Result<Results, Error> {
@@ -62,8 +53,6 @@ pub fn read(path: &Path) -> Result<Results, Error> {
     parse(path, &text)
 }
 
-/// Parses results from the text of a file.
-///
 /// # Errors
 /// Not a halfpower document, or another schema version.
 pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
@@ -82,13 +71,13 @@ pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     }
 }
 
-/// The fields needed to decide how to parse the rest.
+/// Enough to decide how to parse the rest.
 #[derive(Deserialize)]
 struct Header {
     schema: Option<String>,
 }
 
-/// The JSON Schema of the document, as in `schema/`.
+/// As in `schema/`.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Results);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -1,4 +1,4 @@
-//! The layers between a program and its data, with their rates.
+//! Between a program and its data.
 
 use machine::LayerKind;
 use machine::units::{show_rate, show_size};
@@ -6,48 +6,43 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
-/// Kind of layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
-    /// The load generator with a null backend.
+    /// With a null backend.
     Generator,
-    /// Copying in main memory.
+    /// Copies.
     Memory,
-    /// The page cache, data already cached.
+    /// Data already cached.
     PageCache,
-    /// The file system through the page cache, data not cached.
+    /// Through the page cache, data not cached.
     Buffered,
-    /// The file system or device, bypassing the page cache.
+    /// The file system or device, past the page cache.
     Direct,
-    /// The processors of a simulated machine.
+    /// Of a simulated machine.
     Processor,
-    /// A file system.
     FileSystem,
     /// Several devices mapped into one.
     Volume,
-    /// A partition.
     Partition,
     /// A block device.
     Device,
-    /// A loop device.
     Loop,
-    /// A link or controller.
+    /// Or controller.
     Link,
-    /// An adapter between disk buses and the I/O bus.
+    /// Between disk buses and the I/O bus.
     Adapter,
     /// A disk bus.
     Bus,
     /// The I/O bus.
     Pci,
-    /// A network.
     Network,
     /// A configured limit.
     Throttle,
 }
 
 impl StageKind {
-    /// Name for reports.
+    /// For reports.
     pub fn name(self) -> &'static str {
         match self {
             StageKind::Generator => "generator",
@@ -90,11 +85,11 @@ impl From<LayerKind> for StageKind {
     }
 }
 
-/// The layers from the program down to the media.
+/// From the program down to the media.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ladder {
     pub stages: Vec<Stage>,
-    /// Risks of data loss: a volatile write cache, a file system without barriers.
+    /// Of data loss: a volatile write cache, a file system without barriers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<String>,
 }
@@ -104,42 +99,38 @@ pub struct Ladder {
 pub struct Stage {
     pub kind: StageKind,
     pub name: String,
-    /// Rate by operation: reads, then writes. A layer that limits an operation is listed even if
-    /// its figures are unknown.
+    /// Reads, then writes. A layer that limits an operation is listed even if its figures are
+    /// unknown.
     pub rates: Vec<StageRate>,
-    /// The relevant settings, by name and value.
+    /// Relevant ones, by name and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<(String, String)>,
-    /// Problems found with this layer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// The rate of a layer for one operation.
+/// For one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRate {
-    /// Read or write.
     pub op: OpKind,
     /// Peak advertised performance (PAP).
     pub advertised: Option<Advertises>,
     /// Real application performance (RAP).
     pub achieved: Option<Reached>,
-    /// Achieved over advertised, in percent.
+    /// Achieved over advertised.
     pub share_percent: Option<f64>,
-    /// Share of the time that the layer was busy at the peak, in percent, if it counts that.
+    /// Of the time at the peak, if the layer counts it.
     pub busy_percent: Option<f64>,
-    /// The smallest request size in bytes that reaches half of the layer's rate.
+    /// The smallest request that reaches half of the layer's rate.
     pub half_power_bytes: Option<f64>,
     /// No layer achieved less: this one limits the whole.
     pub narrowest: bool,
 }
 
-/// An advertised rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advertises {
-    /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// Source of the figure: a formula, or the component that reports it, without the stage's name.
+    /// A formula, or the component that reports it, without the stage's name.
     pub formula: String,
 }
 
@@ -163,7 +154,7 @@ pub enum Method {
     Peak,
     /// A rate over the share of the time in which the layer was busy.
     WhileBusy {
-        /// The request, such as `64 KiB x 8`; absent for the peak's.
+        /// `64 KiB x 8`; absent for the peak's.
         request: Option<String>,
         throughput_bytes_per_s: f64,
         busy_percent: f64,
@@ -203,7 +194,6 @@ impl std::fmt::Display for Method {
 }
 
 impl Reached {
-    /// A rate without an interval.
     pub fn new(throughput_bytes_per_s: f64, point: Option<usize>, how: Method) -> Reached {
         Reached {
             throughput_bytes_per_s,
@@ -216,18 +206,15 @@ impl Reached {
     }
 }
 
-/// An achieved rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reached {
-    /// Rate in bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// Its 95 % interval.
     pub interval_95: Option<[f64; 2]>,
-    /// Index of the point that measured it.
+    /// By index.
     pub point: Option<usize>,
-    /// Method: `measured`, `passed through at the peak`, or a formula.
+    /// `measured`, `passed through at the peak`, or a formula.
     pub formula: String,
-    /// The same as a value; absent from documents of earlier versions.
+    /// `formula` as a value; absent from documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<Method>,
     /// A lower bound: data passed through at this rate, but the layer was not the limit and was not

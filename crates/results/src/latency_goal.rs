@@ -12,34 +12,34 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// Doubling the depth must gain at least this factor; otherwise the rate has peaked.
+/// Less from twice the depth: the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// Stop after this many consecutive doublings without a gain.
+/// Consecutive doublings without a gain.
 const FLAT: u32 = 2;
 
-/// Rates within this fraction of each other are equal; the lower depth then wins.
+/// Rates this close are equal; the lower depth then wins.
 const SAME: f64 = 0.01;
 
 /// The search ends when the depths on both sides of the goal are adjacent, or within 1/16 of each
 /// other.
 const NEAR: u32 = 16;
 
-/// The parameter varied in the search.
+/// What the search varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchBy {
-    /// Requests outstanding; latency counts from issue.
+    /// Latency counts from issue.
     #[default]
     Depth,
-    /// Requests per second on a schedule; latency counts from the scheduled time.
+    /// On a schedule; latency counts from the scheduled time.
     Rate,
 }
 
 impl SearchBy {
     pub const ALL: [SearchBy; 2] = [SearchBy::Depth, SearchBy::Rate];
 
-    /// Name on the command line and in JSON.
+    /// On the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             SearchBy::Depth => "depth",
@@ -48,50 +48,45 @@ impl SearchBy {
     }
 }
 
-/// The best rate of a workload with a 99th percentile within a goal.
+/// The best rate with a 99th percentile within a goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyGoal {
-    /// The varied parameter.
     #[serde(default)]
     pub by: SearchBy,
-    /// The goal for the 99th percentile of the latency.
+    /// The goal.
     pub p99_ns: u64,
-    /// Read or write.
     pub op: OpKind,
-    /// Request size in bytes.
     pub request_bytes: u32,
-    /// Indices of the points measured, in order.
+    /// By index, in order.
     pub points: Vec<usize>,
-    /// Index of the point with the best rate within the goal; absent if even one outstanding
+    /// The point with the best rate within the goal, by index; absent if even one outstanding
     /// request misses it.
     pub best: Option<usize>,
-    /// Index of the point with the lowest depth or offered rate that misses the goal; absent if
+    /// The point with the lowest depth or offered rate that misses the goal, by index; absent if
     /// none does.
     pub beyond: Option<usize>,
-    /// The best offered rate within the goal, in requests per second; absent if the search is by
-    /// depth.
+    /// The best offered rate within the goal; absent if the search is by depth.
     #[serde(default)]
     pub rate_iops: Option<f64>,
-    /// The best rate within the goal.
+    /// The best within the goal.
     pub throughput_bytes_per_s: Option<f64>,
-    /// The 95 % interval of that rate. By offered rate: from the highest rate that is significantly
-    /// within the goal to the lowest that significantly misses it.
+    /// By offered rate: from the highest rate that is significantly within the goal to the lowest
+    /// that significantly misses it.
     pub interval_95: Option<[f64; 2]>,
-    /// The 95 % interval of the 99th percentile, if the repeats give one.
+    /// If the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// The best rate measured, regardless of latency.
+    /// Regardless of latency.
     pub unlimited_bytes_per_s: Option<f64>,
-    /// The lowest depth tried that reaches half of the best rate within the goal; absent if the
-    /// search is by offered rate.
+    /// The lowest that reaches half of the best rate within the goal; absent if the search is by
+    /// offered rate.
     pub half_depth: Option<u32>,
-    /// True if the percentiles on both sides differ from the goal by more than their intervals.
+    /// The percentiles on both sides differ from the goal by more than their intervals.
     pub sure: bool,
-    /// The conclusion in a sentence.
     pub sentence: String,
 }
 
 /// Doubles the depth until the 99th percentile exceeds `p99_ns` or the rate stops growing, then
-/// bisects. Every depth becomes a point; `first` is the first one's index.
+/// bisects. Each depth becomes a point, from index `first` on.
 ///
 /// # Errors
 /// The user's interrupt. Others end the search as the point's error.
@@ -137,8 +132,8 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Whether a measured point keeps its 99th percentile within the bar that `whose` publishes; `None`
-/// if the point failed. `first` is its index in the document.
+/// The 99th percentile is within the bar that `whose` publishes; `None` if the point failed.
+/// `first` is its index in the document.
 pub fn meets_published_p99(
     point: &Point,
     (p99_ns, first): (u64, usize),
@@ -161,7 +156,7 @@ pub fn meets_published_p99(
     Some(goal)
 }
 
-/// The 95 % interval of a 99th percentile, if the repeats give one.
+/// If the repeats give one.
 fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
     let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
     stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])

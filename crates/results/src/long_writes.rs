@@ -5,33 +5,33 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A rate below this share of another is a lower level, not its spread.
+/// Of another rate: a lower level, not its spread.
 pub const FELL: f64 = 0.85;
 
-/// Writes in sequence at full speed, after everything else of a study.
+/// In sequence, after everything else of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LongWrites {
     pub request_bytes: u32,
     /// Requests outstanding.
     pub depth: u32,
-    /// Stretches with a rate of their own, in order; one or more.
+    /// One or more, in order.
     pub levels: Vec<WriteLevel>,
-    /// The best rate of writes of the study, in bytes per second, if it was measured in this state
-    /// of the target or in one with more of its cache or credit left.
+    /// The study's best rate of writes, if it was measured in this state of the target or in one
+    /// with more of its cache or credit left.
     pub peak_bytes_per_s: Option<f64>,
-    /// All bytes of this run.
+    /// In this run.
     pub written_bytes: u64,
     pub took_s: f64,
     /// The limit on written bytes ended it, not the time.
     pub out_of_bytes: bool,
-    /// Length of a sustained run that shows what comes after, as far as known.
+    /// Of a sustained run that shows what comes after, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_s: Option<f64>,
-    /// The rate over time.
+    /// Over time.
     pub course: Vec<WriteRate>,
 }
 
-/// A stretch of writes with a rate of its own.
+/// A stretch with a rate of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteLevel {
     pub bytes_per_s: f64,
@@ -39,7 +39,6 @@ pub struct WriteLevel {
     pub seconds: f64,
 }
 
-/// The rate at a time of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteRate {
     /// Since the start of the run.
@@ -47,19 +46,18 @@ pub struct WriteRate {
     pub bytes_per_s: f64,
 }
 
-/// How the rate of long writes went on.
+/// How the rate went on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lasting {
     /// It did not fall in this run.
     AsFarAsSeen,
-    /// It fell within the run, after the first of these levels.
+    /// Within the run, after the first of these levels.
     Fell { fast: WriteLevel, slow_bytes_per_s: f64 },
-    /// It was below the peak from the start: the study itself had used up what serves the peak.
+    /// From the start: the study itself had used up what serves the peak.
     FellBefore { peak_bytes_per_s: f64, slow_bytes_per_s: f64 },
 }
 
 impl LongWrites {
-    /// How the rate went on.
     pub fn lasting(&self) -> Lasting {
         let Some(last) = self.levels.last() else { return Lasting::AsFarAsSeen };
         let slow_bytes_per_s = last.bytes_per_s;
@@ -76,7 +74,7 @@ impl LongWrites {
         }
     }
 
-    /// The command that looks further.
+    /// It looks further.
     pub fn command(&self) -> String {
         const HOUR_S: f64 = 3600.0;
         match self.needs_s {

@@ -8,41 +8,38 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use workload::metadata::{MetadataError, MetadataPlan, Operation, PhaseTimes, run};
 
-/// The result of a metadata run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetadataResult {
-    /// The plan that was run.
     pub plan: MetadataPlan,
-    /// The operations, in the order of a round.
+    /// In the order of a round.
     pub operations: Vec<OperationResult>,
-    /// User time of the process over all rounds, all threads.
+    /// Over all rounds, all threads.
     pub cpu_user_ns: u64,
-    /// System time of the process over all rounds, all threads.
+    /// Over all rounds, all threads.
     pub cpu_system_ns: u64,
-    /// Bytes read from block devices, if counted.
+    /// From block devices, if counted.
     pub device_read_bytes: Option<u64>,
-    /// The user ended it early: operations that had not begun are missing.
+    /// By the user: operations that had not begun are missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// Warnings about these figures.
     pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationResult {
     pub operation: Operation,
-    /// Operations in one round: files, or directories for a listing.
+    /// In one round: files, or directories for a listing.
     pub count: u64,
-    /// Time of the phase, by round.
+    /// Of the phase, by round.
     pub elapsed_ns: Vec<u64>,
-    /// Time of the round that the user ended early.
+    /// Of the round that the user ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished_ns: Option<u64>,
-    /// Operations per second over all rounds.
+    /// Over all rounds.
     pub rate_per_s: f64,
-    /// Files visited per second over all rounds; differs from the rate only for a listing.
+    /// Visited, over all rounds; differs from the rate only for a listing.
     pub files_per_s: f64,
-    /// The rate with its 95 % interval over the rounds; `None` for a single round.
+    /// With its 95 % interval over the rounds; `None` for a single round.
     pub rate_interval_per_s: Option<Estimate>,
     pub latency: Latency,
 }
@@ -50,8 +47,8 @@ pub struct OperationResult {
 /// Shorter phases are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
-/// Runs a plan; `progress` is called before each phase. A run in which the program was stopped is
-/// repeated. The user's interrupt ends it with the figures until then.
+/// `progress` is called before each phase. A run in which the program was stopped is repeated. The
+/// user's interrupt ends it with the figures until then.
 ///
 /// # Errors
 /// As [`run`].
@@ -181,7 +178,7 @@ fn warnings(result: &MetadataResult) -> Vec<String> {
 }
 
 impl MetadataResult {
-    /// The rate of each operation.
+    /// Of each operation.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let settings = self.plan.settings();
         let rate = |operation: &OperationResult| OperationRate {

@@ -1,29 +1,28 @@
-//! Rates of operations on whole files. They have no request size, so they are not points.
+//! Operations on whole files have no request size, so they are not points.
 
 use crate::point::LatencySummary;
 use measure::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The rate of one kind of operation under given settings.
+/// Of one kind of operation under given settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRate {
     /// `transaction`, `create`, `read`, `append`, `stat`, `open`, `rename`, `list`, `delete`;
     /// followed by `alone` if the operation also had a phase of its own in addition to the mix.
     pub operation: String,
-    /// Settings that differ from the defaults, as command options. Rates of the same operation and
+    /// Those that differ from the defaults, as command options. Rates of the same operation and
     /// settings are comparable.
     pub settings: String,
     /// Operations.
     pub count: u64,
-    /// Operations per second of the time that they shared with other operations.
+    /// Of the time that they shared with other operations.
     pub per_s: f64,
-    /// The 95 % interval of the rate; absent if the run was too short.
+    /// Absent if the run was too short.
     pub interval_95: Option<[f64; 2]>,
-    /// Time per operation, if timed.
+    /// Per operation, if timed.
     pub latency_ns: Option<LatencySummary>,
-    /// Processor time (user and system) per operation, if it can be separated from other
-    /// operations.
+    /// User and system time per operation, if it can be separated from other operations.
     pub cpu_ns: Option<f64>,
 }
 

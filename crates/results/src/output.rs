@@ -1,5 +1,4 @@
-//! All output of all commands; never overwrites the user's files. Devices, pipes and standard
-//! output are written in place.
+//! Never overwrites the user's files. Devices, pipes and standard output are written in place.
 //!
 //! Others go to a temporary file in the same open directory, to stable storage, and are renamed. An
 //! existing file is replaced only if unmodified and halfpower's ([`own`]), or with `--force`.
@@ -14,10 +13,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why a file cannot be an output, or could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// Not a valid output; reported before anything is measured.
+    /// Reported before anything is measured.
     #[error("{option} {}: {why}", path.display())]
     Refused { option: String, path: PathBuf, why: String },
     /// Written, but the directory has been moved meanwhile.
@@ -27,7 +25,7 @@ pub enum OutputError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// An output that was checked before the measurement.
+/// Checked before the measurement.
 #[derive(Debug, Clone)]
 pub struct Output {
     option: String,
@@ -39,15 +37,15 @@ pub struct Output {
 
 enum Place {
     Free,
-    /// A file that may be replaced, with its current metadata.
+    /// With its current metadata.
     Replaceable(Metadata),
-    /// A stream, written in place.
+    /// Written in place.
     Stream,
 }
 
 impl Output {
-    /// An output named by `option`. `force` also replaces files that halfpower did not write, but
-    /// never one of `targets`.
+    /// Named by `option`. `force` also replaces files that halfpower did not write, but never one
+    /// of `targets`.
     ///
     /// # Errors
     /// The location is not writable, the file belongs to the user, or it is one of `targets`.
@@ -85,7 +83,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Whether the output is this file or device, which need not exist yet.
+    /// This file or device need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -102,7 +100,7 @@ impl Output {
         &self.path
     }
 
-    /// Writes the output. A file is written in full or not at all.
+    /// A file is written in full or not at all.
     ///
     /// # Errors
     /// It cannot be written, or another program has created a file there since.
@@ -135,9 +133,8 @@ impl Output {
         }
     }
 
-    /// Starts an output that grows while the command runs. A file has its name from the start, so
-    /// that a killed command leaves what it has written; it is marked as halfpower's only by
-    /// [`Growing::finish`].
+    /// Grows while the command runs. A file has its name from the start, so that a killed command
+    /// leaves what it has written; [`Growing::finish`] marks it as halfpower's.
     ///
     /// # Errors
     /// As [`Output::write`].
@@ -242,7 +239,7 @@ impl Output {
         }
     }
 
-    /// A new file with a random name in the same directory, removed on drop.
+    /// With a random name in the same directory, removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }
@@ -267,7 +264,7 @@ impl Output {
     }
 }
 
-/// An output that is being written: [`Output::grow`].
+/// [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,
@@ -286,10 +283,10 @@ impl Write for Growing {
 }
 
 impl Growing {
-    /// Makes the file durable and marks it as halfpower's.
+    /// And marks it as halfpower's.
     ///
     /// # Errors
-    /// It cannot be made durable, or its directory was moved.
+    /// The file cannot be made durable, or its directory was moved.
     pub fn finish(self) -> Result<(), OutputError> {
         let Growing { output, file, at } = self;
         let Some((directory, name)) = at else { return Ok(()) };
@@ -303,8 +300,8 @@ impl Growing {
     }
 }
 
-/// Appends text to a file named by `option`. The file must be new, or created by halfpower and
-/// unchanged, unless `force` is set. Links and devices that store data are refused.
+/// The file must be new, or created by halfpower and unchanged, unless `force` is set. Links and
+/// devices that store data are refused.
 ///
 /// # Errors
 /// It cannot be written, or is not a valid place for a report.
@@ -316,7 +313,7 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// Whether a regular file is empty or was written by halfpower.
+/// A regular file that is empty or was written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }

@@ -1,5 +1,3 @@
-//! Rate and latency in each interval of a run.
-
 use crate::point::LatencySummary;
 use machine::units::show_time;
 use machine::{Figure, Nanos, Warning};
@@ -11,21 +9,21 @@ use serde::{Deserialize, Serialize};
 /// A step of a load that changes over time, or a window of a run; several runs are merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalNumbers {
-    /// Start, from the beginning of the measured part of a run.
+    /// From the beginning of the measured part.
     pub from_ns: Nanos,
-    /// End, from the beginning of the measured part of a run.
+    /// From the beginning of the measured part.
     pub until_ns: Nanos,
-    /// Requests per second of the load, if it changes over time.
+    /// Of the load, if it changes over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<f64>,
-    /// Requests per second that completed in the interval.
+    /// Completed in the interval.
     pub iops: f64,
-    /// Requests of the interval's step of the load that were due and not issued before the run
-    /// ended, over all runs. They have no latency.
+    /// Due in the interval's step and not issued before the run ended, over all runs. They have no
+    /// latency.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_issued: u64,
-    /// Latency of the requests that were due in the interval (without a load: issued in it); absent
-    /// if there was none.
+    /// Of requests that were due in the interval (without a load: issued in it); absent if there
+    /// was none.
     pub latency_ns: Option<LatencySummary>,
 }
 
@@ -33,29 +31,29 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// A step with less than this share of its rate did not keep up.
+/// Of the step's rate: with less it did not keep up.
 const KEPT_UP: f64 = 0.98;
 
 impl IntervalNumbers {
-    /// As in `30 s to 90 s`.
+    /// `30 s to 90 s`.
     pub fn span(&self) -> String {
         let [from, until] = [self.from_ns, self.until_ns].map(|ns| show_time(ns as f64));
         format!("{from} to {until}")
     }
 
-    /// Whether the requests of a load came later than its schedule.
+    /// The requests came later than the schedule.
     fn is_behind(&self) -> bool {
         self.offered_iops.is_some_and(|rate| self.iops < rate * KEPT_UP) || self.is_censored()
     }
 
-    /// Whether too many requests were never issued: their latency is unknown.
+    /// Too many requests were never issued: their latency is unknown.
     fn is_censored(&self) -> bool {
         let issued = self.latency_ns.as_ref().map_or(0, |latency| latency.count) as f64;
         self.not_issued as f64 > (issued + self.not_issued as f64) * (1.0 - KEPT_UP)
     }
 }
 
-/// The intervals of some runs of a workload.
+/// Of some runs of a workload.
 pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
     let Some(first) = samples.first() else { return Vec::new() };
     let merged = |place: usize| {
@@ -76,7 +74,7 @@ pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
     (0..first.intervals.len()).map(merged).collect()
 }
 
-/// A load that was not served as scheduled.
+/// The load was not served as scheduled.
 pub(crate) fn behind(intervals: &[IntervalNumbers]) -> Option<Warning> {
     let late: Vec<&IntervalNumbers> = intervals.iter().filter(|one| one.is_behind()).collect();
     let first = late.first()?;

@@ -1,4 +1,4 @@
-//! The figures that a reader looks for first.
+//! What a reader looks for first.
 
 use crate::answer::{Peak, PlainRate, RandomBurst};
 use crate::document::Results;
@@ -13,7 +13,7 @@ use workload::{OpKind, Pattern, Workload};
 
 const SMALL_BYTES: u32 = 4096;
 
-/// The figures of the first screen, and those that other tools show.
+/// Of the first screen, and those that other tools show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {
     /// Reads, then writes, if they were measured.
@@ -22,78 +22,69 @@ pub struct Overview {
     pub classic: Vec<ClassicRow>,
 }
 
-/// How fast an operation is.
+/// Of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speed {
-    /// Read or write.
     pub op: OpKind,
-    /// The best rate.
     pub peak: Option<Peak>,
-    /// The credit that serves that rate, if it does not last: of bytes.
+    /// Of bytes, if the peak does not last.
     pub peak_credit: Option<BurstFacts>,
-    /// The rate of a plain program with its largest requests.
+    /// With the largest requests.
     pub plain: Option<PlainRate>,
-    /// Random requests of 4 KiB at the best number outstanding.
+    /// 4 KiB, at the best number outstanding.
     pub random: Option<SmallRequests>,
-    /// The credit that serves those, if their rate does not last.
+    /// If the rate of `random` does not last.
     pub random_credit: Option<BurstFacts>,
-    /// The faster beginning of those.
+    /// The faster beginning of `random`.
     pub random_burst: Option<RandomBurst>,
-    /// Random requests of 4 KiB, one at a time.
+    /// 4 KiB, one at a time.
     pub random_single: Option<SmallRequests>,
     /// Small writes one at a time, each on stable storage before the next starts.
     pub durable: Option<SmallRequests>,
 }
 
-/// The rate and the latency of small requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallRequests {
-    /// Request size in bytes.
     pub request_bytes: u32,
-    /// Requests outstanding over all threads.
+    /// Over all threads.
     pub outstanding: u32,
-    /// Requests per second.
     pub iops: f64,
-    /// Mean latency in ns.
+    /// Latency.
     pub mean_ns: f64,
-    /// The highest percentile of the latency that the samples support.
+    /// The highest percentile that the samples support.
     pub tail: Option<Tail>,
-    /// Index of the point.
+    /// By index.
     pub point: usize,
 }
 
-/// A percentile of the latency.
+/// Of the latency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tail {
     /// Such as 99.
     pub percentile: f64,
-    /// Latency in ns.
     pub ns: u64,
 }
 
-/// A workload of the usual benchmarks with its rates.
+/// A workload of the usual benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassicRow {
-    /// The usual name, such as `SEQ1M Q8T1`.
+    /// `SEQ1M Q8T1`.
     pub name: String,
     /// Absent if it was not measured.
     pub read: Option<ClassicRate>,
     /// Absent if it was not measured.
     pub write: Option<ClassicRate>,
-    /// A mix of reads and writes; absent if it was not measured.
+    /// Reads and writes; absent if it was not measured.
     pub mix: Option<ClassicRate>,
 }
 
-/// A rate of a usual workload.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassicRate {
-    /// In bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// Requests per second.
     pub iops: f64,
     /// The rate does not last: it is above the best one that does ([`Peak::burst`]).
     pub burst: bool,
-    /// Index of the point.
+    /// By index.
     pub point: usize,
 }
 
@@ -106,7 +97,7 @@ const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
 ];
 
 impl Overview {
-    /// The overview of a document; `None` if it holds nothing to show in one.
+    /// `None` if the document holds nothing to show in an overview.
     pub fn of(results: &Results) -> Option<Overview> {
         let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
             .into_iter()
@@ -142,7 +133,7 @@ impl Overview {
     }
 }
 
-/// The first burst of random requests, with this many outstanding if it matters.
+/// The first, with this many outstanding if it matters.
 fn random_burst(results: &Results, op: OpKind, outstanding: Option<u32>) -> Option<&RandomBurst> {
     let of = |one: &&RandomBurst| {
         one.op == op && outstanding.is_none_or(|wanted| wanted == one.outstanding)
@@ -239,7 +230,7 @@ impl SmallRequests {
 }
 
 impl Tail {
-    /// The highest percentile up to p99 with enough requests above it.
+    /// Up to p99, with enough requests above it.
     pub fn of(latency: &LatencySummary) -> Option<Tail> {
         let highest = latency.percentiles().rfind(|(percentile, _)| *percentile <= 99.0);
         highest.map(|(percentile, ns)| Tail { percentile, ns })
@@ -252,14 +243,14 @@ impl ClassicRow {
     }
 }
 
-/// Requests past the page cache to space that was written before, as fast as they complete.
+/// Past the page cache, to space that was written before, as fast as requests complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)
         && is_undisturbed(workload)
 }
 
-/// Nothing holds the requests back or moves them: no schedule, pause, offset or region.
+/// No schedule, pause, offset or region.
 fn is_undisturbed(workload: &Workload) -> bool {
     workload.allocation == Allocation::Written
         && workload.cache == CacheState::AsIs

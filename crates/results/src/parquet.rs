@@ -1,4 +1,4 @@
-//! A history's points as a Parquet file: the columns of the CSV, typed.
+//! The columns of the CSV, typed.
 
 use crate::columns::Cell;
 use crate::csv::{history_columns, history_rows};
@@ -12,7 +12,6 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::{Type, TypePtr};
 use std::sync::Arc;
 
-/// The points of a history as a table.
 #[derive(Debug, Default)]
 pub struct HistoryTable {
     rows: Vec<Vec<Option<Cell>>>,
@@ -23,9 +22,8 @@ impl HistoryTable {
         self.rows.extend(history_rows(entry, results));
     }
 
-    /// The table as a Parquet file: one row per point, every column optional. Text becomes strings,
-    /// whole numbers unsigned 64-bit integers, other numbers doubles; an empty column is a column
-    /// of doubles.
+    /// One row per point, every column optional. Text becomes strings, whole numbers unsigned
+    /// 64-bit integers, other numbers doubles; an empty column is a column of doubles.
     ///
     /// # Errors
     /// The table is too large for a Parquet file.
@@ -54,7 +52,7 @@ impl HistoryTable {
     }
 }
 
-/// The type of a column, from its cells; a column holds only one kind of cell.
+/// From the column's cells, which are of one kind.
 fn field(name: &str, cells: &[Option<&Cell>]) -> Result<TypePtr> {
     let (physical, logical) = match cells.iter().flatten().next() {
         Some(Cell::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -83,7 +81,7 @@ fn write(column: &mut SerializedColumnWriter<'_>, cells: &[Option<&Cell>]) -> Re
     }
 }
 
-/// Writes the values that exist; the definition level marks them.
+/// Only those that exist; the definition level marks them.
 fn write_as<T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     cells: &[Option<&Cell>],

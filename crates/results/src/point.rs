@@ -12,24 +12,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// Runs from which an interval is settled.
+/// From which an interval is settled.
 const SETTLED_RUNS: u32 = 3;
 
-/// One workload with its figures, or the reason for its failure.
+/// With its figures, or the reason for its failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// The requested workload.
+    /// As requested.
     pub workload: WorkloadRecord,
-    /// The figures; absent if the point failed.
+    /// Absent if the point failed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Numbers>,
     /// Why the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Result of verifying the data, if requested.
+    /// If requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// The stripe, if it was changed for this point.
+    /// If it was changed for this point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripe: Option<StripeRecord>,
     /// Each run starts and ends between two bursts of a throttle.
@@ -37,14 +37,14 @@ pub struct Point {
     pub whole_bursts: bool,
 }
 
-/// The members of the target that served a point, and their chunk.
+/// The members that served a point, and their chunk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct StripeRecord {
     pub members: Vec<u32>,
     pub chunk_bytes: u64,
 }
 
-/// A workload with its operation by name.
+/// With the operation by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadRecord {
     pub op: OpKind,
@@ -59,10 +59,10 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Whether the rate is that of the whole target: such rates of an operation have one peak.
+    /// Such rates of an operation have one peak.
     ///
-    /// A rate of a cache is not, nor one of a part of the target, nor one of a short run whose
-    /// requests a throttle admitted in advance.
+    /// A rate of a cache does not count, nor one of a part of the target, nor one of a short run
+    /// whose requests a throttle admitted in advance.
     pub fn measures_target(&self, facts: &TargetFacts) -> bool {
         let workload = &self.workload;
         let whole =
@@ -80,7 +80,7 @@ impl Point {
         workload.region_bytes.is_none() && of_bursts && self.reaches_device()
     }
 
-    /// Whether the device serves the requests, or has the data when the time ends.
+    /// It serves the requests, or has the data when the time ends.
     pub fn reaches_device(&self) -> bool {
         let workload = &self.workload;
         let cached = self.numbers.as_ref().and_then(|numbers| numbers.achieved.cached_read_percent);
@@ -94,13 +94,13 @@ impl Point {
             }
     }
 
-    /// Runs from which an interval is settled; one suffices if runs repeat exactly.
+    /// One run suffices if runs repeat exactly.
     pub fn is_settled(&self, facts: &TargetFacts) -> bool {
         let enough = if facts.kind == TargetKind::Simulated { 1 } else { SETTLED_RUNS };
         self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
     }
 
-    /// Processor time of the process per MiB in ns.
+    /// Of the process.
     pub fn cpu_ns_per_mib(&self) -> Option<f64> {
         let per_request = self.numbers.as_ref()?.cpu_ns_per_request.process();
         Some(per_request * MIB as f64 / f64::from(self.workload.request_bytes))
@@ -116,7 +116,6 @@ impl std::ops::Deref for WorkloadRecord {
 }
 
 impl Point {
-    /// A point that could not be measured.
     pub fn failed(workload: Workload, error: impl ToString) -> Point {
         Point {
             workload: workload.into(),
@@ -128,7 +127,6 @@ impl Point {
         }
     }
 
-    /// A point from the measurement of a workload.
     pub fn of(workload: &Workload, facts: &TargetFacts, measured: &Measured) -> Point {
         match &measured.failure {
             Some(error) => Point::failed(workload.clone(), error),
@@ -138,7 +136,7 @@ impl Point {
         }
     }
 
-    /// Adds the result of verifying the data.
+    /// The data were verified.
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {
@@ -147,7 +145,7 @@ impl Point {
         Point { verification: Some(found), ..self }
     }
 
-    /// Summarizes the samples of one workload. Without samples the point is failed.
+    /// Without samples the point is failed.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
@@ -162,7 +160,7 @@ impl Point {
         }
     }
 
-    /// Adds the driver's ceiling, and a warning if the rate came close to it.
+    /// The ceiling of the driver, with a warning if the rate came close to it.
     pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
         if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
             let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
@@ -174,7 +172,7 @@ impl Point {
         self
     }
 
-    /// Finds out where the time of this point's requests goes, from trace points if available.
+    /// Where the time of this point's requests goes, from trace points if available.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -192,7 +190,7 @@ impl Point {
         Ok(())
     }
 
-    /// The operation: `read`, `write`, `mix 70 %`.
+    /// `read`, `write`, `mix 70 %`.
     pub fn operation(&self) -> String {
         match self.workload.op {
             OpKind::Mix => format!("mix {} %", self.workload.read_percent),
@@ -213,7 +211,7 @@ impl Point {
         text
     }
 
-    /// End of the time counted for buffered writes; `None` for other workloads.
+    /// The end of the time counted for buffered writes; `None` for other workloads.
     pub fn written_until(&self) -> Option<&'static str> {
         let numbers = self.numbers.as_ref()?;
         let workload = &self.workload;
@@ -231,8 +229,7 @@ impl Point {
     }
 }
 
-/// The warnings of all points. Warnings that differ only in their figures are merged into one, with
-/// the number of points.
+/// Those that differ only in their figures are merged into one, with the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
     let numbers = points.filter_map(|point| point.numbers.as_ref());
     let all: Vec<Warning> = numbers.flat_map(Numbers::doubts).collect();
@@ -243,7 +240,7 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     Warning::merged(&all).iter().map(shown).collect()
 }
 
-/// The points of workloads that were measured on one target.
+/// Of workloads that were measured on one target.
 pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
     let facts = &samples.facts[0];
     workloads
@@ -253,7 +250,7 @@ pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
         .collect()
 }
 
-/// Measures several workloads on one target in turn: one point each.
+/// In turn on one target: one point each.
 ///
 /// # Errors
 /// The user's interrupt. Any other failure becomes the point's error.

@@ -1,36 +1,31 @@
-//! A rate that changed while it was measured.
-
 use machine::units::{show_rate, show_size_rounded, show_time};
 use machine::{Figure, Warning};
 use measure::Course;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the rate changed from the first run of a point to its last: its mean is the rate of no
-/// phase.
+/// From the first run of a point to its last: the mean is the rate of no phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateChange {
-    /// The rates in the order of time: two or more.
+    /// In the order of time: two or more.
     pub phases: Vec<RatePhase>,
     /// The rate slid from that of the first phase to that of the last; otherwise it stepped.
     pub gradual: bool,
-    /// It was seen within a run, and not between runs.
+    /// Seen within a run, not between runs.
     pub within_run: bool,
 }
 
-/// A stretch of time with a rate of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatePhase {
-    /// When it began, in seconds since the command did.
+    /// Since the command began.
     pub from_s: f64,
-    /// Bytes that the runs of this point had moved until then.
+    /// Moved by this point's runs until then.
     pub after_bytes: u64,
-    /// Its rate.
     pub throughput_bytes_per_s: f64,
 }
 
 impl RateChange {
-    /// From the course of the runs, with the mean size of a request.
+    /// `bytes`: the mean size of a request.
     pub fn of(course: &Course, bytes: f64) -> RateChange {
         let phase = |phase: &measure::RatePhase| RatePhase {
             from_s: phase.from_ns as f64 / 1e9,
@@ -44,14 +39,14 @@ impl RateChange {
         }
     }
 
-    /// The lowest rate and the highest.
+    /// Lowest and highest.
     pub fn range(&self) -> [f64; 2] {
         let rates = self.phases.iter().map(|phase| phase.throughput_bytes_per_s);
         [rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)]
     }
 
-    /// The rates with the time at which each began:
-    /// `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
+    /// With the time at which each began: `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76
+    /// MiB)`.
     pub fn rates(&self) -> Warning {
         let mut said = Warning::from("");
         for (number, phase) in self.phases.iter().enumerate() {
@@ -70,7 +65,6 @@ impl RateChange {
         said
     }
 
-    /// The doubt.
     pub fn warning(&self) -> Warning {
         let within = if self.within_run { " within a run" } else { "" };
         let first_last = self.phases.first().zip(self.phases.last());

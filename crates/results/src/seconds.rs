@@ -2,18 +2,18 @@ use measure::live::Second;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One second of a run that was watched with `run --live`.
+/// Watched with `run --live`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondRecord {
-    /// Number of the run, from 0.
+    /// From 0.
     pub run: u64,
-    /// Number of the second in its run, from 0.
+    /// In its run, from 0.
     pub second: u64,
     /// Shorter than a second at the end of a run.
     pub length_ns: u64,
     pub throughput_bytes_per_s: f64,
     pub iops: f64,
-    /// Mean requests in flight, by Little's law from the requests that completed.
+    /// By Little's law from the requests that completed.
     pub mean_depth: f64,
     pub latency_p50_ns: u64,
     pub latency_p99_ns: u64,

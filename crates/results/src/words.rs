@@ -1,5 +1,3 @@
-//! Enums whose variants have fixed names in the document.
-
 /// Defines an enum whose variants have fixed names in the document.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -10,12 +8,12 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Parses the name used in the document.
+            /// From the document's name.
             pub fn named(word: &str) -> Option<$name> {
                 [$($name::$variant,)+].into_iter().find(|one| one.name() == word)
             }
 
-            /// The name used in the document.
+            /// In the document.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)+

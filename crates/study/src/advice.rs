@@ -1,5 +1,4 @@
-//! Advice for a plain program: its rates, and the fewest changes that reach half of the peak and
-//! nearly all of it.
+//! Advice for a plain program: the fewest changes that reach half of the peak and nearly all of it.
 
 use crate::conclusion::{Change, Comparison};
 use crate::found::{Found, PeakRate, Reading};
@@ -10,7 +9,7 @@ use machine::units::show_size;
 use results::{CACHED_PERCENT, Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
-/// Minimum gain of the second advice over the first to be reported separately.
+/// Over the first advice, to be reported separately.
 const WORTH_MORE: f64 = 1.25;
 
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
@@ -53,9 +52,9 @@ fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
     PLAIN_BYTES.into_iter().filter_map(of).collect()
 }
 
-/// From a plain program to the fewest changes that reach half of the peak, and to those that reach
-/// nearly all of it if they gain much more; nothing if it reaches the goal unchanged. If the second
-/// takes no more changes than the first, it replaces the first.
+/// From a plain program to half of the peak, and to nearly all of it if that gains much more;
+/// nothing if it reaches the goal unchanged. If the second takes no more changes than the first, it
+/// replaces the first.
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for op in found.setting.ops() {
@@ -109,8 +108,7 @@ fn worth_saying(
     }
 }
 
-/// The entry that reaches a rate with the fewest changes; among equals the one with the fewest
-/// bytes outstanding.
+/// Among equals the one with the fewest bytes outstanding.
 fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
@@ -152,9 +150,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// The changes from one entry to another, one at a time: the entries before and after each, and the
-/// change. Takes the first order in which every step was measured; `None` without such an order, or
-/// only one change.
+/// One at a time: the entries before and after each, and the change. The first order in which every
+/// step was measured; `None` without one, or if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -222,8 +219,8 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Equal for workloads that agree in this respect. Waiting at all requires another engine, so
-    /// that is not counted as a change.
+    /// Equal for workloads that agree in this respect. Waiting requires another engine, so that is
+    /// not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

@@ -20,14 +20,13 @@ use results::{
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
-/// Relative half-width of a peak's interval above which the peak is uncertain.
+/// Of a peak's interval, relative.
 const UNDECIDED: f64 = 0.1;
 
-/// Requests up to this size cost a rotating disk a seek each.
+/// Up to this size each costs a rotating disk a seek.
 const SMALL_RANDOM_BYTES: u32 = 8192;
 
-/// Experiments with conclusions, the overall answer, the ladder. `cases` holds the rates whose
-/// limits are wanted.
+/// `cases` holds the rates whose limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
     trials: &[Trial],
@@ -133,7 +132,7 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
-/// The entries on both sides of each change that may be reported.
+/// Of each change that may be reported.
 pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
     let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
@@ -153,8 +152,7 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     }
 }
 
-/// Reasons to distrust the answer, most serious first: about the target, then the peaks, then those
-/// many points share.
+/// Most serious first: about the target, then the peaks, then those many points share.
 fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
@@ -223,8 +221,7 @@ fn random_burst(one: &RandomBurst, points: &[Point]) -> Option<PeakDoubt> {
     })
 }
 
-/// Random writes of a rotating disk that are several times as fast as its random reads: both need
-/// the same seeks.
+/// On a rotating disk, several times as fast as its random reads: both need the same seeks.
 fn cached_writes(found: &Found<'_>) -> Option<PeakDoubt> {
     let best = |op| {
         let random = found.points.iter().filter(|point| {
@@ -247,7 +244,7 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {
     (width > UNDECIDED).then_some(PeakDoubt::NotSettled { op: peak.op, percent: width * 100.0 })
 }
 
-/// The peak is above what a layer advertises, although no end of a burst was found.
+/// Although no end of a burst was found.
 fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     let cap = peak.advertised.as_ref()?;
     let above = peak.throughput_bytes_per_s > cap.throughput_bytes_per_s * (1.0 + SAME);
@@ -259,8 +256,7 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// Earlier in the study the same question had another answer: the tables and the peak describe two
-/// states of the target.
+/// Earlier in the study: the tables and the peak describe two states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
@@ -277,7 +273,7 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     })
 }
 
-/// The parts that the budget left out, one sentence each.
+/// By the budget, one sentence each.
 pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
     for trial in trials {
@@ -305,7 +301,7 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     said
 }
 
-/// Removes entries that never ran; returns the new index of each entry.
+/// Returns the new index of each entry.
 pub(crate) fn keep_reached<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     trials: &mut [Trial],

@@ -1,5 +1,4 @@
-//! A rate whose limit is wanted, and the changes to its workload that distinguish between
-//! bottlenecks.
+//! A rate whose limit is wanted, and the changes that distinguish between bottlenecks.
 
 use crate::context::StudyContext;
 use crate::other_target::OtherTargetTrial;
@@ -10,14 +9,13 @@ use measure::stats::Ratio;
 use results::{LimitChange, LimitOf};
 use workload::{OpKind, Workload};
 
-/// Minimum ratio that counts as a gain.
+/// As a ratio.
 pub(crate) const GAIN: f64 = 1.1;
 
-/// Two rates within this share of one another are equal.
+/// Rates within this share are equal.
 pub(crate) const SAME: f64 = 0.1;
 
-/// Thresholds of a verdict, as ratios of requests per second: a loss below the first, a gain from
-/// the second on.
+/// Of requests per second: a loss below the first, a gain from the second on.
 const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +31,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    /// The workload with this change; `None` if it would be the same, or invalid.
+    /// `None` if the workload would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -90,7 +88,7 @@ impl Case {
         ratio(&entries[self.base], &entries[*after])
     }
 
-    /// The trials whose intervals still contain a threshold of the verdict.
+    /// Their intervals contain a threshold of the verdict.
     pub(crate) fn undecided<'a>(
         &'a self,
         entries: &'a [Entry],
@@ -109,7 +107,7 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// Renumbers the entries after removals; `None` if its own entry was removed.
+    /// After removals; `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

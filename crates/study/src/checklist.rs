@@ -116,8 +116,7 @@ impl Gain {
     }
 }
 
-/// The case with the largest gain: a rule is judged in its strongest case, a certain one if there
-/// is one.
+/// A rule is judged where it gains most, with certainty if possible.
 fn strongest<'a>(pairs: impl IntoIterator<Item = Option<Pair<'a>>>, worth: f64) -> Option<Gain> {
     let known = pairs.into_iter().flatten().filter_map(|pair| pair.gain());
     known.max_by(|a, b| {
@@ -148,7 +147,7 @@ fn entry<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<&
     found.entries.iter().filter(usual).find(|entry| pick(&entry.workload))
 }
 
-/// Buffered reads of data that are not cached, one at a time.
+/// Buffered, not cached, one at a time.
 fn cold<'a>(found: &'a Found<'_>, bytes: u32, hint: Hint) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Read
@@ -196,7 +195,7 @@ fn deepest<'a>(found: &'a Found<'_>, op: OpKind, bytes: u32) -> Option<&'a Entry
         .map(|(_, one)| one)
 }
 
-/// Direct writes at depth 1, each durable before the next.
+/// Direct, at depth 1, each durable before the next.
 fn written_through<'a>(found: &'a Found<'_>, bytes: u32) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Write
@@ -319,7 +318,7 @@ fn flush_once(found: &Found<'_>) -> Judged {
     by_gain([of(4096), of(65_536)], WORTH, ["without a flush each", "with one each"])
 }
 
-/// Sequential requests that begin on a chunk, against the slowest offset.
+/// Sequential, from a chunk's start, against the slowest offset.
 fn align_requests(found: &Found<'_>) -> Judged {
     let of = |op: OpKind, bytes: u32| {
         let [best, worst] = alignment::extremes(found, op, bytes)?;

@@ -1,5 +1,3 @@
-//! The conclusion of an experiment, with its comparisons.
-
 use crate::found::{ENOUGH, Reading, smallest};
 use crate::sentences::size;
 use machine::MemoryUse;
@@ -16,8 +14,8 @@ pub(crate) struct Conclusion {
     pub(crate) memory: Vec<MemoryUse>,
 }
 
-/// The kind of change. The best finding of each kind ranks above the second of any kind: three
-/// sizes are one piece of advice.
+/// The best finding of each kind ranks above the second of any kind: three sizes are one piece of
+/// advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Plain,
@@ -39,7 +37,7 @@ pub(crate) struct Comparison {
     pub(crate) after: usize,
     pub(crate) title: String,
     pub(crate) setting: String,
-    /// The share of the peak that a plain program reaches with it.
+    /// The share of the peak for a plain program.
     pub(crate) reaches: Option<Goal>,
 }
 
@@ -66,7 +64,7 @@ impl Comparison {
         Comparison { reaches: Some(goal), ..self }
     }
 
-    /// From 4 KiB requests to the smallest sufficient size; `None` if 4 KiB suffices.
+    /// From 4 KiB to the smallest sufficient size; `None` if 4 KiB suffices.
     pub(crate) fn of_sizes(curve: &[Reading], verb: &str) -> Option<Comparison> {
         let small = curve.iter().find(|reading| reading.x == 4096.0)?;
         let good = smallest(curve, ENOUGH)?;
@@ -77,7 +75,7 @@ impl Comparison {
         })
     }
 
-    /// From depth 1 to the smallest sufficient depth; `None` if depth 1 suffices.
+    /// From 1 to the smallest sufficient depth; `None` if depth 1 suffices.
     pub(crate) fn of_depths(
         curve: &[Reading],
         title: impl Fn(f64) -> String,

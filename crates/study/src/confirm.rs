@@ -1,5 +1,3 @@
-//! Measures the best rates again.
-
 use crate::case::Case;
 use crate::context::StudyContext;
 use crate::experiments::Trial;
@@ -18,28 +16,28 @@ pub(crate) struct BestRates<'a> {
     pub(crate) random_bursts: &'a [RandomBurst],
 }
 
-/// Share of the budget until which a new choice is measured from scratch.
+/// Of the budget: later, a new choice is not measured from scratch.
 const CHOICE_SHARE: f64 = 0.62;
 
-/// Minimum rounds of requests in a run that confirms a peak.
+/// Of requests, in a run that confirms a peak.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
 const CANDIDATES: usize = 2;
 
-/// Relative half-width of a peak's interval above which only the rates decide.
+/// Of a peak's interval, relative: above it only the rates decide.
 const UNKNOWN: f64 = 0.5;
 
-/// Weight of the precision of peak candidates and of the chosen peak, relative to other points.
+/// Of peak candidates and the chosen peak, relative to other points.
 const PEAK_WEIGHT: f64 = 2.0;
 const CHOSEN_WEIGHT: f64 = 30.0;
 
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
-/// Minimum runs that confirm a peak, even past the budget: the answer depends on them.
+/// Even past the budget: the answer depends on them.
 pub(crate) const MIN_RUNS: u32 = 3;
 
-/// Measures the best rates in longer runs, because the maximum of many noisy values is biased
-/// upwards. Returns each operation's best entry.
+/// In longer runs, because the maximum of many noisy values is biased upwards. Returns each
+/// operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -75,9 +73,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// Measures the chosen peak from scratch, time permitting: the runs that selected it are biased by
-/// luck. Further runs come with the trials and at the end, as consecutive runs sample the target at
-/// one time.
+/// From scratch, time permitting: the runs that selected it are biased by luck. Further runs come
+/// with the trials and at the end, as consecutive runs sample the target at one time.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -93,9 +90,8 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Moves each peak to the highest settled rate of the whole target: points measured later may be
-/// faster. A trial that gains does not count: the limit reports it. Returns the operations whose
-/// peak moved.
+/// Points measured later may be faster. A trial that gains does not count: the limit reports it.
+/// Returns the operations whose peak moved.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,
@@ -163,7 +159,7 @@ pub(crate) fn candidates<M: Machine>(
     rated.into_iter().map(|(index, _)| index).collect()
 }
 
-/// Adds a copy of an entry with longer, steady-state runs.
+/// In the steady state.
 fn longer<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     index: usize,

@@ -1,5 +1,4 @@
-//! Facts known before the grids are built: the target, the engines, and the target's estimated
-//! speed.
+//! Facts known before the grids are built.
 
 use crate::grid::Rank;
 use machine::{Buffering, CacheState, Engine, Nanos, TargetFacts, units};
@@ -21,7 +20,7 @@ pub(crate) struct StudyContext {
 pub(crate) struct Speed {
     pub(crate) read: OpSpeed,
     pub(crate) write: OpSpeed,
-    /// Bytes per second from a dirty page cache to stable storage.
+    /// From a dirty page cache to stable storage.
     pub(crate) flush_bytes_per_s: f64,
 }
 
@@ -54,7 +53,7 @@ impl StudyContext {
         self.facts.direct_refused.clone().unwrap_or_default()
     }
 
-    /// Writes through the page cache, flushed at the end, and short enough for a quick flush.
+    /// Through the page cache, flushed at the end, and short enough for a quick flush.
     pub(crate) fn flushed_write(&self, request: u32) -> Workload {
         Workload {
             request_bytes: request,
@@ -79,7 +78,7 @@ impl StudyContext {
         })
     }
 
-    /// A note for experiments that would use direct I/O but cannot.
+    /// For experiments that would use direct I/O but cannot.
     pub(crate) fn note(&self) -> Vec<String> {
         if self.direct() {
             Vec::new()
@@ -96,7 +95,7 @@ impl StudyContext {
         Engine::asynchronous(&self.engines)
     }
 
-    /// The workload that the grids vary: sequential, direct if the target allows it, depth 1.
+    /// Sequential, direct if the target allows it, depth 1.
     pub(crate) fn base(&self, op: OpKind) -> Workload {
         let direct = self.direct();
         Workload {
@@ -143,7 +142,7 @@ impl StudyContext {
         sizes
     }
 
-    /// Stays cached; the device can fill it and write it back quickly.
+    /// The device can fill it and write it back quickly.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slower = if self.facts.writable {
             self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)
@@ -154,8 +153,7 @@ impl StudyContext {
         quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
     }
 
-    /// Bytes that a flushed write may leave in the cache: what the device writes in about three
-    /// runs.
+    /// What the device writes in about three runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let max = (self.facts.size_bytes / 2).max(u64::from(request));

@@ -1,5 +1,5 @@
-//! Crossings of half of the peak: the sizes around each one are measured even if the grid or the
-//! schedule left them out.
+//! Sizes around each crossing of half of the peak are measured even if the grid or the schedule
+//! left them out.
 
 use crate::context::StudyContext;
 use crate::experiments::{Trial, wanted};
@@ -12,32 +12,30 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// Maximum ratio of the sizes around a crossing; between them the curve follows Hockney's law.
+/// Between sizes this near, as a ratio, the curve follows Hockney's law.
 const NEAR: f64 = 4.0;
 
-/// Ratio from one size to the next while searching for half.
+/// From one size to the next, as a ratio.
 const STRIDE: f64 = 4.0;
 
-/// Runs per size around a crossing: fewer have no interval, and a throttle may admit an extra slice
-/// in any one run.
+/// One run has no interval, and a throttle may admit an extra slice in it.
 const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// Curves deeper than one request may overrun a short budget by this factor.
+/// Of a short budget, for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
     trial: usize,
     like: Cell,
-    /// Half of its operation's peak in bytes per second.
+    /// Of its operation's peak, bytes per second.
     half: f64,
-    /// Sizes requested here, measured or not.
+    /// Measured or not.
     tried: BTreeSet<u64>,
 }
 
-/// Measures the sizes around every reported crossing of half of `peaks`: whatever the time for
-/// single requests.
+/// Around half of `peaks`: whatever the time for single requests.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -58,8 +56,7 @@ pub(crate) fn bracket<M: Machine>(
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
-/// The curves whose half-power point is reported, including those of which the grid left out every
-/// single-request cell.
+/// Also those of which the grid left out every single-request cell.
 fn curves(
     trials: &[Trial],
     setting: &StudyContext,
@@ -136,7 +133,7 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// Adds a size to the curve of a cell; returns its entry, or `None` if its requests take too long.
+/// `None` if the requests of this size take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -154,9 +151,8 @@ fn add<M: Machine>(
     point
 }
 
-/// Measured values of a curve by rising size: size, rate as used for the half-power point, entry
-/// index. They are those of all experiments; of several visits the longest runs count, as in the
-/// answer.
+/// By rising size: size, rate, entry index, over all experiments; of several visits the longest
+/// runs count, as in the answer.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
     let question = Question::of(&like.workload);
     let of_curve = |workload: &Workload| {
@@ -193,8 +189,7 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// The next size to measure; `None` if those around the crossing are close enough, or no other size
-/// exists.
+/// `None` if those around the crossing are close enough, or no other size exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],

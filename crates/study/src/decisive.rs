@@ -9,7 +9,7 @@ use machine::Machine;
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// Best points per operation that may turn out to be its peak.
+/// Per operation: each may turn out to be its peak.
 const CANDIDATES: usize = 3;
 
 const AROUND: usize = 2;

@@ -10,8 +10,7 @@ struct Kind {
     ops: Vec<OpKind>,
 }
 
-/// The warnings of the best rates: those that differ only in their figures become one, with the
-/// number of points that have such a warning.
+/// Those that differ only in their figures become one, with the number of points.
 pub(crate) fn of_peaks<'a>(
     warnings: impl IntoIterator<Item = (OpKind, &'a Warning)>,
     points: &[Point],

@@ -1,5 +1,3 @@
-//! From measured cells to figures.
-
 use crate::experiments::Trial;
 use crate::found::value;
 use crate::grid::{Cell, CurveSet, FigureDesign};

@@ -16,15 +16,13 @@ const MIN_GAIN: f64 = 1.1;
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
-    /// Findings with a large and certain gain: those a plain program would see first, cheapest
-    /// first.
+    /// Large and certain: those a plain program would see first, cheapest first.
     pub(crate) proven: Vec<Finding>,
-    /// Comparisons whose gain would be large enough, but is uncertain.
+    /// Large enough, but uncertain.
     pub(crate) unproven: Vec<UncertainGain>,
 }
 
-/// The comparisons with a large enough gain. `is_plain` reports whether an entry is what a plain
-/// program does.
+/// `is_plain`: an entry is what a plain program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
@@ -55,9 +53,9 @@ pub(crate) fn findings(
     Findings { proven: ranked(found, entries), unproven }
 }
 
-/// Ranks findings: first those a plain program would see, by certain gain per change; then those
-/// for other programs; then those for tuned programs; last warm caches, barely certain gains, and
-/// corner cases. Within each group the best of each kind ranks above the second of any kind.
+/// First those a plain program would see, by certain gain per change; then those for other
+/// programs; then those for tuned programs; last warm caches, barely certain gains, and corner
+/// cases. Within each group the best of each kind ranks above the second of any kind.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
@@ -108,8 +106,8 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Whether the page cache serves an entry's reads, or absorbs its writes without a flush: not a
-/// rate of the target unless it is in memory.
+/// The page cache serves its reads, or absorbs its writes without a flush: not a rate of the target
+/// unless it is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -117,7 +115,7 @@ fn in_cache(entry: &Entry) -> bool {
     served && !entry.facts.in_memory
 }
 
-/// Whether a comparison has, or may have, a reportable gain.
+/// It has, or may have, a reportable gain.
 pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> bool {
     !matches!(gain_of(comparison, entries), Gain::Small)
 }
@@ -189,8 +187,7 @@ fn finding(
     })
 }
 
-/// The ratio of two entries' bytes per second: from interleaved runs if there are several,
-/// otherwise from the two rates.
+/// In bytes per second: from interleaved runs if there are several, otherwise from the two rates.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests =
         f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);

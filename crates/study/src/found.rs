@@ -9,12 +9,12 @@ use machine::{MemoryKind, MemoryUse};
 use results::{Axis, Point, Value};
 use workload::OpKind;
 
-/// Share of the best that is sufficient: the smallest such setting is recommended.
+/// Of the best: the smallest such setting is recommended.
 pub(crate) const ENOUGH: f64 = 0.9;
 
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
-/// Readings are equal if their intervals rule out a larger ratio.
+/// Their intervals rule out a larger ratio.
 const SAME: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +59,7 @@ pub(crate) struct Reading {
     /// In the unit of the curve's first figure, unless another axis was requested.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
-    /// A repeat would give the same value: a single run of a simulated machine needs no interval.
+    /// A single run of a simulated machine needs no interval.
     pub(crate) exact: bool,
     pub(crate) point: usize,
 }
@@ -82,8 +82,7 @@ impl Effect {
 }
 
 impl Reading {
-    /// The change to another reading. `Nothing` requires intervals that rule out a large
-    /// difference.
+    /// `Nothing` requires intervals that rule out a large difference.
     pub(crate) fn change_to(&self, other: &Reading) -> Effect {
         let interval = |one: &Reading| one.interval_95.or(one.exact.then_some([one.y, one.y]));
         let (Some(a), Some(b)) = (interval(self), interval(other)) else { return Effect::Unsure };
@@ -111,7 +110,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Mean rate of one way of moving memory by one thread, in bytes per second.
+    /// Of one thread, in bytes per second.
     pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
@@ -128,12 +127,12 @@ impl Found<'_> {
         cells
     }
 
-    /// The readings of a curve by rising x, without failed points.
+    /// By rising x, without failed points.
     pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
         self.curve_by(curve, curve.set.figures[0].y)
     }
 
-    /// The same for another axis than that of the curve's first figure.
+    /// For another axis than that of the curve's first figure.
     pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = value(cell, axis, point, &self.points[point]);
@@ -157,13 +156,13 @@ pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
 }
 
-/// Smallest x that reaches this share of the best.
+/// That reaches this share of the best.
 pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     let best = best(readings)?.y;
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// The value of a cell on a y axis, with its interval; `index` is that of its point.
+/// With its interval; `index` is that of its point.
 pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Value {
     let empty = Value { x: cell.x, y: None, interval_95: None, point: Some(index) };
     let Some(numbers) = &point.numbers else { return empty };

@@ -1,11 +1,8 @@
-//! Grids as data: the cells to measure, and the figures that show them.
-
 use crate::context::StudyContext;
 use results::{Axis, CurveName};
 use workload::{OpKind, Workload};
 
-/// Priority of a cell: [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full
-/// study.
+/// [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Core,
@@ -26,7 +23,7 @@ pub(crate) struct CurveSet {
     /// The answer reports where each curve reaches half of the peak.
     pub(crate) half_of_peak: bool,
     every_size: bool,
-    /// Order of removal when time is short: 0 is removed last.
+    /// Removed when time is short, 0 last.
     priority: u32,
     pub(crate) figures: &'static [FigureDesign],
 }
@@ -62,8 +59,7 @@ impl FigureDesign {
     }
 }
 
-/// A curve. Grid and conclusion of an experiment build it from shared constants and functions, so a
-/// lookup cannot miss.
+/// Grid and conclusion build a curve from shared constants and functions, so a lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
@@ -87,7 +83,7 @@ impl Curve {
         Curve { set, name: name.to_string().into() }
     }
 
-    /// One of several variants for each operation.
+    /// For each operation.
     pub(crate) fn variant(set: &'static CurveSet, op: OpKind, variant: impl ToString) -> Curve {
         Curve { set, name: CurveName::from(variant.to_string()).in_group(op) }
     }
@@ -109,14 +105,14 @@ pub(crate) struct Cell {
     pub(crate) x: f64,
     pub(crate) workload: Workload,
     pub(crate) shape: Option<StripeShape>,
-    /// Show the rate to stable storage, including the flush, instead of the axis's value.
+    /// Shows the rate to stable storage, with the flush, instead of the axis's value.
     pub(crate) synced: bool,
     pub(crate) rank: Rank,
     pub(crate) point: Option<usize>,
 }
 
 impl Cell {
-    /// How dispensable it is for the curve's shape: 0 for a cell that every study needs.
+    /// For the curve's shape: 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,

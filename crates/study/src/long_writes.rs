@@ -1,5 +1,5 @@
-//! Writes at full speed after everything else of a study, as far as its time allows: a short run
-//! takes the rate of a cache or a burst credit for the target's.
+//! Writes at full speed after everything else, as far as the time allows: a short run takes the
+//! rate of a cache or a burst credit for the target's.
 
 use crate::context::StudyContext;
 use crate::sampler::Sampler;
@@ -8,10 +8,10 @@ use results::{LongWrites, WriteLevel, WriteRate};
 use sustained::{Look, LookLimits, look};
 use workload::{OpKind, Workload};
 
-/// Share of the budget at which the experiment ends.
+/// Of the budget, when the experiment ends.
 const END_SHARE: f64 = 0.985;
 
-/// Minimum share of the budget, if the rest of the study keeps to its own.
+/// Of the budget, if the rest of the study keeps to its own.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
@@ -19,21 +19,20 @@ const STEPS: u64 = 100;
 /// A rate of several steps needs this long.
 const SHORTEST_NS: Nanos = 200_000_000;
 
-/// Limit on the requests of a machine whose time costs nothing.
+/// On a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
-/// Smaller requests cost more time of the processor, and many are outstanding.
+/// Smaller requests cost more processor time, and many are outstanding.
 const LARGE: u32 = 1 << 20;
 const USUAL_DEPTH: u32 = 16;
 
-/// Bytes outstanding: at a rate that has fallen, more would take longer than the time left.
+/// At a rate that has fallen, more would take longer than the time left.
 const MOST_IN_FLIGHT: u64 = 32 << 20;
 
-/// A peak from which the rate fell before this experiment was this much higher: less is the drift of
-/// a shared machine.
+/// The rate fell by more before this experiment: less is the drift of a shared machine.
 const CLEARLY: f64 = 0.75;
 
-/// Whether the study writes, and to something that has a state beyond its memory.
+/// To something that has a state beyond its memory.
 pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String> {
     if !setting.facts.writable {
         return Err("the target is only read".into());
@@ -44,10 +43,10 @@ pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String>
     Ok(())
 }
 
-/// The writes, or the reason for their absence.
+/// Or the reason for their absence.
 pub(crate) type Seen = std::result::Result<LongWrites, String>;
 
-/// They come last: nothing is known, and not why.
+/// They come last.
 pub(crate) const NOT_YET: &Seen = &Err(String::new());
 
 /// # Errors
@@ -94,7 +93,7 @@ pub(crate) fn long_writes<M: Machine>(
     }
 }
 
-/// Writes in sequence with as much outstanding as the best ones, and without a flush after each run.
+/// With as much outstanding as the best writes, and without a flush after each run.
 fn at_full_speed(setting: &StudyContext, peak: &Workload) -> Workload {
     let align = setting.align().max(1);
     let largest = (setting.facts.size_bytes / 4).min(u64::from(LARGE)) / align * align;

@@ -8,12 +8,12 @@ use results::{
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
 
-/// Service-time models are for single requests: beyond this size the kernel splits them.
+/// Beyond this size the kernel splits single requests.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 
-/// Above this fit error a line does not describe all points: repeats of a point agree better.
+/// Above it a line does not describe all points: repeats of a point agree better.
 const MAX_LINE_ERROR: f64 = 0.05;
-/// Two lines must fit this many times better than one to count as two regimes.
+/// Two lines count as two regimes if they fit this many times better.
 const BETTER: f64 = 2.0;
 const GROWS: f64 = 1.5;
 
@@ -51,8 +51,7 @@ pub(crate) fn half_power_of_series(
     })
 }
 
-/// The point at which readings reach half of a peak in their own unit; the peak has an interval
-/// unless it is one of them.
+/// In the readings' own unit; the peak has an interval unless it is one of them.
 fn half_power(
     of: Varied,
     readings: &[Reading],
@@ -95,8 +94,8 @@ fn half_power(
     })
 }
 
-/// An operation's half-power points, over size at each depth and over depth at each size: relative
-/// to the best measured rate and to a layer's advertised rate.
+/// Over size at each depth and over depth at each size: relative to the best measured rate and to a
+/// layer's advertised rate.
 pub(crate) fn half_power_points(
     op: OpKind,
     curves: &[(u32, Vec<Reading>)],
@@ -123,8 +122,8 @@ pub(crate) fn half_power_points(
     points
 }
 
-/// All experiments' points that differ from the curve's only in request size. Of several visits to
-/// a workload the longest runs count.
+/// All experiments' points that differ from the curve's only in request size. Of several visits the
+/// longest runs count.
 fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     let Some(first) = readings.first().and_then(|one| found.entries.get(one.point)) else {
         return readings.to_vec();
@@ -152,8 +151,7 @@ fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     sizes.into_values().collect()
 }
 
-/// Replaces the half-power points of curves that the answer has too: a figure shows the share of
-/// the peak that the answer reports.
+/// A figure shows the share of the peak that the answer reports.
 pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], points: &[Point]) {
     let of_sizes = figures
         .iter_mut()
@@ -184,8 +182,7 @@ pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], poi
     }
 }
 
-/// Transposes size curves per depth into depth curves per size. Sizes measured at few depths are
-/// dropped.
+/// Depth curves per size from size curves per depth, without sizes measured at few depths.
 fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     let mut turned = std::collections::BTreeMap::<u64, Vec<Reading>>::new();
     for (depth, readings) in curves {
@@ -266,15 +263,14 @@ pub(crate) fn service_times(
 
 const MODEL_SIZES: usize = 4;
 
-/// Whether a curve has enough sizes for a model of a fixed part and a part for each byte, so that
-/// its absence is a result.
+/// Enough sizes for a fixed part and a part per byte, so that a missing model is a result.
 pub(crate) fn could_have_model(found: &Found<'_>, curve: &Curve) -> bool {
     let measured =
         found.cells(curve).into_iter().filter(|(_, point)| found.points[*point].numbers.is_some());
     measured.count() >= MODEL_SIZES
 }
 
-/// Two lines, below a size and from it on, that fit far better than one.
+/// Below a size and from it on, if they fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     if one.rms_relative_residual <= MAX_LINE_ERROR {
         return None;
@@ -292,7 +288,7 @@ fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     (rms <= one.rms_relative_residual / BETTER).then_some(best)
 }
 
-/// A growing time implies a rate.
+/// The time grows.
 fn makes_sense(fit: &LineFit) -> bool {
     let grows = |points: &[FitPoint]| {
         points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y)
@@ -300,8 +296,8 @@ fn makes_sense(fit: &LineFit) -> bool {
     fit.rate.is_some() || !grows(&fit.points)
 }
 
-/// A line as a model; `None` if it does not describe its points, or if its fixed time is certainly
-/// negative, since a part of each request was ready in advance.
+/// `None` if the line does not describe its points, or if its fixed time is certainly negative,
+/// since a part of each request was ready in advance.
 fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> Option<ServiceModel> {
     if fit.rms_relative_residual > MAX_FIT_ERROR || fit.intercept.high < 0.0 {
         return None;

@@ -1,5 +1,4 @@
-//! Trials on another target: the same requests to the device below a file system, or to two files
-//! instead of one.
+//! The same requests to the device below a file system, or to two files instead of one.
 
 use crate::context::StudyContext;
 use crate::sampler::{Entry, Sampler};
@@ -10,16 +9,16 @@ use workload::{OpKind, Workload};
 
 const PAIRS: u32 = 4;
 
-/// New files are created only if filling them takes at most this share of the budget.
+/// Of the budget, to fill new files.
 const FILL_SHARE: f64 = 0.04;
 
 const MIN_FILE_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OtherTarget {
-    /// The device below the file system, by its name: faster if the file system is a limit.
+    /// Faster than the file system above it, if that is a limit.
     Device(String),
-    /// Two files: faster if a resource shared by the writers of one file is a limit.
+    /// Faster if the writers of one file share a limit.
     TwoFiles,
 }
 
@@ -30,7 +29,7 @@ pub(crate) struct OtherTargetTrial {
     pub(crate) ratio: Ratio,
 }
 
-/// Runs the trial that fits a case's operation, time permitting; `None` without such a target.
+/// Time permitting; `None` without a target that fits the case's operation.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -100,8 +99,7 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Interleaved runs on the study's target and on the other; `None` if they fail there, or are too
-/// few.
+/// Interleaved, on the study's target and on the other; `None` if runs fail there, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

@@ -1,6 +1,5 @@
 use machine::Nanos;
 
-/// How much of each grid to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
     /// The corners.
@@ -12,11 +11,10 @@ pub enum Effort {
 
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Total budget, on the machine's clock.
+    /// On the machine's clock.
     pub budget_ns: Nanos,
-    /// How much of each grid to run.
     pub effort: Effort,
-    /// Only these experiments ([`crate::experiment_ids`]); empty: all.
+    /// [`crate::experiment_ids`]; empty: all.
     pub only: Vec<String>,
     pub seed: u64,
 }

@@ -6,7 +6,7 @@ use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
 
-/// Approximate requests per run on a machine whose runs repeat exactly.
+/// On a machine whose runs repeat exactly.
 const QUIET_REQUESTS: f64 = 2000.0;
 
 const LONGEST_QUIET_NS: f64 = 10e9;
@@ -16,21 +16,21 @@ const MIN_BYTES: u64 = 4096;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
 
-/// Also a minimum share of the budget: longer studies see effects that settle slowly.
+/// Of the budget: longer studies see effects that settle slowly.
 const RUN_SHARE: f64 = 3e-4;
 
-/// Length of a probing run: longer than a burst of throttled requests.
+/// Longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
 const BURSTY_SAMPLES: usize = 2;
 
-/// Assumed flush rate before one is measured: low, so no flush takes long.
+/// Before a rate is measured: low, so no flush takes long.
 const PROBE_FLUSH: f64 = 4e6;
 
-/// Minimum bursts per run on a target that admits requests in bursts.
+/// On a target that admits requests in bursts.
 const BURSTS_A_RUN: u64 = 2;
 
-/// Minimum single requests per run.
+/// Single ones.
 const REQUESTS_A_RUN: f64 = 20.0;
 
 const PROBES: [(u32, u32, Pattern); 4] = [
@@ -40,7 +40,7 @@ const PROBES: [(u32, u32, Pattern); 4] = [
     (1 << 20, 2, Pattern::Seq),
 ];
 
-/// Estimates speed and run length, and detects admission in bursts.
+/// Speed and run length, and admission in bursts.
 ///
 /// # Errors
 /// A target smaller than a page; a failed probing run; the user's interrupt.
@@ -95,8 +95,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     Ok(setting)
 }
 
-/// Estimates an operation's speed and its shortest mean request time in ns; counts the runs in
-/// bursts.
+/// An operation's speed and its shortest mean request time in ns; counts the runs in bursts.
 fn probe_one<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

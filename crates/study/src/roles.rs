@@ -1,5 +1,3 @@
-//! The roles of an entry: it represents a plain program, or the whole target.
-
 use crate::context::StudyContext;
 use crate::sampler::Entry;
 use machine::{Allocation, Buffering, CacheState};
@@ -7,7 +5,7 @@ use workload::{OpKind, Workload};
 
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
 
-/// Whether an entry is what a plain program does: buffered, sequential, depth 1.
+/// Buffered, sequential, depth 1.
 pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyContext) -> bool {
     let workload = &entry.workload;
     let cache = match op {
@@ -30,7 +28,7 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyCon
     workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
-/// Whether an entry's rate is that of the whole target, and not of a cache in front of it.
+/// And not of a cache in front of it.
 pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
     let workload = &entry.workload;
     let whole =

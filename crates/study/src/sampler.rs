@@ -1,4 +1,4 @@
-//! The sampler turns workloads into samples, in interleaved order, within the budget.
+//! Turns workloads into samples, interleaved, within the budget.
 
 use crate::context::StudyContext;
 use crate::grid::{Cell, StripeShape};
@@ -14,16 +14,16 @@ use results::{Point, Question, StripeRecord};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
-/// A workload is left out if one round of its requests takes longer than this many runs.
+/// A workload is left out if one round of its requests takes this many runs.
 const ROUND_RUNS: f64 = 4.0;
 
-/// Minimum rounds of requests per run.
+/// Of requests.
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// Longest run of fast requests if runs are repeated.
+/// Of fast requests, if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// Relative half-width of the 95 % interval that is enough.
+/// Relative half-width of the 95 % interval.
 pub(crate) const PRECISION: f64 = 0.03;
 
 const MAX_RUNS: u32 = 32;
@@ -36,16 +36,16 @@ pub(crate) struct Entry {
     pub(crate) facts: TargetFacts,
     weight: f64,
     pub(crate) ramp_ns: Nanos,
-    /// Requests are admitted in bursts, so its runs start and end between two of them.
+    /// Its runs start and end between two bursts.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
-    /// The pooled spread between runs of similar points, once known.
+    /// Between runs of similar points, once known.
     common: Option<Spread>,
-    /// Summary of the samples, computed lazily: the statistics cost more than some runs.
+    /// The statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
-    /// The interval of all visits to its workload, in bytes per second, if they disagree.
+    /// Over all visits to its workload, in bytes per second, if they disagree.
     visits: Option<[f64; 2]>,
 }
 
@@ -69,7 +69,7 @@ impl Entry {
         }
     }
 
-    /// Visits to its workload disagree, so its interval covers them.
+    /// Its interval covers all visits to its workload.
     pub(crate) fn disagrees(&self) -> bool {
         self.visits.is_some()
     }
@@ -83,8 +83,7 @@ impl Entry {
         (self.point, self.estimate, self.visits) = (OnceCell::new(), OnceCell::new(), None);
     }
 
-    /// The rate in requests per second with its interval, from its own runs and the pooled spread
-    /// of similar points.
+    /// Requests per second, from its own runs and the pooled spread of similar points.
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
@@ -93,7 +92,7 @@ impl Entry {
         self.common.is_some()
     }
 
-    /// Points that share a spread: the page cache and the device each have their own.
+    /// The page cache and the device each have their own spread.
     fn kind(&self) -> (bool, bool) {
         (self.workload.writes(), self.workload.buffering.is_direct())
     }
@@ -126,7 +125,7 @@ impl Entry {
         &self.measured.samples
     }
 
-    /// The machine repeats runs exactly, so one run is enough.
+    /// One run is enough.
     pub(crate) fn repeats_exactly(&self) -> bool {
         self.facts.kind == TargetKind::Simulated
     }
@@ -137,7 +136,7 @@ impl Entry {
 }
 
 pub struct Progress<'a> {
-    /// The current point in a few words.
+    /// In a few words.
     pub doing: &'a str,
     pub passed_ns: Nanos,
     pub budget_ns: Nanos,
@@ -148,17 +147,17 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// Cells left out because one round of their requests takes too long.
+    /// One round of their requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
-    /// Runs of a workload differ; otherwise each workload runs once, in virtual time.
+    /// Otherwise each workload runs once, in virtual time.
     pub(crate) noisy: bool,
     whole: StripeShape,
     shape: StripeShape,
     seed: u64,
-    /// Mean time of a sample beyond its run.
+    /// Of a sample, beyond its run.
     pub(crate) overhead: f64,
     pub(crate) bursty: bool,
     ended: [Nanos; 2],
@@ -208,7 +207,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
             .for_each(|(ended, _)| *ended = now);
     }
 
-    /// Time since the target last had a request of this workload's kinds.
+    /// Since the target last had a request of this workload's kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
         let last = self
             .ended
@@ -232,7 +231,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// The time at this share of the budget; without noise time is unlimited.
+    /// Of the budget; without noise time is unlimited.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -245,8 +244,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// Adds a cell's workload unless it is already there. Returns its index, or `None` if it would
-    /// take too long.
+    /// Unless it is already there. `None` if it would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -296,7 +294,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.len() - 1
     }
 
-    /// Raises the weight of some entries to at least this.
+    /// To at least this.
     pub(crate) fn weigh(&mut self, indices: &[usize], weight: f64) {
         for &index in indices {
             let entry = &mut self.entries[index];
@@ -308,7 +306,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries[index].weight = 1.0;
     }
 
-    /// Counts the instructions of an entry in a separate run.
+    /// In a separate run.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -331,7 +329,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Traces the requests of an entry in a separate run.
+    /// In a separate run.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -360,7 +358,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Each round in a new random order, until each has this many runs or the time is up.
+    /// In a new random order each, until each entry has this many runs or the time is up.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         let budget_ns = until.saturating_sub(self.now());
@@ -371,7 +369,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.iter().map(|entry| entry.samples().len()).sum()
     }
 
-    /// Runs each entry one more time, time permitting.
+    /// Once, time permitting.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -385,8 +383,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs the entries whose relative interval is wider than this, most uncertain first, until
-    /// none is or the time is up.
+    /// Entries with a wider relative interval run, most uncertain first, until none is left or the
+    /// time is up.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -403,8 +401,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
-    /// Pools the spread between runs over all points, as a few runs of one point do not determine
-    /// it.
+    /// Over all points, as a few runs of one do not determine it.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;
@@ -424,8 +421,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Gives all visits to one workload an interval that covers them, if they disagree: the target
-    /// changed between them.
+    /// If they disagree, the target changed between them, and an interval covers them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;
@@ -454,7 +450,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Removes the entries that never ran; returns the new index of each remaining one.
+    /// Returns the new index of each remaining entry.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self

@@ -1,4 +1,4 @@
-//! Scheduling: which cells fit the budget, in which order, and how grids are refined.
+//! Which cells fit the budget, in which order, and how grids are refined.
 
 use crate::answer::sides;
 use crate::confirm::candidates;
@@ -17,26 +17,25 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// Share of the budget by which every point should have run: the grid comes first, and points that
-/// need more runs get the rest.
+/// Every point has run: the grid comes first, and points that need more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
-/// Share by which every point should have had its first runs.
+/// Every point has had its first runs.
 const FIRST_SHARE: f64 = 0.42;
 
-/// Share by which the deciding points should have had their first runs, however long the grid took.
+/// The deciding points have had their first runs, however long the grid took.
 const SPREAD_SHARE: f64 = 0.66;
 
-/// Share by which the deciding points have had their first turn.
+/// The deciding points have had their first turn.
 const DECISIVE_SHARE: f64 = 0.48;
 
-/// Share by which the sizes added around half-power points have run.
+/// The sizes around half-power points have run.
 const REFINE_SHARE: f64 = 0.52;
 
-/// Shares at which the study turns to the most uncertain points, and at which measuring stops.
+/// The study turns to the most uncertain points; it stops measuring.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
-/// Relative half-width that ends a deciding point's first turn.
+/// Ends a deciding point's first turn.
 const FIRST_PRECISION: f64 = 0.15;
 
 const DECISIVE_WEIGHT: f64 = 3.0;
@@ -45,26 +44,26 @@ const SIDE_WEIGHT: f64 = 2.0;
 
 const REFINE_RUNS: u32 = 2;
 
-/// Runs of each point before the deciding points are chosen.
+/// Of each point before the deciding points are chosen.
 const FIRST_RUNS: u32 = 3;
 
-/// Maximum share of the budget for the points every answer needs.
+/// Of the budget, for the points every answer needs.
 const OVERRUN_SHARE: f64 = 2.0;
 
-/// Minimum number of points, whatever the budget.
+/// Whatever the budget.
 const MIN_POINTS: usize = 16;
 
-/// Estimated overhead of a run: opening files, preparing caches, writing back dirty data.
+/// Opening files, preparing caches, writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
-/// Weights within this width are measured together, in random order.
+/// Weights within it are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
-/// Desired runs per point: runs differ by more than a longer run would reveal.
+/// Per point: runs differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
 
-/// Fits the grids to the budget, measures them, and refines the curves around half power.
-/// Afterwards the cells have their points' indices.
+/// Fits the grids to the budget, and refines the curves around half power. Afterwards the cells
+/// have their points' indices.
 pub(crate) fn measure<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &mut StudyContext,
@@ -125,8 +124,8 @@ pub(crate) fn measure<M: Machine>(
     Ok(trials)
 }
 
-/// Spends the remaining time on the most uncertain points. New runs can move crossings, so those
-/// are measured as well.
+/// The most uncertain points get the remaining time. New runs can move crossings, so those are
+/// measured as well.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -167,7 +166,7 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// Removes cells if there are more than the runs allow, least informative first; reports how many.
+/// The least informative cells first; reports how many.
 pub(crate) fn thin(trials: &mut [Trial], max: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
@@ -216,8 +215,7 @@ fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     weights
 }
 
-/// Counts instructions for the experiments that want them, in separate runs: a counter slows the
-/// run.
+/// In separate runs: a counter slows the run.
 fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]) -> Result<()> {
     if !sampler.machine.capabilities().counts_instructions {
         return Ok(());
@@ -236,7 +234,7 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
     Ok(())
 }
 
-/// Adds and measures a size between the two around each half-power point if that helps.
+/// A size between the two around each half-power point, if that helps.
 fn refine<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

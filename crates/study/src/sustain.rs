@@ -11,27 +11,27 @@ use measure::stats::Verdict;
 use results::{Burst, RandomBurst};
 use workload::{OpKind, Stop, Workload};
 
-/// A rate that falls to this share within a run was a burst's.
+/// Within a run.
 const FELL: f64 = 0.85;
 
-/// A disk that sorts the writes in its cache gains less than this over the best random reads: both
-/// need the same seeks.
+/// Over the best random reads, for a disk that sorts the writes in its cache: both need the same
+/// seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
-/// Each attempt to see the end of a burst, than the last.
+/// Than the last attempt to see the end of a burst.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
 
-/// Share of the budget at which the search for the end of a burst stops.
+/// Of the budget, for the search for the end of a burst.
 const SUSTAIN_SHARE: f64 = 0.61;
 
 const RUNS: u32 = 3;
 
-/// Minimum share of a run after a burst that shows the rate that lasts.
+/// Of a run, after a burst, to show the rate that lasts.
 const LASTING: f64 = 0.3;
 
-/// Moves each peak of a burst to the same requests after its end; returns the bursts.
+/// To the same requests after the burst's end; returns the bursts.
 pub(crate) fn sustain<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -53,8 +53,7 @@ pub(crate) fn sustain<M: Machine>(
     Ok(bursts)
 }
 
-/// Measures small random requests, the best and those one at a time, after the cache or the credit
-/// that serves their beginning.
+/// The best and those one at a time, after the cache or the credit that serves their beginning.
 pub(crate) fn sustain_random<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -91,7 +90,7 @@ pub(crate) fn sustain_random<M: Machine>(
     Ok(bursts)
 }
 
-/// Whether a rate is above what a layer advertises, or fell within a run.
+/// Above what a layer advertises, or it fell within a run.
 fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     let cap = verdict::advertised(&setting.facts, op).map(|one| one.throughput_bytes_per_s);
     let above = cap.zip(entry.point().rate()).is_some_and(|(cap, rate)| rate > cap * (1.0 + SAME));
@@ -99,7 +98,7 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Runs until the rate falls, and after that: the burst and the lasting entry.
+/// Returns the burst and the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());
@@ -136,7 +135,7 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
-    /// Requests per second before it.
+    /// Before the fall.
     iops: f64,
     length_ns: Nanos,
 }

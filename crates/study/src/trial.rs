@@ -11,22 +11,21 @@ use machine::{LayerKind, Machine, Nanos, Result, TargetKind, TargetSpec};
 use results::{LimitOf, RandomBurst};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// Share of the budget at which the trials end.
+/// Of the budget.
 const TRIALS_SHARE: f64 = 0.70;
 
-/// Share of the budget at which the search for a deeper peak ends.
+/// Of the budget, for a deeper peak.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
-/// Maximum runs of a trial before the remaining time is divided.
+/// Of a trial, before the remaining time is divided.
 const RUNS: u32 = 4;
 
-/// Weight of the trials of an undecided verdict.
+/// Of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// The rates whose limits are wanted: the peaks, a plain program's rates, and small random
-/// requests.
+/// The peaks, a plain program's rates, and small random requests.
 fn cases<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,
@@ -56,7 +55,6 @@ fn cases<M: Machine>(
     all
 }
 
-/// The entry with the highest rate of small random requests that is wanted.
 pub(crate) fn best_random<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,
@@ -76,8 +74,7 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// A changed entry: an existing one, or a new one; `None` if the change is invalid or the target
-/// too small.
+/// An existing entry, or a new one; `None` if the change is invalid or the target too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -101,7 +98,7 @@ fn changed<M: Machine>(
     }))
 }
 
-/// Moves the peak to twice the depth if certainly faster, in interleaved runs.
+/// To twice the depth if certainly faster, in interleaved runs.
 pub(crate) fn climb<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -146,7 +143,7 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// Runs the trials of every case, the peaks first, time permitting.
+/// The peaks first, time permitting.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -212,7 +209,7 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// A peak that moved after the trials, with existing trials; if `measure`, the others run once.
+/// It moved after the trials; existing trials stay, and if `measure`, the others run once.
 pub(crate) fn investigate_peak<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -230,7 +227,7 @@ pub(crate) fn investigate_peak<M: Machine>(
     Ok(Case { of: LimitOf::Peak, op, base, trials, other_target: None })
 }
 
-/// Whether the target's read-ahead reacts to a sequential hint; a simulated machine says so itself.
+/// A simulated machine says so itself.
 fn obeys_hints(setting: &StudyContext) -> bool {
     setting.facts.kind != TargetKind::Simulated
         || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)

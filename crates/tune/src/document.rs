@@ -7,65 +7,58 @@ use results::compare::{Difference, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the schema.
 pub const TUNE_SCHEMA: &str = "halfpower.tune/1";
 
-/// A tuning: a plan and, with `--yes`, its results.
+/// A plan and, with `--yes`, its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tuning {
-    /// Name and version of this schema: `halfpower.tune/1`.
+    /// `halfpower.tune/1`.
     pub schema: String,
-    /// The program that wrote it.
+    /// That wrote the document.
     pub program: Program,
-    /// The target measured.
     pub target: String,
-    /// The workloads, as options of `halfpower run`.
+    /// As options of `halfpower run`.
     pub workloads: Vec<String>,
-    /// The trials, in order.
+    /// In order.
     pub plan: Vec<Step>,
-    /// Values that are not tried, and why.
+    /// With the reasons.
     pub left_out: Vec<LeftOut>,
-    /// Time budget of the whole tuning.
+    /// Of the whole tuning.
     pub budget_ns: u64,
-    /// Minimum time of the tuning; absent if runs end after an amount of data.
+    /// Absent if runs end after an amount of data.
     #[serde(rename = "least_ns")]
     pub min_ns: Option<u64>,
-    /// A question is decided once any larger change than this is ruled out.
+    /// A question is decided once any larger change is ruled out.
     pub until_percent: f64,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// Time taken; absent from a dry run.
+    /// Absent from a dry run.
     pub took_ns: Option<u64>,
-    /// Results of the trials; empty in a dry run.
+    /// Empty in a dry run.
     pub tried: Vec<Tried>,
     /// All improvements together, measured again against the start.
     pub combination: Option<Tried>,
-    /// Configuration lines that make the proven improvements permanent.
+    /// Makes the proven improvements permanent.
     pub keep: Vec<KeepLine>,
     /// Commands that repeat the measurement.
     pub prove: Vec<String>,
-    /// Conclusions.
     pub sentences: Vec<String>,
-    /// Caveats, and settings that could not be restored.
+    /// Also settings that could not be restored.
     pub warnings: Vec<String>,
 }
 
 /// One value of one knob to try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// The knob.
     pub knob: String,
-    /// The component it configures.
+    /// The component that the knob configures.
     pub of: String,
-    /// Its purpose.
     pub about: String,
-    /// Its current value.
     pub from: String,
-    /// The value to try.
     pub to: String,
     /// How this value can lose data.
     pub risk: Option<String>,
-    /// The shell command that sets it.
+    /// Of the shell.
     pub command: Option<String>,
 }
 
@@ -83,57 +76,48 @@ impl Step {
     }
 }
 
-/// A knob, or a value of it, that is not tried.
+/// A knob, or a value of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// The knob.
     pub knob: String,
-    /// The component it configures.
+    /// The component that the knob configures.
     pub of: String,
-    /// The reason.
     pub why: String,
 }
 
-/// Result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {
-    /// The knob; `combination` for several.
+    /// `combination` for several.
     pub knob: String,
-    /// The component it configures.
+    /// The component that the knob configures.
     pub of: String,
-    /// Its value before.
     pub from: String,
-    /// The value tried.
     pub to: String,
-    /// The conclusion.
     pub outcome: Outcome,
-    /// Number of blocks of four interleaved runs, of the question with the most.
+    /// Of four interleaved runs, of the question with the most.
     pub blocks: u32,
-    /// Changes in rate, latency and processor time for each workload.
+    /// In rate, latency and processor time for each workload.
     pub differences: Vec<Difference>,
-    /// The workloads whose request size changes with it: their latency and processor time are per
-    /// request of the new size.
+    /// Their latency and processor time are per request of the new size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resized: Vec<Resized>,
-    /// Why it could not be tried.
+    /// Why the value could not be tried.
     pub failed: Option<String>,
-    /// Configuration lines that make it permanent.
+    /// Makes the value permanent.
     pub keep: Vec<KeepLine>,
 }
 
 /// A workload whose request size changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resized {
-    /// The workload, as named in its differences.
+    /// As named in its differences.
     pub question: String,
-    /// Request size before, in bytes.
     pub from_bytes: u32,
-    /// Request size after, in bytes.
     pub to_bytes: u32,
 }
 
 impl Tried {
-    /// The change in processor time per byte, in percent, from the change per request.
+    /// From the change per request.
     pub fn cpu_per_byte_percent(&self, cpu: &Difference) -> f64 {
         let resized = self.resized.iter().find(|one| one.question == cpu.question);
         let ratio = resized.map_or(1.0, |one| f64::from(one.from_bytes) / f64::from(one.to_bytes));
@@ -145,13 +129,13 @@ impl Tried {
         self.differences.iter().filter(|one| one.measure.is_rate())
     }
 
-    /// Mean change in rate over the workloads, as a logarithm.
+    /// Mean over the workloads, as a logarithm.
     pub(crate) fn gain(&self) -> f64 {
         let logs: Vec<f64> = self.rates().map(|one| (one.change_percent / 100.0).ln_1p()).collect();
         if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
     }
 
-    /// Judges the changes in rate. `open`: some question was undecided when the time ran out.
+    /// `open`: some question was undecided when the time ran out.
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
         let of_rate = || differences.iter().filter(|one| one.measure.is_rate());
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();
@@ -177,28 +161,26 @@ impl Tried {
     }
 }
 
-/// Conclusion about a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Some workload is faster and every other one unchanged.
+    /// Some workload is faster and none slower.
     Helps,
-    /// No workload changes enough to matter.
+    /// None big enough to matter.
     NoDifference,
-    /// No workload gains enough to matter; losses were not measured further.
+    /// Losses were not measured further.
     NoGain,
-    /// Some workload is slower and every other one unchanged.
+    /// Some workload is slower and none faster.
     Worse,
     /// One workload is faster, another slower.
     Mixed,
     /// The time ran out first.
     Undecided,
-    /// It could not be tried.
     Failed,
 }
 
 impl Outcome {
-    /// One or two words for the reader.
+    /// For people.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Helps => "faster",
@@ -212,14 +194,12 @@ impl Outcome {
     }
 }
 
-/// A configuration line that persists a setting across restarts.
+/// Keeps a setting across restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeepLine {
-    /// The knob.
     pub knob: String,
-    /// The file or tool the line belongs to.
+    /// The file or tool.
     pub place: String,
-    /// The line.
     pub line: String,
 }
 
@@ -235,8 +215,6 @@ impl KeepLine {
 }
 
 impl Tuning {
-    /// Serialises the document.
-    ///
     /// # Errors
     /// A value that JSON cannot represent.
     pub fn to_json(&self) -> serde_json::Result<String> {
@@ -244,7 +222,7 @@ impl Tuning {
     }
 }
 
-/// The JSON Schema of a tuning, as stored in `schema/`.
+/// As stored in `schema/`.
 pub fn tuning_schema() -> String {
     let schema = schemars::schema_for!(Tuning);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -1,4 +1,4 @@
-//! Workload knobs: settings a program controls itself.
+//! Settings that a program controls itself.
 
 use machine::units::{parse_size, show_size};
 use machine::{
@@ -6,14 +6,14 @@ use machine::{
 };
 use workload::{Pattern, Workload};
 
-/// The facts that a workload knob may depend on.
+/// What a workload knob may depend on.
 pub struct Scene<'a> {
     pub facts: &'a TargetFacts,
     pub engines: &'a [Engine],
 }
 
 impl Scene<'_> {
-    /// The engine for several requests outstanding from one thread.
+    /// For several requests outstanding from one thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }
@@ -22,15 +22,15 @@ impl Scene<'_> {
 pub struct WorkloadKnob {
     pub name: &'static str,
     pub about: &'static str,
-    /// Its current value in a workload.
+    /// The current one.
     pub value: fn(&Workload) -> String,
-    /// Values worth trying on a workload.
+    /// Worth trying.
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
-    /// The workload with another value, or `None` if that is invalid.
+    /// `None` if the value is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
-    /// How this value can lose data.
+    /// How the value can lose data.
     pub risk: fn(&Workload, &str) -> Option<String>,
-    /// How a program gets this value.
+    /// How a program gets the value.
     pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 
@@ -217,7 +217,7 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     },
 };
 
-/// Bytes by which the partition misses a 4 KiB boundary.
+/// To the next 4 KiB boundary.
 fn straddle(layers: &[Layer]) -> u64 {
     layers
         .iter()

@@ -1,15 +1,15 @@
-//! Commands that recreate an array or a file system to persist a create-time setting. Each destroys
-//! the existing data.
+//! Commands that recreate an array or a file system for a create-time setting. Each destroys the
+//! existing data.
 
 use machine::units::{KIB, parse_size};
 use machine::{Alternative, Keep, Knob, Layer, Matters, TargetFacts};
 
-/// The ext4 block in which its stride is counted.
+/// Its stride is counted in it.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
 
-/// Name of the knob of a target with several members.
+/// Of a target with several members.
 pub const STRIPE_UNIT: &str = "stripe_unit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Stripe {
     }
 }
 
-/// The mkfs command with the stripe geometry, or `None` if the file system has no such option.
+/// With the stripe geometry, or `None` if the file system has no such option.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))
@@ -53,7 +53,7 @@ fn keep_mkfs(line: String) -> Keep {
     }
 }
 
-/// Commands that align a partition to 4 KiB and recreate its file system.
+/// To 4 KiB, with a new file system.
 pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     let partition = Keep {
         place: "partition table (destroys the partition's data: copy them first)".into(),
@@ -64,7 +64,7 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     [Some(partition), made.map(keep_mkfs)].into_iter().flatten().collect()
 }
 
-/// The stripe-unit knob of a target that halfpower stripes over several members.
+/// Of a target that halfpower stripes over several members.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     let is_stripe =
         facts.members > 1 && facts.raid5.is_none() && facts.shared_by_members().is_none();
@@ -82,7 +82,7 @@ pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     })
 }
 
-/// A value of that knob, with the commands that create such an array and its file system.
+/// With the commands that create such an array and its file system.
 pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
     let bytes = parse_size(value).unwrap_or(0);
     let members = u64::from(facts.members);

@@ -5,7 +5,7 @@ use measure::stats::MIN_BLOCKS;
 use results::compare::Measure;
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// A knob the user named, with the values to try; if empty, the table's own.
+/// If `values` is empty, the table's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     pub knob: String,
@@ -15,7 +15,7 @@ pub struct Wanted {
 impl std::str::FromStr for Wanted {
     type Err = String;
 
-    /// Parses `NAME` or `NAME=VALUE,VALUE`.
+    /// `NAME` or `NAME=VALUE,VALUE`.
     fn from_str(text: &str) -> Result<Wanted, String> {
         let (knob, values) = text.split_once('=').unwrap_or((text, ""));
         let values: Vec<String> = values
@@ -31,11 +31,10 @@ impl std::str::FromStr for Wanted {
     }
 }
 
-/// The setting that a trial changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Machine(usize),
-    /// A workload knob, by its index in [`KNOBS`].
+    /// Index in [`KNOBS`].
     Workload(usize),
 }
 
@@ -43,52 +42,46 @@ pub enum Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
     pub knob: String,
-    /// The component it configures.
+    /// The component that the knob configures.
     pub of: String,
-    /// Its purpose.
     pub about: String,
-    /// Its current value.
     pub from: String,
     pub to: Alternative,
     pub change: Change,
-    /// Knobs that this one resets.
     pub resets: Vec<String>,
-    /// Indices of the questions to ask.
+    /// By index.
     pub questions: Vec<usize>,
 }
 
-/// Inputs to a plan.
 pub struct Scope<'a> {
-    /// The machine's knobs.
     pub knobs: &'a [Knob],
-    /// Resolves a value of a machine knob that the table does not offer.
+    /// A value of a machine knob that the table does not offer.
     pub value: &'a dyn Fn(usize, &str) -> Alternative,
-    /// Context for workload knobs.
+    /// Of workload knobs.
     pub scene: Scene<'a>,
 }
 
-/// Work with requests of its own, as `compare` runs it: a benchmark of many files, or the replay of a
-/// recorded application.
+/// Work with requests of its own: a benchmark of many files, or the replay of a recorded
+/// application.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
     /// `PostMark`.
     pub name: String,
     /// `--postmark FILE`.
     pub options: String,
-    /// Its options within the arms of `compare`, after the target; `None` if an arm is only a target.
+    /// Within the arms of `compare`, after the target; `None` if an arm is only a target.
     pub arm_options: Option<String>,
-    /// Requests like its own, which decide the knobs that matter to it.
+    /// They decide which knobs matter to the work.
     pub like: Vec<Workload>,
     /// It creates and deletes many files.
     pub many_files: bool,
-    /// The measure of its rate.
     pub rate: Measure,
     /// The requests of the latencies that it reports.
     pub latency_of: Option<String>,
 }
 
 impl Whole {
-    /// A benchmark of many files: buffered reads and writes at random places.
+    /// Buffered reads and writes at random places.
     pub fn of_many_files(name: &str, options: String) -> Whole {
         let like = Workload {
             read_percent: 50,
@@ -107,14 +100,13 @@ impl Whole {
         }
     }
 
-    /// Its options, for people.
+    /// For people.
     pub(crate) fn words(&self) -> String {
         let more = self.arm_options.as_ref().filter(|more| !more.is_empty());
         more.map_or_else(|| self.options.clone(), |more| format!("{} ({more})", self.options))
     }
 }
 
-/// The trials and their workloads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
@@ -122,13 +114,12 @@ pub struct Plan {
     pub whole: Option<Whole>,
     /// In the order of the table.
     pub trials: Vec<Trial>,
-    /// Values that are not tried, and why.
+    /// With the reasons.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Plan {
-    /// Plans every applicable knob that cannot lose data or, with `wanted`, only the knobs named
-    /// there.
+    /// Every applicable knob that cannot lose data or, with `wanted`, only the knobs named there.
     ///
     /// # Errors
     /// A sentence about a name that this target has no knob for.
@@ -148,8 +139,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans the machine's knobs for work with requests of its own. It has no knobs of its own: its
-    /// options, or its recording, say what it does.
+    /// Such work has no knobs of its own: its options, or its recording, say what it does.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -305,13 +295,13 @@ impl Plan {
         self.left_out.push(LeftOut { knob: knob.into(), of: of.into(), why: why.into() });
     }
 
-    /// Number of questions over all trials.
+    /// Over all trials.
     pub fn asked(&self) -> usize {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
 
-    /// Minimum time: the minimum blocks of each question and of the combination; `None` if runs end
-    /// after an amount of data or work.
+    /// The minimum blocks of each question and of the combination; `None` if runs end after an
+    /// amount of data or work.
     pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
         if self.whole.is_some() {
             return None;
@@ -326,12 +316,12 @@ impl Plan {
         Some(runs? * 4 * blocks)
     }
 
-    /// The steps for display and for the document.
+    /// For display and for the document.
     pub fn steps(&self) -> Vec<Step> {
         self.trials.iter().map(Step::of).collect()
     }
 
-    /// All values that a machine knob will get, for the journal.
+    /// That a machine knob will get, for the journal.
     pub fn values_of(&self, knob: usize) -> Vec<String> {
         let of = |trial: &&Trial| trial.change == Change::Machine(knob);
         self.trials.iter().filter(of).map(|trial| trial.to.value.clone()).collect()
@@ -346,7 +336,7 @@ fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
     }
 }
 
-/// Whether the user wants a knob: `Some(None)` if all are wanted.
+/// `Some(None)` if all are wanted.
 fn asked_for<'a>(knob: &str, wanted: &'a [Wanted]) -> Option<Option<&'a Wanted>> {
     if wanted.is_empty() {
         Some(None)

@@ -5,20 +5,20 @@ use workload::{Pattern, Workload};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// Name on the command line.
+    /// On the command line.
     pub name: &'static str,
     pub about: &'static str,
-    /// Source of its sizes and mix.
+    /// Of its sizes and mix.
     pub source: &'static str,
-    /// The settings that halfpower chose because no source gives them; empty if all are sourced.
+    /// Settings that halfpower chose because no source gives them.
     pub own: &'static str,
-    /// The published bar for the 99th percentile of its latency; only for a single workload.
+    /// Published, for the 99th percentile of its latency; only for a single workload.
     pub p99_ns: Option<Nanos>,
     workloads: fn(deep: Engine) -> Vec<Workload>,
 }
 
 impl Profile {
-    /// `deep` is the engine that keeps several requests outstanding.
+    /// `deep`: the engine that keeps several requests outstanding.
     pub fn workloads(&self, deep: Engine) -> Vec<Workload> {
         (self.workloads)(deep)
     }

@@ -1,21 +1,18 @@
-//! Commands that repeat the measurement of a change.
-
 use crate::knobs::Scene;
 use crate::plan::{Change, Plan, Trial};
 use crate::tuning::changed;
 use machine::with_settings;
 
-/// The target as named on the command line.
+/// As named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its members: one, or several as a stripe.
+    /// Several form a stripe.
     pub places: Vec<String>,
-    /// Options of the target, as words: `--size 16m`.
+    /// As words: `--size 16m`.
     pub options: Vec<String>,
 }
 
 impl Target {
-    /// Display name.
     pub fn name(&self) -> String {
         self.places.join(", ")
     }
@@ -25,7 +22,7 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "''".into(), std::borrow::Cow::into_owned)
 }
 
-/// A `compare` command for each workload that the changes affect.
+/// One for each workload that the changes affect.
 pub(crate) fn prove(
     plan: &Plan,
     scene: &Scene<'_>,

@@ -51,8 +51,8 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     said
 }
 
-/// Gains do not add up: names a single change that gained more than the combination. The two were
-/// measured at different times, so the sentence claims no more.
+/// Gains do not add up: a single change gained more than the combination. The two were measured at
+/// different times, so the sentence claims no more.
 fn better_alone(tuning: &Tuning, combination: &Tried) -> Option<String> {
     let helped = tuning.tried.iter().filter(|one| one.outcome == Outcome::Helps);
     let best = helped.max_by(|a, b| a.gain().total_cmp(&b.gain()))?;
@@ -68,7 +68,7 @@ fn better_alone(tuning: &Tuning, combination: &Tried) -> Option<String> {
     ))
 }
 
-/// A change with its effect on the rate of each workload.
+/// On each workload.
 fn with_rates(one: &Tried) -> String {
     let from = if one.knob == "combination" {
         format!("{} in place of {}", one.to, one.from)

@@ -1,4 +1,4 @@
-//! Runs the trials, each interleaved with the current setting, and then the improvements together.
+//! Each trial is interleaved with the current setting; then the improvements run together.
 
 use crate::document::{KeepLine, Outcome, Resized, TUNE_SCHEMA, Tried, Tuning};
 use crate::knobs::{KNOBS, Scene};
@@ -14,27 +14,26 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// Share of the time reserved for the combination.
+/// Of the time.
 const FOR_COMBINATION: f64 = 0.2;
 
-/// A system whose knobs can be set and on which workloads run.
 pub trait Subject {
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Sets these knobs (by number) to these values, and restores all others.
+    /// Knobs by number; all others get their own values back.
     ///
     /// # Errors
     /// A refused value: it cannot be tried.
     fn set(&mut self, settings: &[(usize, &str)]) -> Result<()>;
 
-    /// Runs a workload once; `before` holds earlier runs, which give the warm-up time.
+    /// Once; `before` holds earlier runs, which give the warm-up time.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
 
-    /// Runs work with requests of its own once. Returns its rate in the place of the throughput, and
+    /// Work with requests of its own, once. Returns its rate in the place of the throughput, and
     /// the other [`RUN_MEASURES`]; NaN for those that it does not have.
     ///
     /// # Errors
@@ -43,25 +42,24 @@ pub trait Subject {
         Err(Error::Unsupported("only requests of one file are run here".into()))
     }
 
-    /// Called before each block with its description and the time passed.
+    /// Before each block.
     fn on_block(&mut self, what: &str, passed_ns: Nanos);
 }
 
-/// Limits on time and precision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// A question is decided once any larger change than this is ruled out, in percent.
+    /// A question is decided once any larger change is ruled out.
     pub until_percent: f64,
-    /// Smaller changes than this count as no difference, in percent.
+    /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// Values that cannot gain this much are dropped, in percent; `None` also measures how much
-    /// slower they are.
+    /// Values that cannot gain this much are dropped; `None` also measures how much slower they
+    /// are.
     pub gain_wanted_percent: Option<f64>,
-    /// Time budget of the whole tuning.
+    /// Of the whole tuning.
     pub budget_ns: Nanos,
     /// Repeated runs differ.
     pub noisy: bool,
-    /// Seed of the run order.
+    /// Of the run order.
     pub seed: u64,
 }
 
@@ -76,11 +74,10 @@ struct Trying<'a, S> {
     questions: &'a [Question],
     /// Work with requests of its own runs instead of the questions' workloads.
     is_whole: bool,
-    /// The run with the longest warm-up, per question and arm.
+    /// By warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
-    /// For each question its runs with the present setting, and the bytes that they moved.
+    /// By question, with the bytes that the runs moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
-    /// Time that had passed before.
     before_ns: Nanos,
     warnings: &'a mut Vec<Warning>,
 }
@@ -137,7 +134,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// A sentence for each question in which the present setting did not keep its rate.
+    /// One sentence for each question in which the present setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -181,7 +178,7 @@ impl Tuning {
     }
 }
 
-/// Runs a plan. Knobs keep the values of the last run: the caller restores them.
+/// Knobs keep the values of the last run: the caller restores them.
 ///
 /// # Errors
 /// An interrupt before any conclusion.
@@ -323,7 +320,7 @@ impl Question {
     }
 }
 
-/// A workload with the changes of some trials; inapplicable changes are skipped.
+/// Changes that do not apply are skipped.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => {
@@ -333,7 +330,7 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// The differences of all questions, judged together, with each one's question.
+/// Judged together, with each one's question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,
@@ -450,8 +447,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// The changes to combine: the best value of each knob; of two knobs that reset one another, the
-/// better one.
+/// The best value of each knob; of two knobs that reset one another, the better one.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

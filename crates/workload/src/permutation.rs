@@ -26,7 +26,7 @@ impl Permutation {
         }
     }
 
-    /// The number at position `i` (below `n`).
+    /// `i` is below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         match self {
@@ -75,7 +75,7 @@ impl Mixer {
         Mixer { n, mask, shift: mask.count_ones().div_ceil(2), add, keys }
     }
 
-    /// The number at position `i` (below `n`).
+    /// `i` is below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         let x = self.mix(i);
@@ -143,7 +143,7 @@ impl Mixer {
         x
     }
 
-    /// A permutation of `0..=mask`.
+    /// Of `0..=mask`.
     #[inline]
     fn mix(&self, x: u64) -> u64 {
         let mut x = x.wrapping_add(self.add);

@@ -12,26 +12,25 @@ pub const fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Random number `i` of the stream `seed`; a bijection in `i`.
+/// Of the stream `seed`; a bijection in `i`.
 #[inline]
 pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// A seed for one of several independent uses of `seed`.
+/// For one of several independent uses of `seed`.
 #[inline]
 pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// Maps 64 random bits to `0..n` by the high half of a product: no division, and a bias of at most
-/// n / 2^64.
+/// By the high half of a product: no division, and a bias of at most n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64
 }
 
-/// Maps 64 random bits to the open interval (0, 1), on a grid of 2^-53.
+/// In the open interval (0, 1), on a grid of 2^-53.
 #[inline]
 pub fn unit(random: u64) -> f64 {
     ((random >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
@@ -62,7 +61,7 @@ impl SplitMix64 {
         mix(self.state)
     }
 
-    /// The next number in `0..n`.
+    /// In `0..n`.
     #[inline]
     pub const fn below(&mut self, n: u64) -> u64 {
         below(self.next_u64(), n)

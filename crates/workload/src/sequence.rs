@@ -9,8 +9,7 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests that are computed together: constants, branches and vector registers are used once for
-/// all of them.
+/// Computed together: constants, branches and vector registers are used once for all of them.
 const BATCH: usize = 16;
 
 mod purpose {
@@ -23,11 +22,11 @@ mod purpose {
     pub const SIZE: u64 = 5;
 }
 
-/// The position of a sequence.
+/// Of a sequence.
 #[derive(Debug, Clone)]
 pub enum Cursor {
     Own,
-    /// Shared by the threads of one stream: together they issue the requests of one thread.
+    /// The threads of one stream together issue the requests of one thread.
     Shared(Arc<AtomicU64>),
 }
 
@@ -56,20 +55,20 @@ pub struct Sequence {
     place: u64,
     /// The requests of `ready` end here.
     ready_to: u64,
-    /// Offsets and operations of the places in the present batch, by place modulo [`BATCH`].
+    /// Offsets and operations of the present batch, by place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
-    /// The fast path of [`Sequence::next`] applies below this position; 0 if it never does.
+    /// Below this position the fast path of [`Sequence::next`] applies; 0 if it never does.
     short_to: u64,
-    /// The most that `short_to` can be: the end of the pass, or 0.
+    /// The end of the pass, or 0.
     short_pass: u64,
     base: u64,
     request: u32,
     choice: Choice,
-    /// Sizes and positions, if they differ between requests.
+    /// If sizes or positions differ between requests.
     varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
-    /// Index of the first request of the current pass.
+    /// The first request of the current pass.
     pass_start: u64,
     /// Patterns with repetition have one infinite pass.
     pass_len: u64,
@@ -97,7 +96,7 @@ enum Order {
 struct Choice {
     op: Op,
     mixed: bool,
-    /// A mixed stream reads if the random number is below it.
+    /// A mixed stream reads below it.
     threshold: u64,
     seed: u64,
 }
@@ -152,7 +151,7 @@ impl Stride {
     }
 }
 
-/// The columns from `first` of a table with this many rows, each from top to bottom.
+/// From `first` on, each from top to bottom, of a table with this many rows.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     first: u64,
@@ -191,7 +190,7 @@ impl Pattern {
 }
 
 impl Sequence {
-    /// The requests of stream `stream` in the region (first byte, length in bytes).
+    /// In the region (first byte, length in bytes).
     ///
     /// # Errors
     /// The stream's part is too small for a request, or the pattern is invalid ([`Workload::check`]
@@ -278,7 +277,7 @@ impl Sequence {
         Ok(sequence)
     }
 
-    /// Operation, byte offset and bytes of the next request. Wraps around after the last block.
+    /// Operation, byte offset and bytes. Wraps around after the last block.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
@@ -288,9 +287,8 @@ impl Sequence {
         }
     }
 
-    /// [`Sequence::next`] for requests of one size from a cursor of their own, within a pass and
-    /// within [`Sequence::limit_short`]; it is inlined in the caller's loop. `None`: call
-    /// [`Sequence::next`].
+    /// For requests of one size from a cursor of their own, within a pass and within
+    /// [`Sequence::limit_short`]; inlined in the caller's loop. `None`: call [`Sequence::next`].
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
@@ -302,7 +300,7 @@ impl Sequence {
         Some((self.ready_ops[at], self.ready[at], self.request))
     }
 
-    /// Computes the batch of the present place; `false`: the fast path ends here.
+    /// The batch of the present place; `false`: the fast path ends here.
     #[inline(never)]
     fn prepare(&mut self) -> bool {
         if self.place >= self.short_to {
@@ -330,8 +328,8 @@ impl Sequence {
         true
     }
 
-    /// Until the next call of this, [`Sequence::next_short`] serves only requests that leave some of
-    /// these bytes.
+    /// Until the next call, [`Sequence::next_short`] serves only requests that leave some of these
+    /// bytes.
     #[inline]
     pub fn limit_short(&mut self, bytes: u64) {
         if self.short_pass > 0 {
@@ -341,12 +339,12 @@ impl Sequence {
         }
     }
 
-    /// Index of the next request in its pass, if the cursor is not shared.
+    /// In its pass, if the cursor is not shared.
     pub fn place(&self) -> u64 {
         self.place
     }
 
-    /// [`Sequence::next`] of any pattern, and across the end of a pass.
+    /// For any pattern, and across the end of a pass.
     #[inline(never)]
     fn next_slow(&mut self) -> (Op, u64, u32) {
         let mut place = match &self.shared {
@@ -372,7 +370,7 @@ impl Sequence {
         }
     }
 
-    /// The block at a place of the present pass.
+    /// Of the present pass.
     #[inline]
     fn block(&self, place: u64) -> u64 {
         let index = self.pass_start + place;
@@ -395,8 +393,8 @@ impl Sequence {
         }
     }
 
-    /// Starts the pass that contains the position (from the current pass's start); returns the
-    /// position in it. Threads that share the cursor may have completed whole passes in between.
+    /// The pass that contains the position (from the current pass's start); returns the position in
+    /// it. Threads that share the cursor may have completed whole passes in between.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {
@@ -414,13 +412,12 @@ impl Sequence {
         }
     }
 
-    /// The blocks of a pass. A block is a request, or the distance between starting positions if
-    /// sizes differ.
+    /// Of a pass. A block is a request, or the distance between starting positions if sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Byte offset of the first block, and bytes to the end of the last (of maximum size); for
+    /// Of the first block, and bytes to the end of the last (of maximum size); for
     /// [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
         let blocks = if let Order::Columns(table) = &self.order {
@@ -436,7 +433,7 @@ impl Sequence {
         (self.base, bytes)
     }
 
-    /// A hash of the first `n` requests, regardless of the current position.
+    /// Of the first `n` requests, regardless of the current position.
     pub fn fingerprint(&self, n: u64) -> u64 {
         let mut fresh = Sequence {
             place: 0,

@@ -36,7 +36,7 @@ impl SizeDraw {
         })
     }
 
-    /// The size for 64 random bits.
+    /// For 64 random bits.
     #[inline]
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
@@ -50,7 +50,7 @@ impl SizeDraw {
     }
 }
 
-/// The sizes of a stream's requests, and the position of a sequential one.
+/// Of a stream's requests, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: SizeDraw,
@@ -63,7 +63,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// `len` is the bytes that a stream visits. `None` if all requests are the same.
+    /// `len`: the bytes that a stream visits. `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -90,7 +90,7 @@ impl Varied {
         if op == Op::Read { self.read.at(random) } else { self.write.at(random) }
     }
 
-    /// The next sequential request, cut at the end of the region.
+    /// Cut at the end of the region.
     #[inline]
     pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
         if self.len - self.position < self.unit {
@@ -112,8 +112,7 @@ impl Varied {
 }
 
 impl Workload {
-    /// Granularity of starting positions: the request size, the smallest of several, or the
-    /// alignment.
+    /// Between starting positions: the request size, the smallest of several, or the alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let min = |mix: &SizeMix| mix.bounds().map(|(min, _)| min);
         let mixes = self.sizes.iter().flat_map(|sizes| {
@@ -132,7 +131,7 @@ impl Workload {
         }
     }
 
-    /// Requests start at positions other than multiples of the request size.
+    /// Requests start elsewhere than at multiples of their size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }

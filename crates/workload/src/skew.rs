@@ -18,7 +18,7 @@ impl SelfSimilar {
         SelfSimilar { n: n.max(1), exponent: h.ln() / (-h).ln_1p() }
     }
 
-    /// The rank that the stream `seed` draws for `index`.
+    /// For `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let place = self.n as f64 * unit(hash(seed, index)).powf(self.exponent);
         (place as u64).min(self.n - 1)
@@ -43,7 +43,7 @@ impl Normal {
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }
     }
 
-    /// The number that the stream `seed` draws for `index`.
+    /// For `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

@@ -8,79 +8,77 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The order in which a workload visits its region, in blocks of the request size.
+/// Of a workload's region, in blocks of the request size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// From start to end; each of several streams has a separate part of the region.
+    /// Each of several streams has a part of the region.
     Seq,
-    /// From start to end; all streams share one position.
+    /// Sequential; all streams share one position.
     Together,
-    /// Every block once in random order, then again in another: uniform, without repetition.
+    /// Every block once, then again in another order.
     Random,
-    /// Each request goes to a random block: uniform, with repetition.
+    /// Blocks repeat.
     Uniform,
     /// From end to start.
     Backward,
     /// Forward by this many bytes per request; at the end, again through the skipped blocks.
     Stride(u64),
-    /// The region as a table with rows of this many blocks, visited column by column; several
-    /// streams divide the columns among them.
+    /// A table with rows of this many blocks, column by column; several streams divide the columns
+    /// among them.
     Columns(u32),
-    /// Zipf-distributed with this exponent; popular blocks are scattered over the region.
+    /// The exponent; popular blocks are scattered over the region.
     Zipf(f64),
     /// `access_percent` of the requests go to the first `hot_percent` of the region.
     HotCold {
-        /// Percentage of the region that is hot.
+        /// Of the region.
         hot_percent: u8,
-        /// Percentage of the requests that go to the hot part.
+        /// Of the requests, to the hot part.
         access_percent: u8,
     },
     /// Self-similar: a share of `1 - h` of the requests goes to the most popular share `h` of the
-    /// blocks, recursively; popular blocks are scattered over the region. 0.2 is the 80/20 rule.
+    /// blocks, recursively, scattered over the region. 0.2 is the 80/20 rule.
     Pareto(f64),
-    /// Normally distributed over the region; draws outside it are repeated.
+    /// Draws outside the region are repeated.
     Normal {
-        /// Standard deviation in percent of the region.
+        /// Of the region.
         deviation_percent: f64,
-        /// Mean in percent of the region.
+        /// Of the region.
         center_percent: f64,
-        /// Whether the blocks are scattered over the region.
+        /// Blocks, over the region.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         scattered: bool,
     },
 }
 
-/// The condition that ends a run.
+/// What ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// After this much time on the machine's clock.
+    /// On the machine's clock.
     AfterNs(Nanos),
-    /// After this many bytes over all streams.
+    /// Over all streams.
     AfterBytes(u64),
 }
 
-/// A request size and its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeShare {
-    /// Request size in bytes.
     pub bytes: u32,
-    /// Percentage of the requests.
+    /// Of the requests.
     pub percent: u8,
 }
 
-/// The distribution of request sizes of one operation.
+/// Request sizes of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeMix {
-    /// Every multiple of the minimum size up to the maximum, equally often.
+    /// Every multiple of the minimum up to the maximum, equally often.
     Range {
-        /// Minimum size; all sizes are multiples of it.
+        /// All sizes are multiples of it.
         least_bytes: u32,
         most_bytes: u32,
     },
-    /// Each size with its share; the shares add up to 100 %.
+    /// They add up to 100 %.
     Shares(Vec<SizeShare>),
 }
 
@@ -116,97 +114,89 @@ impl SizeMix {
     }
 }
 
-/// Different request sizes for reads and writes.
+/// For reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
-    /// Sizes of reads.
     pub read: SizeMix,
-    /// Sizes of writes.
     pub write: SizeMix,
 }
 
-/// The contents of written data.
+/// Of written data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Data {
-    /// Percentage of each block that compresses away.
+    /// Of each block.
     pub compressible_percent: u8,
-    /// Percentage of the blocks that repeat an earlier block.
+    /// Of the blocks, repeating an earlier one.
     pub duplicate_percent: u8,
-    /// Distinct blocks that these repeat, equally often; 0: 16.
+    /// Distinct ones, equally often; 0: 16.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeated_blocks: u64,
-    /// Seed of those blocks, if several workloads repeat the same; otherwise it comes from the
-    /// workload's seed.
+    /// If several workloads repeat the same blocks; otherwise it comes from the workload's seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated_seed: Option<u64>,
     /// Blocks hold their offset, generation, seed and checksum, and reads check them.
     pub verify: bool,
 }
 
-/// A workload: the requests to a target.
+/// The requests to a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
-    /// Percentage of the requests that read; the rest write.
+    /// The rest write.
     pub read_percent: u8,
-    /// The order in which the region is visited.
     pub pattern: Pattern,
-    /// Request size; the maximum, if sizes differ.
+    /// The maximum, if sizes differ.
     pub request_bytes: u32,
-    /// The distribution of request sizes, if they differ. Sequential requests leave no gaps, and
-    /// the last one before the region's end is cut to fit; others start at multiples of the minimum
-    /// size.
+    /// If sizes differ. Sequential requests leave no gaps, and the last one before the region's end
+    /// is cut to fit; others start at multiples of the minimum size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// Alignment of requests that are not sequential, if it differs from their size.
+    /// Of requests that are not sequential, if it differs from their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u32>,
-    /// Requests that each stream keeps outstanding.
+    /// Outstanding per stream.
     pub depth: u32,
-    /// Streams, one thread each.
+    /// One per stream.
     pub threads: u32,
-    /// The I/O engine.
     pub engine: Engine,
     /// Cache and durability.
     pub buffering: Buffering,
-    /// Access hint for the cache.
+    /// For the cache.
     pub hint: Hint,
-    /// The kind of buffer memory.
+    /// Of the buffers.
     #[serde(default)]
     pub memory: Memory,
-    /// State of the file's space before the run.
+    /// Of the file's space before the run.
     pub allocation: Allocation,
-    /// State of the cache before the run.
+    /// Before the run.
     pub cache: CacheState,
-    /// Bytes added to the offset of every request.
+    /// Added to the offset of every request.
     pub offset_bytes: u64,
-    /// First byte of the region.
+    /// First byte.
     pub region_start_bytes: u64,
-    /// Length of the region; `None`: to the end of the target.
+    /// `None`: to the end of the target.
     pub region_bytes: Option<u64>,
-    /// The condition that ends a run.
     pub stop: Stop,
-    /// Maximum number of bytes over all streams, even if time is left.
+    /// Over all streams, even if time is left.
     #[serde(default)]
     pub limit_bytes: Option<u64>,
-    /// Requests per second over all streams, issued on schedule and not by completions (an open
-    /// loop).
+    /// Over all streams, on schedule and not by completions (an open loop).
     pub rate_iops: Option<f64>,
-    /// The steps of an open loop whose rate changes over time; empty if it does not.
+    /// Of an open loop whose rate changes over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub load: Vec<LoadStep>,
-    /// Width of the windows whose latencies are kept apart, if any are.
+    /// Of the windows whose latencies are kept apart, if any are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_window_ns: Option<Nanos>,
-    /// Completions that each stream awaits before it issues the next requests.
+    /// Awaited before a stream issues the next requests.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reap: Reap,
-    /// Pause between a completion and the request that replaces it.
+    /// Between a completion and the request that replaces it.
     pub think_ns: Nanos,
-    /// Include a final sync to stable storage in the measured time.
+    /// In the measured time.
     pub sync_at_end: bool,
-    /// The data of writes.
+    /// Of writes.
     pub data: Data,
-    /// Random seed: the same seed gives the same sequence of requests on every machine.
+    /// The same seed gives the same requests on every machine.
     pub seed: u64,
 }
 
@@ -218,22 +208,19 @@ fn is_default(reap: &Reap) -> bool {
     *reap == Reap::default()
 }
 
-/// The operations of a workload.
+/// Of a workload.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OpKind {
-    /// Only reads.
     Read,
-    /// Only writes.
     Write,
-    /// Reads and writes.
     Mix,
 }
 
 impl OpKind {
-    /// Name in options and JSON.
+    /// In options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
@@ -250,7 +237,7 @@ impl fmt::Display for OpKind {
 }
 
 impl Default for Workload {
-    /// Sequential direct synchronous reads of 64 KiB for one second.
+    /// Sequential, direct, synchronous, 64 KiB, for one second.
     fn default() -> Self {
         Workload {
             read_percent: 100,
@@ -292,7 +279,7 @@ impl Workload {
         }
     }
 
-    /// The length of a run, if a time ends it.
+    /// If a time ends the run.
     pub fn run_ns(&self) -> Option<Nanos> {
         match self.stop {
             Stop::AfterNs(ns) => Some(ns),
@@ -320,13 +307,13 @@ impl Workload {
         }
     }
 
-    /// First byte and length in a target of `size_bytes`.
+    /// First byte and length, in a target of `size_bytes`.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))
     }
 
-    /// How this workload accesses a target of `size_bytes`.
+    /// To a target of `size_bytes`.
     pub fn access(&self, size_bytes: u64) -> Access {
         Access {
             engine: self.engine,

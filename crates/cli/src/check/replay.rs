@@ -28,8 +28,8 @@ pub(super) fn check(
     let (id, baseline) =
         baseline(&history, arguments.baseline, &target, (&job.trace, &job.script))?;
     if !job.is_simulated() {
-        let busy = arguments.load.look()?;
-        busy.iter().for_each(|warning| output::tell(warning));
+        let busy = arguments.load.look(context)?;
+        busy.iter().for_each(|warning| context.console.tell(warning));
     }
     if baseline.direct {
         job.script.make_direct();
@@ -60,10 +60,11 @@ pub(super) fn check(
             comparison.sentences.push(format!("Also changed since entry {id}: {changed}."));
         }
     }
-    report(arguments, &target, &comparison, limit)
+    report(context, arguments, &target, &comparison, limit)
 }
 
 fn report(
+    context: &Context,
     arguments: &Arguments,
     target: &str,
     comparison: &Comparison,
@@ -71,19 +72,23 @@ fn report(
 ) -> Result<(), Failure> {
     let slower = limit.failed(comparison);
     if arguments.json {
-        output::print(&output::json(comparison.to_json())?)?;
+        context.console.print(&output::json(comparison.to_json())?)?;
     } else if arguments.quiet {
         let verdict = if slower.is_empty() { "ok" } else { "slower" };
         let sentence = comparison.sentences.first().map_or("", String::as_str);
-        output::print(&format!("{target}: {verdict}: {sentence}\n"))?;
+        context.console.print(&format!("{target}: {verdict}: {sentence}\n"))?;
     } else {
-        output::print(&report::compare::terminal(comparison, output::width(), output::colour()))?;
+        context.console.print(&report::compare::terminal(
+            comparison,
+            output::width(),
+            output::colour(),
+        ))?;
     }
     if slower.is_empty() {
         return Ok(());
     }
     if !arguments.quiet {
-        slower.iter().for_each(|one| output::tell(&one.sentence));
+        slower.iter().for_each(|one| context.console.tell(&one.sentence));
     }
     Err(Failure::Printed(FAILED))
 }

@@ -111,8 +111,8 @@ pub(super) struct Unopened {
 }
 
 impl Unopened {
-    fn of(arguments: &PointArguments) -> Result<Unopened, Failure> {
-        let (place, spec) = target_of(arguments)?;
+    fn of(context: &Context, arguments: &PointArguments) -> Result<Unopened, Failure> {
+        let (place, spec) = target_of(context, arguments)?;
         Ok(Unopened { workloads: grid(arguments, &place.engines()), place, spec })
     }
 
@@ -234,9 +234,9 @@ pub(super) fn compare(
     unfinished: &Unfinished,
 ) -> Result<Comparison, Failure> {
     let began_unix_s = unfinished.began_unix_s().unwrap_or_else(crate::history::now_unix_s);
-    let unopened = [Unopened::of(&of[0])?, Unopened::of(&of[1])?];
+    let unopened = [Unopened::of(context, &of[0])?, Unopened::of(context, &of[1])?];
     let writes = unopened.iter().flat_map(|arm| &arm.workloads).any(Workload::writes);
-    crate::written::plan_for(writes, arguments.budget);
+    context.writes.plan_for(writes, arguments.budget);
     let mut arms = open(unopened, unfinished)?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
@@ -254,7 +254,7 @@ pub(super) fn compare(
         more: "--budget",
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
-    let mut hooks = RunHooks { setups, watch: unfinished.watch(arguments.budget) };
+    let mut hooks = RunHooks { setups, watch: unfinished.watch(context, arguments.budget) };
     let mut comparison =
         Comparison::of_arms(&mut arms, turn, &mut hooks, crate::context::program())?;
     hooks.watch.end();

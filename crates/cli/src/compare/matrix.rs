@@ -3,7 +3,7 @@
 use super::arms::{Unopened, open};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{self, print};
+use crate::output;
 use crate::progress::Watch;
 use crate::target::machine_of;
 use crate::unfinished::Unfinished;
@@ -30,8 +30,8 @@ impl Conduct for Progress {
     }
 }
 
-fn arm(spec: &TargetSpec, options: &Options) -> Result<Unopened, Failure> {
-    let place = machine_of(&[&spec.places[0]])?;
+fn arm(context: &Context, spec: &TargetSpec, options: &Options) -> Result<Unopened, Failure> {
+    let place = machine_of(context, &[&spec.places[0]])?;
     let workloads = matrix::workloads(options, &place.engines())
         .into_iter()
         .map(|(_, workload)| workload)
@@ -46,8 +46,9 @@ pub(crate) fn compare(
 ) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let specs = matrix::two_targets(options)?;
-    let unfinished = Unfinished::nowhere("sqlio");
-    let mut arms = open([arm(&specs[0], options)?, arm(&specs[1], options)?], &unfinished)?;
+    let unfinished = Unfinished::nowhere(context, "sqlio");
+    let mut arms =
+        open([arm(context, &specs[0], options)?, arm(context, &specs[1], options)?], &unfinished)?;
     let noisy = arms.iter().any(|arm| arm.is_noisy());
     let in_turn = matrix::in_turn(options, noisy)?;
     let names = specs.each_ref().map(|spec| spec.places[0].display().to_string());
@@ -66,7 +67,7 @@ pub(crate) fn compare(
         keys: &KEYS,
         more: "--repeats or --runtime",
     };
-    let mut progress = Progress(Watch::new(in_turn.min_ns));
+    let mut progress = Progress(Watch::new(context.console.time_bar(in_turn.min_ns)));
     let comparison =
         Comparison::of_arms(&mut arms, turn, &mut progress, crate::context::program())?;
     progress.0.end();
@@ -77,7 +78,11 @@ pub(crate) fn compare(
         Some(file) => output::save(file, &output::json(comparison.to_json())?),
         None => Ok(()),
     };
-    print(&report::compare::terminal(&comparison, output::width(), output::colour()))?;
+    context.console.print(&report::compare::terminal(
+        &comparison,
+        output::width(),
+        output::colour(),
+    ))?;
     saved?;
     super::not_interrupted()?;
     if comparison.differences.is_empty() {

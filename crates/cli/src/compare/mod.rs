@@ -11,7 +11,7 @@ pub(crate) use read::Imported;
 use crate::arguments::PointArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{self, print};
+use crate::output;
 use crate::small_files::SmallFiles;
 use crate::target::{is_twin, results_at};
 use crate::unfinished::{Unfinished, refuse_twin};
@@ -164,7 +164,12 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
             let why = "its runs are not kept; leave it out";
             return Err(Failure::Usage(format!("--resume: {}: {why}", asked.name())));
         }
-        return judge(arguments, &outputs, &small_files::compare(arguments, &asked)?);
+        return judge(
+            context,
+            arguments,
+            &outputs,
+            &small_files::compare(context, arguments, &asked)?,
+        );
     }
     let arms = match (&arguments.a, &arguments.b) {
         (Some(a), Some(b)) => Some(([a.as_str(), b.as_str()], arms::arguments([a, b])?)),
@@ -189,9 +194,10 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
             if targets.iter().all(|target| is_twin(target)) {
                 refuse_twin(arguments.workload.resume)?;
             }
-            let unfinished = Unfinished::begin("compare", &targets, arguments.workload.resume)?;
+            let unfinished =
+                Unfinished::begin(context, "compare", &targets, arguments.workload.resume)?;
             let comparison = arms::compare(context, arguments, *names, of, &unfinished);
-            let judged = comparison.and_then(|one| judge(arguments, &outputs, &one));
+            let judged = comparison.and_then(|one| judge(context, arguments, &outputs, &one));
             unfinished.end(&judged);
             judged
         }
@@ -203,7 +209,7 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
             }
             let results: Vec<PathBuf> =
                 results.iter().map(|path| results_at(path)).collect::<Result<_, Failure>>()?;
-            judge(arguments, &outputs, &read(context, &results, arguments)?)
+            judge(context, arguments, &outputs, &read(context, &results, arguments)?)
         }
     }
 }
@@ -231,17 +237,22 @@ fn replays(
         html: output::optional(context, "--html", arguments.html.as_deref(), &[trace])?,
         csv: output::optional(context, "--csv", arguments.csv.as_deref(), &[trace])?,
     };
-    judge(arguments, &outputs, &replay::compare(arguments, trace, arms)?)
+    judge(context, arguments, &outputs, &replay::compare(context, arguments, trace, arms)?)
 }
 
 /// Shows a comparison; fails if the user interrupted it, it is empty, or a condition is met.
-fn judge(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Result<(), Failure> {
-    show(arguments, outputs, comparison)?;
+fn judge(
+    context: &Context,
+    arguments: &Arguments,
+    outputs: &Outputs,
+    comparison: &Comparison,
+) -> Result<(), Failure> {
+    show(context, arguments, outputs, comparison)?;
     not_interrupted()?;
     if comparison.differences.is_empty() {
         return Err(Failure::Run("the two have nothing that can be compared".into()));
     }
-    fail(&arguments.fail_if, comparison)
+    fail(context, &arguments.fail_if, comparison)
 }
 
 /// Compares two results; a stored comparison is shown again.
@@ -289,14 +300,23 @@ fn workload_option() -> Option<String> {
     workload_options().into_iter().next()
 }
 
-fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Result<(), Failure> {
+fn show(
+    context: &Context,
+    arguments: &Arguments,
+    outputs: &Outputs,
+    comparison: &Comparison,
+) -> Result<(), Failure> {
     let drawn = |error| Failure::Run(format!("cannot draw the comparison: {error}"));
     let printed = if arguments.workload.json {
-        print(&output::json(comparison.to_json())?)
+        context.console.print(&output::json(comparison.to_json())?)
     } else if arguments.markdown {
-        print(&report::compare::markdown(comparison))
+        context.console.print(&report::compare::markdown(comparison))
     } else {
-        print(&report::compare::terminal(comparison, output::width(), output::colour()))
+        context.console.print(&report::compare::terminal(
+            comparison,
+            output::width(),
+            output::colour(),
+        ))
     };
     let html = match &outputs.html {
         Some(file) => output::save(file, &report::compare::html(comparison).map_err(drawn)?),
@@ -310,11 +330,11 @@ fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Re
 }
 
 /// Ends with exit code 3 if a condition is met.
-fn fail(conditions: &[FailIf], comparison: &Comparison) -> Result<(), Failure> {
+fn fail(context: &Context, conditions: &[FailIf], comparison: &Comparison) -> Result<(), Failure> {
     let failed: Vec<_> =
         conditions.iter().flat_map(|condition| condition.failed(comparison)).collect();
     for one in &failed {
-        output::tell(&one.sentence);
+        context.console.tell(&one.sentence);
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Printed(FAILED)) }
 }

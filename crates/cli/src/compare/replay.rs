@@ -2,6 +2,7 @@
 
 use super::Arguments;
 use super::arms::set_up;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Watch;
 use crate::replay::ReplayJob;
@@ -17,6 +18,7 @@ const CLASSES: usize = 8;
 const VALUES: usize = 2 + CLASSES;
 
 struct Both<'a> {
+    context: &'a Context,
     arms: [ReplayJob; 2],
     classes: Vec<Class>,
     setups: [Option<&'a str>; 2],
@@ -32,10 +34,11 @@ impl turns::Arms<VALUES> for Both<'_> {
 
     fn run(&mut self, arm: usize, _question: usize) -> Result<[f64; VALUES], Stop<Failure>> {
         self.setups[arm].map_or(Ok(()), |command| set_up(command, arm)).map_err(Stop::All)?;
-        let document = self.arms[arm].run(&mut |_| {}).map_err(|error| match error {
-            Failure::Interrupted => Stop::Interrupted(error),
-            error => Stop::All(error),
-        })?;
+        let document =
+            self.arms[arm].run(self.context, &mut |_| {}).map_err(|error| match error {
+                Failure::Interrupted => Stop::Interrupted(error),
+                error => Stop::All(error),
+            })?;
         let elapsed_s = document.elapsed_s.mean;
         let mut values = [f64::NAN; VALUES];
         values[0] = document.requests as f64 / elapsed_s;
@@ -60,6 +63,7 @@ fn asked(label: String) -> Measurement {
 
 /// Replays the trace on both arms in turn until the difference is decided or the time is up.
 pub(super) fn compare(
+    context: &Context,
     arguments: &Arguments,
     trace: &Path,
     [a, b]: [&str; 2],
@@ -77,10 +81,11 @@ pub(super) fn compare(
         seed: arguments.workload.target.seed,
     };
     let mut both = Both {
+        context,
         classes: first.script.classes.iter().map(|(class, _)| *class).take(CLASSES).collect(),
         arms: [first, second],
         setups: [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()],
-        watch: Watch::new(arguments.budget),
+        watch: Watch::new(context.console.time_bar(arguments.budget)),
     };
     let turns = in_turn(&mut both, 1, limits)?;
     both.watch.end();

@@ -2,6 +2,7 @@
 
 use super::Arguments;
 use super::arms::RunHooks;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Watch;
 use crate::small_files::SmallFiles;
@@ -27,7 +28,11 @@ impl WholeRuns for Place {
 }
 
 /// Compares the two places that `--a` and `--b` name.
-pub(super) fn compare(arguments: &Arguments, asked: &SmallFiles) -> Result<Comparison, Failure> {
+pub(super) fn compare(
+    context: &Context,
+    arguments: &Arguments,
+    asked: &SmallFiles,
+) -> Result<Comparison, Failure> {
     let (Some(a), Some(b)) = (&arguments.a, &arguments.b) else {
         return Err(Failure::Usage(format!(
             "{}: name two directories or simulated machines with --a and --b",
@@ -67,7 +72,8 @@ pub(super) fn compare(arguments: &Arguments, asked: &SmallFiles) -> Result<Compa
         more: "--budget",
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
-    let mut hooks = RunHooks { setups, watch: Watch::new(arguments.budget) };
+    let mut hooks =
+        RunHooks { setups, watch: Watch::new(context.console.time_bar(arguments.budget)) };
     let mut arms =
         places.map(|place| Box::new(Place { asked: asked.clone(), place }) as Box<dyn WholeRuns>);
     let comparison = Comparison::of_whole_runs(

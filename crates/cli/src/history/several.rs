@@ -3,7 +3,7 @@
 use super::with_changes;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{self, print};
+use crate::output;
 use report::history::{EntryComparison, HistoryRow};
 use results::compare::Measure;
 use results::history::{Entry, History, HistoryError, Occurrence, difference, trends};
@@ -21,7 +21,11 @@ pub(super) fn show(
     let page = output::optional(context, "--html", html, &[])?;
     let all = comparison(history, ids)?;
     let Some(page) = page else {
-        return print(&report::history::entries(&all, output::width(), output::colour()));
+        return context.console.print(&report::history::entries(
+            &all,
+            output::width(),
+            output::colour(),
+        ));
     };
     let program = crate::context::program();
     let text =

@@ -1,11 +1,10 @@
 use crate::arguments::PointArguments;
 use crate::commands::{Cli, Command};
-use crate::console::{print, tell};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::points::{check_grid, grid, lists_in, repeats, target_of};
-use crate::progress::{self, Display};
+use crate::progress;
 use crate::target::Where;
 use crate::tasks::{self, OverGroup};
 use dialect::tasks::Worker;
@@ -33,12 +32,11 @@ fn is_interrupted() -> bool {
     crate::interrupt::flag().load(Ordering::Relaxed)
 }
 
-pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
+pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let mode = progress::mode(cli.progress, std::env::args_os());
-    let context = Context::new(cli.force, cli.no_history, cli.history);
     // Before the first message: a signal must not end a rank for which others wait.
     let machine = Host::new(crate::interrupt::flag());
-    let rank = MpiRank::new().map_err(Failure::Usage)?;
+    let rank = MpiRank::new(is_interrupted).map_err(Failure::Usage)?;
     if rank.size() != launch.processes {
         return Err(Failure::Usage(format!(
             "{} started {} copies, but the MPI library sees {}: they were built for another launcher; with srun, try srun --mpi=pmix",
@@ -60,7 +58,7 @@ pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
         }
         return followed.map_err(|_| Failure::Run("rank 0 is gone".into()));
     }
-    let _display = Display::start(mode);
+    let _display = context.console.display(mode);
     let mut lost = false;
     let result = match Leader::meet(&rank, &machine, &hello, &is_interrupted) {
         Ok(mut leader) => {
@@ -84,18 +82,20 @@ pub(super) fn measure(cli: Cli, launch: &Launch) -> Result<(), Failure> {
 fn command(
     leader: &mut Leader<'_, MpiRank, Host>,
     command: Command,
-    context: Context,
+    context: &Context,
     files: &HostTaskFiles,
 ) -> Result<(), Failure> {
     match command {
-        Command::Run(arguments) => lead(leader, &arguments, true),
-        Command::Sweep(arguments) => lead(leader, &arguments, false),
+        Command::Run(arguments) => lead(context, leader, &arguments, true),
+        Command::Sweep(arguments) => lead(context, leader, &arguments, false),
         Command::Ior(arguments) => {
-            tasks::ior(context, &arguments.words, Some(&mut OverGroup::new(leader, files)))
+            tasks::ior(context.clone(), &arguments.words, Some(&mut OverGroup::new(leader, files)))
         }
-        Command::Mdtest(arguments) => {
-            tasks::mdtest(context, &arguments.words, Some(&mut OverGroup::new(leader, files)))
-        }
+        Command::Mdtest(arguments) => tasks::mdtest(
+            context.clone(),
+            &arguments.words,
+            Some(&mut OverGroup::new(leader, files)),
+        ),
         _ => Err(Failure::Usage("this command works with one client only".into())),
     }
 }
@@ -135,18 +135,19 @@ fn check(arguments: &PointArguments, is_run: bool) -> Result<(), Failure> {
 }
 
 fn lead(
+    context: &Context,
     leader: &mut Leader<'_, MpiRank, Host>,
     arguments: &PointArguments,
     is_run: bool,
 ) -> Result<(), Failure> {
-    arguments.units.choose();
+    let _units = arguments.units.choose(context);
     check(arguments, is_run)?;
     let all = leader.clients().len();
     let numbers = match &arguments.clients {
         Some(clients) => clients.of(all).map_err(Failure::Usage)?,
         None => vec![all],
     };
-    let (place, mut spec) = target_of(arguments)?;
+    let (place, mut spec) = target_of(context, arguments)?;
     if matches!(place, Where::Twin(_)) {
         return Err(Failure::Usage(
             "a simulated machine has no clients on other hosts; start halfpower without mpirun"
@@ -164,7 +165,7 @@ fn lead(
     let mut open = leader.open(&requests, unique as u64).map_err(failure)?;
     let repeats = repeats(arguments);
     let steps = (workloads.len() * numbers.len()) as u64 * u64::from(repeats.min);
-    let bar = progress::bar(steps);
+    let bar = context.console.bar(steps);
     let about = About {
         machine,
         target: open.all_facts(),
@@ -174,8 +175,7 @@ fn lead(
         began,
     };
     let places: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
-    let context = Context::new(false, true, None);
-    let save = output::optional(&context, "--save", arguments.save.as_deref(), &places)?;
+    let save = output::optional(context, "--save", arguments.save.as_deref(), &places)?;
     let mut unsaved = None;
     let measured = measure_group(leader, &mut open, &workloads, &numbers, repeats, |progress| {
         let workload = workloads[progress.part].short();
@@ -198,12 +198,12 @@ fn lead(
         unsaved = saved(save, &result).err();
     }
     if let Some(failure) = unsaved {
-        show(&result, arguments)?;
+        show(context, &result, arguments)?;
         return Err(failure);
     }
     let failed = result.points.iter().all(|one| one.point.numbers.is_none());
     let Some(error) = ended else {
-        show(&result, arguments)?;
+        show(context, &result, arguments)?;
         return match failed {
             true => Err(Failure::Run("no point could be measured".into())),
             false => Ok(()),
@@ -214,17 +214,25 @@ fn lead(
         Error::Interrupted => 130,
         _ => 1,
     };
-    tell(&error.to_string());
+    context.console.tell(&error.to_string());
     if !result.points.is_empty() {
-        show(&result, arguments)?;
+        show(context, &result, arguments)?;
     }
     Err(Failure::Printed(code))
 }
 
-fn show(result: &HostsResult, arguments: &PointArguments) -> Result<(), Failure> {
+fn show(
+    context: &Context,
+    result: &HostsResult,
+    arguments: &PointArguments,
+) -> Result<(), Failure> {
     match arguments.json {
-        true => print(&output::json(result.to_json())?),
-        false => print(&report::hosts::terminal(result, output::width(), output::colour())),
+        true => context.console.print(&output::json(result.to_json())?),
+        false => context.console.print(&report::hosts::terminal(
+            result,
+            output::width(),
+            output::colour(),
+        )),
     }
 }
 

@@ -89,13 +89,15 @@ fn measured(
 ) -> Result<Results, Failure> {
     let size = (place.is_dir()).then_some(FILE_BYTES);
     let spec = TargetSpec { places: vec![place.to_owned()], size, ..TargetSpec::default() };
-    let results =
-        on_machine!(machine_of(&[place])?, |machine| on(&machine, &spec, arguments, profile))?;
+    let results = on_machine!(machine_of(context, &[place])?, |machine| on(
+        context, &machine, &spec, arguments, profile
+    ))?;
     crate::history::keep(context, &results);
     Ok(results)
 }
 
 fn on<M: Machine>(
+    context: &Context,
     machine: &M,
     spec: &TargetSpec,
     arguments: &Arguments,
@@ -119,5 +121,13 @@ fn on<M: Machine>(
     let repeats =
         Repeats { min: RUNS, max: RUNS, budget_ns: 2 * arguments.budget, ..Repeats::default() };
     let mut runner = Runner::open(machine, &RunRequest::in_turn(spec, &workloads, repeats))?;
-    measured_document(&mut runner, &workloads, repeats, RUNS, began, Workload::default().seed)
+    measured_document(
+        context,
+        &mut runner,
+        &workloads,
+        repeats,
+        RUNS,
+        began,
+        Workload::default().seed,
+    )
 }

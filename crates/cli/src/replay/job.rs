@@ -3,6 +3,7 @@
 
 use super::{Arguments, layout, load};
 use crate::arguments::TargetArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::target::{is_twin, machine_of, on_machine};
 use application::replay::{ReplayDocument, ReplayError, Script, Settings, prepare, replay};
@@ -88,9 +89,13 @@ impl ReplayJob {
 
     /// Replays on its targets; calls `on_run` before each run with its number from 1. A simulated
     /// machine is a new one each time, with nothing in its caches.
-    pub(crate) fn run(&self, on_run: &mut dyn FnMut(u32)) -> Result<ReplayDocument, Failure> {
+    pub(crate) fn run(
+        &self,
+        context: &Context,
+        on_run: &mut dyn FnMut(u32),
+    ) -> Result<ReplayDocument, Failure> {
         let targets: Vec<&Path> = self.targets.iter().map(PathBuf::as_path).collect();
-        let document = on_machine!(machine_of(&targets)?, |machine| {
+        let document = on_machine!(machine_of(context, &targets)?, |machine| {
             self.run_on(&machine, &targets, on_run)
         });
         Ok(document?)

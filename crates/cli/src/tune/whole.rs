@@ -4,7 +4,6 @@
 use super::{Arguments, limits, not_empty, only_root};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output;
 use crate::progress::Watch;
 use crate::replay::ReplayJob;
 use crate::small_files::SmallFiles;
@@ -215,7 +214,7 @@ fn on_twin(
         return Ok(Tuning::planned(&plan, &words, limits, crate::context::program()));
     }
     let began_unix_s = crate::history::now_unix_s();
-    let watch = Watch::new(arguments.budget);
+    let watch = Watch::new(context.console.time_bar(arguments.budget));
     let (place, knobs) = (spec.places[0].clone(), knobs.clone());
     let mut subject = OnTwin { work, place, knobs, wanted: String::new(), watch };
     let tuning =
@@ -292,14 +291,14 @@ fn on_host(
     let mut reported = Vec::new();
     let journal = state_directory().ok_or(JournalError::NoPlace)?;
     let session = Session::begin(&journal, &roots, &tried, &mut reported)?;
-    let watch = Unfinished::nowhere("tune").watch(arguments.budget);
+    let watch = Unfinished::nowhere(context, "tune").watch(context, arguments.budget);
     let mut subject = OnHost { work, places: spec.places.clone(), session, watch };
     let tuning =
         tune::tune(&mut subject, &plan, &scene(), &words, limits, crate::context::program());
     subject.watch.end();
     // Restore before printing, so that a reader of the result finds the original settings.
     let not_put_back = subject.session.end();
-    reported.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
+    reported.iter().chain(&not_put_back).for_each(|sentence| context.console.tell(sentence));
     let mut tuning = tuning?;
     tuning.warnings.extend(reported.into_iter().chain(not_put_back));
     crate::history::keep_tuning(context, &tuning, &machine.facts(), &facts, began_unix_s);

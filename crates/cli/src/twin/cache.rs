@@ -5,7 +5,6 @@ mod source;
 use super::document::{directory, json, percent, program, table, write};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::print as say;
 use clap::Args;
 use machine::Op;
 use machine::units::{KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};
@@ -98,11 +97,11 @@ pub(super) fn cache(context: &Context, arguments: &Arguments) -> Result<(), Fail
     let caching = caching(arguments, &setup, &records, pace)?;
     let document = json("cache", &caching)?;
     if arguments.json {
-        say(&format!("{document}\n"))?;
+        context.console.print(&format!("{document}\n"))?;
     } else {
-        say(&text(&caching))?;
+        context.console.print(&text(&caching))?;
     }
-    write(output.as_ref(), &page(&caching), &document, arguments.json)
+    write(context, output.as_ref(), &page(&caching), &document, arguments.json)
 }
 
 fn caching(

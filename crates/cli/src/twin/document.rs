@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{Directory, print};
+use crate::output::Directory;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -36,6 +36,7 @@ pub(super) fn directory<'a>(
 }
 
 pub(super) fn write(
+    context: &Context,
     directory: Option<&Directory<'_>>,
     page: &report::validation::Page,
     document: &str,
@@ -47,7 +48,7 @@ pub(super) fn write(
     let written = directory.save("results.json", &format!("{document}\n"));
     let report = directory.save("report.html", &html)?;
     if !quiet {
-        print(&format!("\nReport: {}\n", report.display()))?;
+        context.console.print(&format!("\nReport: {}\n", report.display()))?;
     }
     written.map(drop)
 }

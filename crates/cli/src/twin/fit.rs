@@ -3,7 +3,6 @@
 use super::document::{json, percent, program, table};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::print as say;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use machine::{Allocation, Buffering};
@@ -64,7 +63,13 @@ pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failur
     )?;
     if let Some(result) = super::fit_sustained::read(&arguments.results)? {
         let preset = arguments.preset.as_deref();
-        return super::fit_sustained::fit(&result, preset, output.as_ref(), arguments.json);
+        return super::fit_sustained::fit(
+            context,
+            &result,
+            preset,
+            output.as_ref(),
+            arguments.json,
+        );
     }
     let results =
         results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -93,12 +98,12 @@ pub(super) fn fit(context: &Context, arguments: &Arguments) -> Result<(), Failur
         fit: &fit,
     };
     if arguments.json {
-        return say(&(json("fit", &shown)? + "\n"));
+        return context.console.print(&(json("fit", &shown)? + "\n"));
     }
-    say(&text(&shown))?;
+    context.console.print(&text(&shown))?;
     match &arguments.output {
-        Some(path) => say(&format!("\nMachine: twin:{}\n", path.display())),
-        None => say("\n--output FILE.toml writes the fitted machine.\n"),
+        Some(path) => context.console.print(&format!("\nMachine: twin:{}\n", path.display())),
+        None => context.console.print("\n--output FILE.toml writes the fitted machine.\n"),
     }
 }
 

@@ -1,8 +1,9 @@
 //! `halfpower twin fit` of a sustained run: the size and the rates of a write cache or credit.
 
 use super::document::{json, percent, program, table};
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::{print, save};
+use crate::output::save;
 use machine::units::significant;
 use predict::sustained::{FittedNumber, Reproduced, SustainedFit, base, fit_sustained};
 use results::Output;
@@ -36,6 +37,7 @@ struct Shown<'a> {
 }
 
 pub(super) fn fit(
+    context: &Context,
     result: &SustainedResult,
     preset: Option<&str>,
     output: Option<&Output>,
@@ -64,12 +66,14 @@ pub(super) fn fit(
         reproduced: &fit.reproduced,
     };
     if as_json {
-        return print(&(json("fit_sustained", &shown)? + "\n"));
+        return context.console.print(&(json("fit_sustained", &shown)? + "\n"));
     }
-    print(&text(&fit, &shown))?;
+    context.console.print(&text(&fit, &shown))?;
     match output {
-        Some(output) => print(&format!("\nMachine: twin:{}\n", output.path().display())),
-        None => print("\n--output FILE.toml writes the fitted machine.\n"),
+        Some(output) => {
+            context.console.print(&format!("\nMachine: twin:{}\n", output.path().display()))
+        }
+        None => context.console.print("\n--output FILE.toml writes the fitted machine.\n"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `halfpower twin list` and `halfpower twin show`.
 
 use super::document::{json, table};
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::print as say;
 use clap::Args;
 use machine::units::{show_rate, show_size_rounded, significant};
 use machine::{Layer, Machine};
@@ -54,7 +54,7 @@ struct List {
     settings: Vec<Setting>,
 }
 
-pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
+pub(super) fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failure> {
     let mut machines = Vec::new();
     for name in preset::names() {
         let description = preset::load(name)?;
@@ -67,7 +67,7 @@ pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     let settings = SETTINGS.iter().map(|&(form, meaning)| Setting { form, meaning }).collect();
     let list = List { machines, settings };
     if arguments.json {
-        return say(&(json("list", &list)? + "\n"));
+        return context.console.print(&(json("list", &list)? + "\n"));
     }
     let rows: Vec<_> = list
         .machines
@@ -80,7 +80,7 @@ pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
         list.settings.iter().map(|one| vec![one.form.into(), one.meaning.into()]).collect();
     text += &table(&["setting", "what it is"], &rows, 2);
     text += "\nA machine file of your own is named by its path:\n  halfpower twin show nvme --toml > mine.toml; halfpower study twin:mine.toml\n";
-    say(&text)
+    context.console.print(&text)
 }
 
 #[derive(Serialize)]
@@ -102,7 +102,7 @@ struct Shown {
     numbers: Vec<Sourced>,
 }
 
-pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
+pub(super) fn show(context: &Context, arguments: &ShowArguments) -> Result<(), Failure> {
     let setup = Setup::parse(&arguments.machine)?;
     let name = arguments.machine.strip_prefix("twin:").unwrap_or(&arguments.machine);
     let name = name.split_once(',').map_or(name, |(name, _)| name).trim();
@@ -113,14 +113,14 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
             .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?,
     };
     if arguments.toml {
-        return say(&text);
+        return context.console.print(&text);
     }
     let numbers = preset::numbers(name, &text)?;
     let shown = describe(setup, numbers);
     if arguments.json {
-        say(&(json("show", &shown)? + "\n"))
+        context.console.print(&(json("show", &shown)? + "\n"))
     } else {
-        say(&describe_in_words(&shown))
+        context.console.print(&describe_in_words(&shown))
     }
 }
 

@@ -3,7 +3,6 @@
 use super::document::{directory, json, percent, program, table, write};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::print as say;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use predict::validate::alignment::mean;
@@ -43,11 +42,11 @@ pub(super) fn validate(context: &Context, arguments: &Arguments) -> Result<(), F
     let validation = predict::validate::validate()?;
     let document = json("validate", &validation)?;
     if arguments.json {
-        say(&format!("{document}\n"))?;
+        context.console.print(&format!("{document}\n"))?;
     } else {
-        say(&text(&validation, arguments.points))?;
+        context.console.print(&text(&validation, arguments.points))?;
     }
-    write(output.as_ref(), &page(&validation), &document, arguments.json)?;
+    write(context, output.as_ref(), &page(&validation), &document, arguments.json)?;
     let missed: Vec<&str> =
         validation.bars.iter().filter(|bar| !bar.holds).map(|bar| bar.name.as_str()).collect();
     if missed.is_empty() {

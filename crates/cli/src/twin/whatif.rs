@@ -3,7 +3,6 @@
 use super::document::{directory, json, program, table, write};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::print as say;
 use crate::points::RUN_NS;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
@@ -72,10 +71,10 @@ pub(super) fn whatif(context: &Context, arguments: &Arguments) -> Result<(), Fai
     let result = what_if(&base, &arguments.set.join(","), &named)?;
     let document = json("whatif", &result)?;
     if arguments.json {
-        say(&format!("{document}\n"))?;
+        context.console.print(&format!("{document}\n"))?;
     } else {
         let (head, rows) = short_rows(&result);
-        say(&format!(
+        context.console.print(&format!(
             "{} with {}\n{}\n{}\n",
             result.machine,
             result.changes,
@@ -83,7 +82,7 @@ pub(super) fn whatif(context: &Context, arguments: &Arguments) -> Result<(), Fai
             sentence(&result)
         ))?;
     }
-    write(output.as_ref(), &page(&result, &asked), &document, arguments.json)
+    write(context, output.as_ref(), &page(&result, &asked), &document, arguments.json)
 }
 
 fn or_default<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {

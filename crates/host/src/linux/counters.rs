@@ -52,8 +52,6 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// The CPU time of this process and of the whole machine.
-///
 /// Process time is exact to a microsecond. Machine time derives from idle time in clock ticks
 /// (usually 10 ms), refined by the nanosecond count of a version-1 `cpuacct` group.
 pub struct CpuMeter {
@@ -207,14 +205,14 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// The kernel's event counts for this process, all threads, since its start.
+/// Of this process, all threads, since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
     /// Voluntary and involuntary.
     pub context_switches: u64,
     /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Page faults that needed no I/O.
+    /// Without I/O.
     pub minor_faults: u64,
     /// Processor time of all threads: user, system.
     pub cpu_ns: [u64; 2],
@@ -238,7 +236,7 @@ impl ProcessCounts {
     }
 }
 
-/// The kernel's block device counters, summed over several devices.
+/// Block device counters, summed over several devices.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
@@ -333,17 +331,16 @@ impl DeviceSnapshot {
     }
 }
 
-/// This process's block I/O counters.
 pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// Block I/O of this process since its start, including ended threads.
+/// Since its start, with ended threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// Bytes read from block devices.
+    /// From block devices.
     pub read_bytes: u64,
-    /// Bytes to be written to block devices; a buffered write counts when it dirties the cache.
+    /// To block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
     /// Never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,

@@ -360,22 +360,15 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
     let count = members.len() as u64;
     let mut direct = Ok(512);
     let mut facts = TargetFacts {
-        name,
-        kind: if count > 1 { TargetKind::Stripe } else { first.kind },
-        size_bytes: size_of(members, set)?,
         writable: is_writable(members, set),
-        direct: true,
-        direct_refused: None,
-        direct_align_bytes: 512,
-        physical_block_bytes: 512,
-        block_bytes: 512,
         members: count as u32,
         chunk_bytes: (count > 1).then_some(set.chunk),
         raid5: set.parity.as_ref().map(|(how, _)| *how),
-        in_memory: false,
-        devices: Vec::new(),
-        layers: Vec::new(),
-        warnings: Vec::new(),
+        ..TargetFacts::new(
+            name,
+            if count > 1 { TargetKind::Stripe } else { first.kind },
+            size_of(members, set)?,
+        )
     };
     let own = member_share(count, set.parity.is_some());
     for member in members {

@@ -1,41 +1,37 @@
-//! The change from one quantity to another, with an interval, a p-value and the detectable change.
-
 use super::distribution::{student_cdf, student_quantile};
 use super::interval::{Estimate, estimate_values};
 
-/// Degrees of freedom for the interval of a single run from its slices: the minimum used for it.
+/// For the interval of a single run from its slices: the minimum used for it.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// Number of runs from which linear drift takes one more degree of freedom (see
-/// [`estimate_values`]).
+/// From this number of runs, linear drift takes one more degree of freedom ([`estimate_values`]).
 const RUNS_FOR_DRIFT: u64 = 6;
-/// Power at which [`Change::detectable`] is found.
+/// Of [`Change::detectable`].
 const POWER: f64 = 0.8;
 
-/// A positive quantity: mean, its standard error and that error's degrees of freedom.
+/// A positive quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     mean: f64,
     error: f64,
     degrees: f64,
-    /// Number of runs that were repeated until they agreed; 0 if the number was fixed in advance.
+    /// Repeated until they agreed; 0 if the number was fixed in advance.
     runs: f64,
 }
 
 impl Level {
-    /// From a mean, its standard error and the degrees of freedom of the error. `None` unless the
-    /// mean is positive.
+    /// `None` unless the mean is positive.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
         let sound =
             mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
-    /// From an estimate. `None` unless it is positive.
+    /// `None` unless it is positive.
     pub fn of(estimate: &Estimate) -> Option<Level> {
         Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
     }
 
-    /// From the mean of `runs` values and its 95 % interval. `None` unless the mean is positive.
+    /// `None` unless the mean is positive.
     pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
         let degrees = match runs {
             0 | 1 => DEGREES_OF_ONE_RUN,
@@ -49,12 +45,12 @@ impl Level {
         Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
     }
 
-    /// From one value per run. `None` with fewer than two values, or unless their mean is positive.
+    /// `None` with fewer than two values, or unless their mean is positive.
     pub fn of_runs(runs: &[f64]) -> Option<Level> {
         Level::of(&estimate_values(runs)?)
     }
 
-    /// Raises the relative spread to that of the runs of both sides.
+    /// To that of the runs of both sides.
     fn with_spread_of_both(&self, other: &Level) -> Level {
         if self.runs == 0.0 || other.runs == 0.0 {
             return *self;
@@ -65,34 +61,33 @@ impl Level {
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
-    /// A value without error, from a simulated machine with identical repeats.
+    /// From a simulated machine with identical repeats.
     pub fn exact(value: f64) -> Option<Level> {
         Level::new(value, 0.0, f64::INFINITY)
     }
 }
 
-/// The change from one quantity to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// The second over the first.
     pub ratio: f64,
-    /// Lower end of the 95 % interval of the ratio.
+    /// Of the 95 % interval of the ratio.
     pub low: f64,
-    /// Upper end; infinite if the first may be zero.
+    /// Infinite if the first may be zero.
     pub high: f64,
-    /// The p-value: below 0.05 exactly if the interval excludes 1.
+    /// Below 0.05 exactly if the interval excludes 1.
     pub p: f64,
-    /// Smallest change, as a fraction of the first, that is detected 4 times in 5.
+    /// As a fraction of the first, detected 4 times in 5.
     pub detectable: f64,
 }
 
 impl Change {
-    /// The change between two separately measured levels: Fieller's interval (1954) of the ratio
-    /// with Welch's degrees of freedom (1947).
+    /// Fieller's interval (1954) of the ratio of separate levels with Welch's degrees of freedom
+    /// (1947).
     ///
-    /// Repeating until runs agree stops early if they agree by chance, and the few runs of such a
-    /// side underestimate the error. So each side has at least the spread of all runs of both
-    /// sides. (Otherwise one in ten pairs without a difference shows one.)
+    /// Runs that are repeated until they agree may agree by chance, and then underestimate the
+    /// error. So each side has at least the spread of all runs of both sides: otherwise one in ten
+    /// pairs without a difference shows one.
     pub fn between(a: &Level, b: &Level) -> Change {
         let (a, b) = (&a.with_spread_of_both(b), &b.with_spread_of_both(a));
         let ratio = b.mean / a.mean;
@@ -126,8 +121,8 @@ impl Change {
         }
     }
 
-    /// From the logarithms of the ratios of pairs measured under common conditions; the number of
-    /// pairs is fixed in advance. `None` with fewer than two.
+    /// From logarithms of ratios measured under common conditions; the number of pairs is fixed in
+    /// advance. `None` with fewer than two.
     pub fn of_pairs(logs: &[f64]) -> Option<Change> {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let degrees = logs.len() as f64 - 1.0;
@@ -153,8 +148,8 @@ impl Change {
         })
     }
 
-    /// The geometric mean of several changes, with an interval for exactly these questions; assumes
-    /// independent errors. `None` for an empty list, or if a change has no finite interval.
+    /// For exactly these questions, with independent errors. `None` for an empty list, or if a
+    /// change has no finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;
@@ -180,11 +175,8 @@ impl Change {
     }
 }
 
-/// Holm's correction (1979): for each comparison, the probability that it or a more significant one
-/// is chance.
-///
-/// If those below 0.05 are called real, *any* is wrong at most once in twenty, whatever their
-/// dependence.
+/// Holm's correction (1979): if those below 0.05 are called real, *any* is wrong at most once in
+/// twenty, whatever their dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

@@ -7,91 +7,81 @@ use serde::{Deserialize, Serialize};
 use super::distribution::student_quantile;
 use super::series::median;
 
-/// A coefficient with its 95 % interval.
+/// With its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coefficient {
-    /// Best estimate.
     pub value: f64,
-    /// Lower end of the 95 % interval.
     pub low: f64,
-    /// Upper end of the 95 % interval.
     pub high: f64,
 }
 
-/// One point of a [`LineFit`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FitPoint {
     pub x: f64,
     pub y: f64,
-    /// The value of the line at x.
+    /// Of the line at x.
     pub fitted: f64,
     /// (y - fitted) / fitted.
     pub relative_residual: f64,
-    /// Weight of the point: 1, or less for an outlier.
+    /// 1, or less for an outlier.
     pub weight: f64,
 }
 
-/// A straight line y = intercept + slope x through points with relative errors.
+/// y = intercept + slope x, for points with relative errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LineFit {
-    /// In the unit of y: the cost or the fixed time of a request.
+    /// In the unit of y: of a request.
     pub intercept: Coefficient,
-    /// In the unit of y per unit of x: the cost or the time of a byte.
+    /// In the unit of y per unit of x: of a byte.
     pub slope: Coefficient,
-    /// 1 / slope with its interval: the rate of a service-time model. Absent if the slope may be
-    /// zero or negative.
+    /// 1 / slope: the rate of a service-time model. Absent if the slope may be zero or negative.
     pub rate: Option<Coefficient>,
-    /// The points, in the given order.
+    /// In the given order.
     pub points: Vec<FitPoint>,
-    /// Root mean square of the relative residuals, unweighted.
+    /// Unweighted.
     pub rms_relative_residual: f64,
-    /// Largest magnitude of the relative residuals.
     pub max_relative_residual: f64,
-    /// The bend, if two connected lines fit significantly better than one.
+    /// If two connected lines fit significantly better than one.
     pub knee: Option<Knee>,
 }
 
-/// A bend: two connected straight lines.
+/// Where two lines meet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// Position of the bend, in the unit of x.
+    /// In the unit of x.
     pub x: f64,
-    /// Slope below.
     pub slope_below: f64,
-    /// Slope above.
     pub slope_above: f64,
-    /// Root mean square of the relative residuals of both lines together.
+    /// Of both lines together.
     pub rms_relative_residual: f64,
 }
 
-/// Why no line can be fitted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FitError {
     #[error(
         "a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes"
     )]
     TooFew {
-        /// Number of different x values.
+        /// Different x values.
         distinct: usize,
     },
-    /// Not a measurement: relative errors require y above zero.
+    /// Relative errors require y above zero.
     #[error(
         "the point ({x}, {y}) cannot be fitted: y must be above zero and both finite; leave it out"
     )]
     Unusable { x: f64, y: f64 },
 }
 
-/// Residuals beyond this many robust standard deviations get less weight (Huber 1964; 95 %
-/// efficient in normal noise).
+/// Robust standard deviations from which a residual gets less weight (Huber 1964; 95 % efficient in
+/// normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
-/// Significance level for a knee, to be divided by the number of positions searched.
+/// To be divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
-/// Minimum factor by which a knee changes the slope.
+/// By which a knee changes the slope.
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Fits y = a + b x to points with errors proportional to y, by weighted least squares with Huber's
-/// weights. Requires y > 0.
+/// Weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) =
         points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
@@ -188,7 +178,7 @@ impl Robust {
         self.weights[i] / (self.scales[i] * self.scales[i])
     }
 
-    /// Sum of weights, weighted mean of x, and weighted squares about it.
+    /// Sum of weights, weighted mean of x, weighted squares about it.
     fn moments(&self, points: &[(f64, f64)]) -> (f64, f64, f64) {
         let w: f64 = (0..points.len()).map(|i| self.weight(i)).sum();
         let xm = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.0).sum::<f64>() / w;
@@ -244,8 +234,7 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// The knee of two connected lines, if they fit significantly better than one (F test on relative
-/// squares).
+/// If two connected lines fit significantly better than one (F test on relative squares).
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {

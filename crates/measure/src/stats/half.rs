@@ -6,16 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::interval::Estimate;
 
-/// A throughput measured at a setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The setting: request size (bytes), depth, ...; above zero.
+    /// Request size (bytes), depth, ...; above zero.
     pub x: f64,
-    /// Best estimate of the throughput.
     pub y: f64,
-    /// Lower end of its 95 % interval.
+    /// Of its 95 % interval.
     pub low: f64,
-    /// Upper end of its 95 % interval.
     pub high: f64,
 }
 
@@ -25,40 +22,37 @@ impl Point {
     }
 }
 
-/// The half-power point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfPower {
-    /// Half of the peak, in the unit of the throughput.
+    /// In the unit of the throughput.
     pub half: f64,
     pub reached: Reached,
 }
 
-/// Whether and at which setting half of the peak is reached. Settings are in the unit of the curve.
+/// Settings are in the unit of the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Reached {
     /// Between two measured settings.
     At {
-        /// The smallest measured setting that reaches half: the half-power point of the study.
+        /// The smallest measured one that reaches half: the half-power point of the study.
         setting: f64,
-        /// The interpolated crossing, by Hockney's law: `rate = best x setting / (setting + half)`.
+        /// By Hockney's law: `rate = best x setting / (setting + half)`.
         crossing: f64,
-        /// Lower end of the 95 % interval. Absent: at or below the smallest measured setting.
+        /// Of the 95 % interval. Absent: at or below the smallest measured setting.
         low: Option<f64>,
-        /// Upper end of the 95 % interval. Absent: possibly beyond the measured settings.
+        /// Absent: possibly beyond the measured settings.
         high: Option<f64>,
     },
-    /// The smallest measured setting already reaches half; the half-power point is there or below.
+    /// The half-power point is at the smallest measured setting or below.
     AtOrBelow {
         setting: f64,
-        /// Upper end of the 95 % interval. Absent: possibly beyond the measured settings.
+        /// Of the 95 % interval. Absent: possibly beyond the measured settings.
         high: Option<f64>,
     },
-    /// No measured setting reaches half.
     Nowhere {
         best: f64,
-        /// The lowest setting that may reach half, given the 95 % intervals. Absent: none of those
-        /// measured.
+        /// May reach half, given the 95 % intervals. Absent: none of those measured.
         low: Option<f64>,
     },
 }
@@ -123,8 +117,8 @@ pub fn half_power(
     Some(HalfPower { half, reached })
 }
 
-/// The rates of points in ascending order of setting. A smaller setting that exceeds the next one
-/// only by chance is merged with it.
+/// In ascending order of setting. A smaller setting that exceeds the next one only by chance is
+/// merged with it.
 pub fn smoothed(points: &[Point]) -> Vec<f64> {
     // Rate, its variance, points.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -161,8 +155,7 @@ struct Law {
 }
 
 impl Law {
-    /// Fits the two points around a crossing, and neighbours consistent with them; `above` is not
-    /// the first.
+    /// And neighbours consistent with them; `above` is not the first.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -227,7 +220,7 @@ impl Law {
         self.a + self.b * x
     }
 
-    /// Whether a point is consistent with the law, given the errors of both.
+    /// Given the errors of both.
     fn holds(&self, p: &Point) -> bool {
         let known = self.aa + 2.0 * p.x * self.ab + p.x * p.x * self.bb;
         let time = self.time(p.x);
@@ -241,8 +234,7 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// The 95 % interval of the crossing, if `half` has this relative standard error. An unbounded
-    /// end is `None`.
+    /// If `half` has this relative standard error. An unbounded end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);
@@ -263,7 +255,7 @@ impl Law {
     }
 }
 
-/// The first point at or above `level`, and the crossing, by Hockney's law between adjacent points.
+/// Of `level`, by Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {

@@ -17,28 +17,25 @@ use super::distribution::student_quantile;
 use super::series::{autocorrelation_at_1, detrended, mean};
 use super::spread::Spread;
 
-/// A measured quantity with its 95 % interval, in the unit of the values.
+/// In the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// Total work over total time: the mean, always inside the interval.
+    /// Total work over total time; always inside the interval.
     pub mean: f64,
-    /// Lower end of the 95 % interval of the mean; not negative if no value is.
+    /// Of the 95 % interval; not negative if no value is.
     pub low: f64,
-    /// Upper end of the 95 % interval of the mean.
     pub high: f64,
-    /// Number of runs (repeats). With a single run the interval does not include the difference
-    /// between runs.
+    /// With a single one the interval does not include the difference between runs.
     pub n_runs: u64,
-    /// The number of independent values that would give an equally wide interval. It is less than
-    /// the number of values (slices, if a run has them) if those are correlated or runs differ.
+    /// Independent values that give an equally wide interval: fewer than the values if those are
+    /// correlated or runs differ.
     pub n_effective: f64,
-    /// Half the interval's width over the mean: 0.03 is plus or minus 3 %. `f64::MAX` if the mean
-    /// is zero and values differ.
+    /// Half the interval over the mean. `f64::MAX` if the mean is zero and values differ.
     pub relative_half_width: f64,
 }
 
 impl Estimate {
-    /// From the centre and the half width of the interval; `None` if they are not finite.
+    /// `None` if they are not finite.
     fn new(
         centre: f64,
         half: f64,
@@ -60,8 +57,7 @@ impl Estimate {
         [e.mean, e.low, e.high, e.n_effective].iter().all(|v| v.is_finite()).then_some(e)
     }
 
-    /// The estimate of `amount / x` from an estimate of x: the rate of rounds of equal work from
-    /// the time of each. `None` if x may be zero.
+    /// `amount / x` from an estimate of x. `None` if x may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Estimate> {
         let [mean, low, high] = [self.mean, self.high, self.low].map(|x| amount / x);
         let e =
@@ -74,25 +70,24 @@ impl Estimate {
     }
 }
 
-/// Minimum number of slices for the interval of a single run.
+/// For the interval of a single run.
 pub const MIN_SLICES: usize = 8;
-/// Number of runs from which linear drift is removed.
+/// From which linear drift is removed.
 const RUNS_FOR_DRIFT: usize = 6;
-/// Relative half width of a spread that is relative to the true rate.
+/// Of a spread that is relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
-/// Minimum half width of several runs, in standard errors from their slices.
+/// Of several runs, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
-/// The estimate from several runs in order, each a series of rates in time slices of equal length.
-///
-/// Leave warm-ups out first ([`super::warm_up`]). Runs are weighted by time.
+/// From several runs in order, each a series of rates in time slices of equal length. Leave
+/// warm-ups out first ([`super::warm_up`]).
 ///
 /// A loop that repeats until the interval is narrow tends to stop if runs agree by chance: starting
 /// with five runs, the final interval covers the true value 91 to 95 % of the time; with three, 89
 /// to 94 % (in simulated noise, goal 3 to 5 %).
 ///
-/// `None` if there is no interval: a single run of fewer than [`MIN_SLICES`] slices, no run, or a
-/// value that is not finite.
+/// `None` for a single run of fewer than [`MIN_SLICES`] slices, no run, or a value that is not
+/// finite.
 pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     match runs[..] {
@@ -102,16 +97,15 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     }
 }
 
-/// The estimate from one value per run, in order.
+/// From one value per run, in order. Two values give 12.7 standard errors on each side.
 ///
-/// `None` with fewer than two values, or if a value is not finite. The interval of two values has
-/// 12.7 standard errors on each side; two values allow no less.
+/// `None` with fewer than two, or if a value is not finite.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     let runs: Vec<[f64; 1]> = values.iter().map(|&v| [v]).collect();
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
-/// About their mean; `None` with fewer than two runs, or unless the mean is positive.
+/// `None` with fewer than two runs, or unless the mean is positive.
 pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
@@ -125,10 +119,9 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     })
 }
 
-/// [`estimate_runs`] for one of many points: `common` is the spread shared by the runs of all
-/// points ([`Spread::in_common`]). It compensates for a small number of runs: even a single run
-/// gets an interval, which includes the difference between runs. The interval is asymmetric: the
-/// rate is nearer to its lower end.
+/// For one of many points: `common` is the spread shared by the runs of all
+/// ([`Spread::in_common`]). Even a single run gets an interval, which includes the difference
+/// between runs. It is asymmetric: the rate is nearer to its lower end.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
     let alone = estimate_runs(runs);
     let Some(common) = common else { return alone };
@@ -199,8 +192,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Standard error of the weighted mean from the difference between runs, and its degrees of
-/// freedom. For the weights see [`means_of`].
+/// Of the weighted mean ([`means_of`]); and its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -219,7 +211,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// Standard error of the weighted mean from the slices only; 0 if a run has too few of them.
+/// 0 if a run has too few slices.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -231,8 +223,7 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
         .sqrt()
 }
 
-/// The number of independent values that give a mean with this standard error, from one to the
-/// number of values.
+/// From one to the number of values.
 fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>()
@@ -248,7 +239,7 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
     runs.iter().all(|r| r.iter().all(|&v| v >= 0.0))
 }
 
-/// The variance of the mean of a correlated series, times the length of the series.
+/// Of the mean of a correlated series, times the length of the series.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
     /// In squared units of the series.
@@ -257,7 +248,7 @@ pub(super) struct LongRunVariance {
 }
 
 impl LongRunVariance {
-    /// From a series of at least [`MIN_SLICES`] values, after removing linear drift.
+    /// At least [`MIN_SLICES`] values; linear drift is removed.
     pub(super) fn of(series: &[f64]) -> LongRunVariance {
         let n = series.len() as f64;
         let rest = detrended(series);
@@ -281,7 +272,7 @@ impl LongRunVariance {
     }
 }
 
-/// Projection of the series on the unit cosine of `frequency` (rad per slice).
+/// On the unit cosine of `frequency` (rad per slice).
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

@@ -1,6 +1,4 @@
-//! Statistics of measurements: intervals, steady state, line fits, half-power points.
-//!
-//! All functions are pure.
+//! Pure functions: intervals, steady state, line fits, half-power points.
 
 mod change;
 mod change_points;

@@ -17,51 +17,47 @@ use std::ops::Range;
 const MIN_FACTOR: f64 = 1.25;
 /// The same if only the gap between them shows it.
 const GAP_FACTOR: f64 = 1.5;
-/// The same of fewer values than [`MIN_TESTED`]: their own scatter says little. The runs of 200
-/// ms in `tests/data` differ by up to 4 on a loaded machine.
+/// With fewer values than [`MIN_TESTED`]: their own scatter says little. The runs of 200 ms in
+/// `tests/data` differ by up to 4 on a loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
-/// The same if one side is a single value.
+/// If one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 /// Values from which a test is made.
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// Probability, one-sided, at which a step whose place is searched for is believed.
+/// One-sided, of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
-/// Share of the pairs of both sides that must be in the order of their means.
+/// Pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
-/// Shortest stretch that is searched by itself after the whole showed nothing.
+/// Searched by itself after the whole showed nothing.
 const MIN_STRETCH: usize = 6;
-/// Gap that such a stretch must show, in widths of its sides, times its length: the shorter it is
-/// the more often chance makes one.
+/// In widths of its sides, times its length: the shorter the stretch, the more often chance makes a
+/// gap.
 const STRETCH_GAP: f64 = 60.0;
-/// A value below this share of the median is taken for it: a stall has no logarithm.
+/// Of the median; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 /// Values from which a slide can be seen.
 const MIN_LINE: usize = 6;
 /// A slide that explains this share of the variance needs no test.
 const EXPLAINED: f64 = 0.93;
 
-/// A stretch of a measurement with a rate of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
-    /// Its values.
     pub values: Range<usize>,
-    /// Its mean rate; in a gradual course the rate at its beginning and its end.
+    /// In a gradual course the rate at its beginning and its end.
     pub rate: f64,
 }
 
-/// How the rate of a measurement changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// Two or more. A value between two of them belongs to neither.
     pub phases: Vec<Phase>,
-    /// The rate slid from the first phase to the second.
     pub gradual: bool,
 }
 
-/// The phases of a series of rates; `None` if one rate describes it. `uncertain` is how wide the
-/// interval of one value is, as a share of it.
+/// `None` if one rate describes the series. `uncertain`: the interval of one value, as a share of
+/// it.
 pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     if values.len() < 2 || !values.iter().all(|value| value.is_finite() && *value >= 0.0) {
         return None;
@@ -118,12 +114,11 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 struct Search<'a> {
     logs: &'a [f64],
     stall: f64,
-    /// Width of the interval of a value, as a difference of logarithms.
+    /// A difference of logarithms.
     uncertain: f64,
 }
 
 impl Search<'_> {
-    /// Adds the levels within `part`, in order.
     fn split(&self, part: Range<usize>, found: &mut Vec<Range<usize>>) {
         let step = self.step(part.clone()).or_else(|| self.step_of_a_stretch(part.clone()));
         match step {
@@ -135,7 +130,7 @@ impl Search<'_> {
         }
     }
 
-    /// The values before it and after it. One in between was made while it happened.
+    /// A value between both was made while the rate changed.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -171,8 +166,7 @@ impl Search<'_> {
         steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
-    /// The widest step within a shorter stretch of `part`: one that is undone later does not show
-    /// in the whole.
+    /// A step that is undone later does not show in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
         while length >= MIN_STRETCH {
@@ -192,8 +186,7 @@ impl Search<'_> {
         None
     }
 
-    /// Whether the sides, of `count` values, leave a gap that is `times` as wide as each of them
-    /// and as the uncertainty of a value.
+    /// `times` as wide as each side, of `count` values, and as the uncertainty of a value.
     fn gap(&self, count: usize, before: &[f64], after: &[f64], times: f64) -> bool {
         let width = width(before).max(width(after)).max(self.uncertain);
         let factor = match before.len().min(after.len()) {
@@ -204,8 +197,8 @@ impl Search<'_> {
         apart(before, after) > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// The logarithms at both ends of a slide, and the variance that it leaves over, if it is
-    /// believed: a line through the rates or through their logarithms.
+    /// The logarithms at both ends and the variance left over, if it is believed: a line through
+    /// the rates or through their logarithms.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
         if n < MIN_LINE {
@@ -279,13 +272,13 @@ fn best_step(logs: &[f64]) -> Option<usize> {
 }
 
 struct Noise {
-    /// Standard error of a mean of one value, the correlation of neighbours allowed for.
+    /// Of a mean of one value, the correlation of neighbours allowed for.
     error: f64,
     degrees: f64,
 }
 
 impl Noise {
-    /// Residuals of a fit with this number of parameters.
+    /// Of a fit with this number of parameters.
     fn of(rest: &[f64], parameters: usize) -> Noise {
         let n = rest.len() as f64;
         let free = (n - parameters as f64).max(1.0);
@@ -299,7 +292,7 @@ impl Noise {
     }
 }
 
-/// Whether two stretches have different means beyond chance, and are in order.
+/// Beyond chance, and in order.
 fn tested(before: &[f64], after: &[f64]) -> bool {
     let (m, n) = (before.len(), after.len());
     if m + n < MIN_TESTED || m.min(n) < MIN_SIDE {
@@ -320,7 +313,7 @@ fn tested(before: &[f64], after: &[f64]) -> bool {
     change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
 }
 
-/// The share of pairs of which the second is larger (`up`) or smaller; equal ones count for half.
+/// Pairs of which the second is larger (`up`) or smaller; equal ones count for half.
 fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
     let mut sorted = before.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,39 +1,37 @@
-//! Gains between settings, with intervals.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::{Estimate, estimate_values};
 use super::series::median;
 
-/// The ratio of two rates (b over a) with its 95 % interval: 1.8 is 1.8 times as fast.
+/// b over a with its 95 % interval: 1.8 is 1.8 times as fast.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
-    /// Median of the pairs' ratios, or the ratio of the means if runs were not paired.
+    /// Of the pairs' ratios, or the ratio of the means if runs were not paired.
     pub median: f64,
-    /// Geometric mean of the pairs' ratios, to which the interval belongs; the ratio of the means
-    /// if runs were not paired.
+    /// Geometric, of the pairs, to which the interval belongs; the ratio of the means if runs were
+    /// not paired.
     pub mean: f64,
-    /// Lower end of the 95 % interval, above zero.
+    /// Of the 95 % interval, above zero.
     pub low: f64,
-    /// Upper end of the 95 % interval. `f64::MAX` if the divisor may be zero.
+    /// `f64::MAX` if the divisor may be zero.
     pub high: f64,
-    /// Number of pairs; 0 if runs were not paired.
+    /// 0 if runs were not paired.
     pub n_pairs: u64,
 }
 
 impl Ratio {
-    /// Whether the interval excludes 1.
+    /// The interval excludes 1.
     pub fn is_different(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }
 
-/// The ratio b / a of runs made in turn, a then b (or b then a), one value per run.
+/// Of runs made in turn, a then b (or b then a), one value per run.
 ///
-/// Both runs of a pair share the conditions, so slow drift cancels out. The logarithms of the
-/// ratios are estimated as one value per pair ([`estimate_values`]). `None` with fewer than two
-/// pairs, lists of different length, or a value that is not positive.
+/// Both runs of a pair share the conditions, so slow drift cancels out. Each pair is one value
+/// ([`estimate_values`]). `None` with fewer than two pairs, lists of different length, or a value
+/// that is not positive.
 pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     let positive = |values: &[f64]| values.iter().all(|v| v.is_finite() && *v > 0.0);
     if a.len() != b.len() || !positive(a) || !positive(b) {
@@ -52,10 +50,8 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// The ratio b / a of two separate estimates, by Fieller's theorem (1954).
-///
-/// Treats the intervals as normal about their means. `None` unless both means are positive and the
-/// interval of `a` excludes zero.
+/// Fieller's theorem (1954), with intervals normal about their means. `None` unless both means are
+/// positive and the interval of `a` excludes zero.
 pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let (ha, hb) = (a.high - a.mean, b.high - b.mean);
     if !(a.mean > 0.0 && b.mean > 0.0 && ha < a.mean) {

@@ -11,16 +11,16 @@ const MAX_DEGREES: f64 = 1e6;
 /// by rounding.
 const MIN_SHARE: f64 = 1e-5;
 
-/// Relative variance of single runs, with its degrees of freedom.
+/// Of single runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Variance of a run's rate, as a fraction of the squared rate.
+    /// Of a run's rate, as a fraction of the squared rate.
     pub variance: f64,
     pub degrees: f64,
 }
 
 impl Spread {
-    /// The common spread of several points; `None` for too few points.
+    /// `None` for too few points.
     pub fn in_common(points: &[Spread]) -> Option<Spread> {
         let mut sorted: Vec<f64> =
             points.iter().map(|one| one.variance).filter(|one| one.is_finite()).collect();
@@ -58,7 +58,7 @@ impl Spread {
         (variance.is_finite() && variance > 0.0).then_some(Spread { variance, degrees })
     }
 
-    /// Combines this common spread with the spread `own` of a point's runs.
+    /// `own`: of a point's runs.
     pub fn beside(self, own: Option<Spread>) -> Spread {
         let Some(own) = own else { return self };
         let degrees = self.degrees + own.degrees;
@@ -69,7 +69,7 @@ impl Spread {
     }
 }
 
-/// Derivative of ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
+/// Of ln Γ for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18).
 fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {
@@ -80,7 +80,7 @@ fn digamma(mut x: f64) -> f64 {
     sum + x.ln() - 0.5 / x - square * (1.0 / 12.0 - square * (1.0 / 120.0 - square / 252.0))
 }
 
-/// Second derivative of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
+/// Of ln Γ (Abramowitz and Stegun 6.4.6, 6.4.12).
 fn trigamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 10.0 {

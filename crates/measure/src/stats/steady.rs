@@ -12,72 +12,74 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// Minimum number of slices for a verdict.
+/// For a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
-/// Smaller changes, as a fraction of the mean, are ignored.
+/// As a fraction of the mean; smaller ones are ignored.
 const MIN_CHANGE: f64 = 0.05;
-/// One-sided significance level for the straight line.
+/// One-sided.
 const LINE_TAIL: f64 = 0.001;
-/// The same for the step and the ramp, whose position is searched.
+/// For the step and the ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
-/// A faster start shorter than this fraction of the series is a transient, not a burst credit.
+/// A shorter fast start, as a fraction of the series, is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
-/// Minimum number of requests that a change moves between parts of the series; fewer are an effect
-/// of slice boundaries.
+/// Requests that a change must move between parts of the series; fewer are an effect of slice
+/// boundaries.
 const MIN_MOVED: f64 = 2.0;
-/// Slices below this fraction of the running rate are stalled.
+/// Of the running rate.
 const STALLED: f64 = 0.2;
-/// Slices up to this fraction of the running rate are neither stalled nor running.
+/// Of the running rate; up to it slices are neither stalled nor running.
 const RUNNING: f64 = 0.5;
 
-/// How steady a series of slice rates was.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
     /// Slices to exclude at the start; at most half of the series.
     pub warm_up: usize,
-    /// The verdict on the series after the warm-up.
+    /// After the warm-up.
     pub verdict: Verdict,
 }
 
-/// Verdict on a series of slice rates. Rates are in the unit of the series.
+/// Rates are in the unit of the series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Verdict {
     /// No change beyond noise.
     Steady,
-    /// The rate drifts continuously.
     Drifting {
-        /// Change from the first slice to the last, percent of the mean; negative: slowing down.
+        /// From the first slice to the last, of the mean; negative: slowing down.
         percent: f64,
     },
     /// A fast start, then a step down: a burst credit or a cache ran out.
-    BurstExhausted { at: usize, before: f64, after: f64 },
-    /// Still accelerating in the second half: the run was too short to show the long-run rate.
+    BurstExhausted {
+        at: usize,
+        before: f64,
+        after: f64,
+    },
+    /// In the second half: the run was too short to show the long-run rate.
     WarmingUp {
-        /// Change from the first slice to the last, percent of the mean.
+        /// From the first slice to the last, of the mean.
         percent: f64,
     },
-    /// Steady except for slices with almost no work done.
+    /// Slices with almost no work done.
     Stalls {
         count: usize,
-        /// Stalled slices, in percent of all.
+        /// Of all slices.
         percent: f64,
         longest: usize,
-        /// Slices between the starts of consecutive stalls, if stalls are regular.
+        /// Slices between the starts of stalls, if they are regular.
         period: Option<f64>,
     },
-    /// Too few slices for a verdict.
-    TooShort { slices: usize, needed: usize },
+    TooShort {
+        slices: usize,
+        needed: usize,
+    },
 }
 
-/// Slices to exclude at the start; 0 if stationary. See [`judge`].
+/// Slices; 0 if stationary. See [`judge`].
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
 
-/// Judges the rates of equal slices of one run, in order.
-///
-/// If a request takes longer than a slice, empty slices look like stalls.
+/// In order. If a request takes longer than a slice, empty slices look like stalls.
 pub fn judge(series: &[f64]) -> Steadiness {
     let n = series.len();
     if n < MIN_TO_JUDGE || !series.iter().all(|v| v.is_finite()) {
@@ -105,7 +107,7 @@ pub fn judge(series: &[f64]) -> Steadiness {
     }
 }
 
-/// The verdict after a transient of `end` slices over which the rate changed by `change`.
+/// A transient of `end` slices over which the rate changed by `change`.
 fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let n = series.len();
     let percent = 100.0 * change / mean(series).abs();
@@ -137,7 +139,7 @@ enum Shape {
     Ramp { end: usize, change: f64 },
 }
 
-/// Prefix sums of values, and of values times their slice number.
+/// Of values, and of values times their slice number.
 struct Prefix {
     sum: Vec<f64>,
     moment: Vec<f64>,
@@ -155,7 +157,7 @@ impl Prefix {
 }
 
 impl Shape {
-    /// The best-fitting shape, if it is significant and large enough.
+    /// If it is significant and large enough.
     fn best_shape(series: &[f64]) -> Option<Shape> {
         let n = series.len();
         let scale = mean(series).abs();
@@ -181,8 +183,7 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// Whether a short stretch differs from all others of its length; if not, it is one phase of a
-    /// period.
+    /// Unlike all others of its length; otherwise it is one phase of a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
@@ -244,7 +245,7 @@ impl Shape {
     }
 }
 
-/// The smallest difference between two rates: one request, if rates are counts.
+/// Between two rates: one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -258,13 +259,13 @@ fn quantum(series: &[f64]) -> f64 {
     if min.is_finite() { min } else { 0.0 }
 }
 
-/// The amount that a shape shifts from one part of the series to the other.
+/// From one part of the series to the other.
 fn moved(fit: &[f64]) -> f64 {
     let all = mean(fit);
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// The residual squares of a fit, if what it explains is significant.
+/// If what the fit explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();
@@ -292,7 +293,7 @@ impl Stalls {
         Stalls { stalled: if reported { stalled } else { vec![false; n] } }
     }
 
-    /// The series with stalled slices replaced by the rate before them.
+    /// The rate before a stall replaces it.
     fn without_stalls(&self, series: &[f64]) -> Vec<f64> {
         let first = self.stalled.iter().position(|s| !s).unwrap_or(0);
         let mut last = series[first];

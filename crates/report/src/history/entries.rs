@@ -85,7 +85,6 @@ impl EntryComparison {
 
 const HEAD: [&str; 6] = ["entry", "date", "kind", "target", "version", "tags, note, command"];
 
-/// Entries compared in a terminal.
 pub fn entries(all: &EntryComparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut rows = all.rows();
@@ -143,7 +142,7 @@ fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> Q
     }
 }
 
-/// Entries compared as one self-contained HTML page.
+/// Self-contained.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -82,7 +82,7 @@ struct FindingView {
     check: String,
 }
 
-/// The view of the document's answer; `None` for a run or a sweep.
+/// `None` for a run or a sweep.
 pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
     let (costs, more_costs) = crate::format::costs_by_mode(&answer.costs);

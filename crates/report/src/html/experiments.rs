@@ -1,5 +1,3 @@
-//! The experiments of a page: figures, tables, notes.
-
 use super::sweep;
 use crate::format::{
     axis_title, axis_value, half_power_interval, half_power_value, median, plural, rate, rate_unit,
@@ -96,7 +94,7 @@ struct HalfView {
     of: String,
 }
 
-/// The numbers of a figure: one row per x, one column per curve.
+/// One row per x, one column per curve.
 #[derive(Serialize)]
 struct Table {
     size: String,
@@ -117,7 +115,7 @@ struct Cell {
     failed: bool,
 }
 
-/// The experiments of the document; a sweep counts as one.
+/// A sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {

@@ -1,5 +1,3 @@
-//! The report as one self-contained HTML file.
-
 mod answer;
 mod experiments;
 mod ladder;
@@ -27,9 +25,7 @@ const MAX_ROWS: usize = 2000;
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 
-/// The report as one HTML page that needs no network.
-///
-/// A page over 2 MB drops rows of its table of points, and says so.
+/// Needs no network. Over 2 MB the page drops rows of its table of points, and says so.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit the document.

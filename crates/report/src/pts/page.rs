@@ -207,8 +207,6 @@ fn conditions(result: &PtsResult) -> Table {
     }
 }
 
-/// The page.
-///
 /// # Errors
 /// A bug in this crate: a template that does not fit.
 pub fn html(result: &PtsResult) -> Result<String, Error> {

@@ -14,9 +14,8 @@ use unicode_width::UnicodeWidthStr;
 
 const GUTTER: usize = 8;
 
-/// Everything that the first screen leaves out: all doubts, limits with their trials and what they
-/// exclude, half-power points, processor cost, each change with its figures, gains that are not
-/// proven, and rules. Empty without an answer.
+/// All doubts, limits with their trials and what they exclude, half-power points, processor cost,
+/// each change with its figures, gains that are not proven, and rules. Empty without an answer.
 pub fn details(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return String::new() };
     let width = width.max(40);

@@ -2,7 +2,6 @@ use results::MetadataResult;
 use std::fmt::Write;
 use workload::metadata::Operation;
 
-/// The figures as a table for a terminal.
 pub fn metadata(result: &MetadataResult) -> String {
     let plan = &result.plan;
     let several = |count: u32, one: &str, many: &str| {

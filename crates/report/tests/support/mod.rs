@@ -434,19 +434,8 @@ pub fn target() -> TargetFacts {
             ..Layer::new(kind, name)
         };
     TargetFacts {
-        name: "/srv/data/<script>alert('x')</script> & \"quoted\"".into(),
-        kind: TargetKind::TestFile,
-        size_bytes: 4 << 30,
-        writable: true,
-        direct: true,
-        direct_refused: None,
-        direct_align_bytes: 512,
         physical_block_bytes: 4096,
         block_bytes: 4096,
-        members: 1,
-        chunk_bytes: None,
-        raid5: None,
-        in_memory: false,
         devices: vec![
             "nvme0n1".into(),
             "a_device_with_a_very_long_name_that_somebody_thought_was_a_good_idea_0123456789"
@@ -484,6 +473,11 @@ pub fn target() -> TargetFacts {
             layer(LayerKind::Link, "PCIe 4.0 x4", Some(7.88e9), None, &[("max", "PCIe 4.0 x4")]),
         ],
         warnings: vec!["the device compresses: incompressible data were written".into()],
+        ..TargetFacts::new(
+            "/srv/data/<script>alert('x')</script> & \"quoted\"",
+            TargetKind::TestFile,
+            4 << 30,
+        )
     }
 }
 

@@ -9,14 +9,14 @@ use workload::Workload;
 
 const VALUES: usize = RUN_MEASURES.len();
 
-/// One arm on any kind of machine.
+/// On any kind of machine.
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
-    /// Whether two runs of the same workload may differ.
+    /// Two runs of the same workload may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Runs a workload once and returns its value of each of [`RUN_MEASURES`].
+    /// Once; its value of each of [`RUN_MEASURES`].
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -24,7 +24,7 @@ pub trait Arm {
 
     fn points(&self) -> Vec<Point>;
 
-    /// Keeps the files that were created under names the user chose.
+    /// Created under names the user chose.
     fn keep_files(&mut self);
 
     fn facts(&self) -> (MachineFacts, &TargetFacts);
@@ -49,8 +49,8 @@ impl<M: Machine> OnMachine<M> {
         OnMachine { machine, target, facts, workloads, samples, renew: None }
     }
 
-    /// Asks each question once, of a new machine: runs of such a machine repeat exactly, and a used
-    /// one has data in its caches.
+    /// Once each, of a new machine: runs of such a machine repeat exactly, and a used one has data
+    /// in its caches.
     pub fn exact(self, renew: Renew<M>) -> OnMachine<M> {
         OnMachine { renew: Some(renew), ..self }
     }
@@ -95,38 +95,36 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// Settings of a comparison in turn.
+/// Of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
     pub limits: Limits,
-    /// Smaller changes do not count, in percent.
+    /// Smaller changes do not count.
     pub worth_percent: f64,
-    /// Unit of the rate: bytes, or [`Measure::Iops`].
+    /// Bytes, or [`Measure::Iops`].
     pub rate: Measure,
-    /// Settings that distinguish the questions; empty for all.
+    /// They distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
-    /// The option that gives undecided questions more runs: `--budget`.
+    /// Gives undecided questions more runs: `--budget`.
     pub more: &'a str,
 }
 
-/// Hooks for the command that conducts the comparison.
+/// Hooks for the command.
 pub trait Conduct {
-    /// An error that ends the comparison.
+    /// Ends the comparison.
     type Error: From<Error>;
 
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Called before each run of an arm.
-    ///
     /// # Errors
     /// The measurement must stop.
     fn before_run(&mut self, _arm: usize) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Called before each block with the question, the block's number from 1, and the elapsed time.
+    /// Before each block, numbered from 1.
     fn on_block(&mut self, question: &str, block: usize, passed_ns: Nanos);
 }
 
@@ -158,8 +156,7 @@ impl<C: Conduct> turns::Arms<VALUES> for Both<'_, C> {
 }
 
 impl Comparison {
-    /// Measures two arms with the same questions, in turn, until each is decided or a limit is
-    /// reached.
+    /// The same questions in turn, until each is decided or a limit is reached.
     ///
     /// # Errors
     /// An error of the conductor, or an interrupt before any result.
@@ -240,7 +237,7 @@ fn series(
     series
 }
 
-/// Warnings: those of the points without repetition, and the undecided questions.
+/// Those of the points without repetition, and the undecided questions.
 fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for (points, name) in points.iter().zip(turn.names) {
@@ -270,7 +267,7 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
     warnings
 }
 
-/// The fingerprint of both arms.
+/// Of both arms.
 pub fn fingerprint(arms: &[Box<dyn Arm>; 2], version: &str) -> Fingerprint {
     let of = |arm: &dyn Arm| {
         let (machine, target) = arm.facts();

@@ -5,7 +5,7 @@ use super::{Comparison, Verdict};
 use machine::units::show_change;
 use std::str::FromStr;
 
-/// A condition that fails a comparison: `slower:5%`.
+/// `slower:5%`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailIf {
     measures: Vec<Measure>,
@@ -13,7 +13,6 @@ pub struct FailIf {
     text: String,
 }
 
-/// A question that meets the condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failed {
     pub sentence: String,
@@ -56,13 +55,12 @@ impl FromStr for FailIf {
 }
 
 impl FailIf {
-    /// The limit in percent.
     pub fn percent(&self) -> f64 {
         self.percent
     }
 
-    /// The questions, and the mean over them, that are significantly worse by at least the limit. A
-    /// single value per side never fails, because it may be chance.
+    /// Significantly worse by at least the limit, also in the mean. A single value per side never
+    /// fails, because it may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
         let worse_by = |measure: Measure, change_percent: f64| {
             if measure.is_rate() { -change_percent } else { change_percent }

@@ -1,14 +1,12 @@
-//! Computes and judges changes from readings.
-
 use super::measure::Measure;
 use super::side::{Measurement, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
-/// Significance level that matches 95 % intervals.
+/// Matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
-/// A change in one question before it is judged.
+/// Of one question, before it is judged.
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
@@ -17,7 +15,7 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// From separate measurements. `None` without a ratio. `changing`: see [`Judgement::changing`].
+    /// From separate measurements. `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -87,7 +85,7 @@ impl Judgement {
     }
 }
 
-/// The level of a reading, from its own interval or from its runs.
+/// From the reading's own interval or from its runs.
 fn level(reading: &Reading) -> Option<Level> {
     if reading.exact {
         return Level::exact(reading.value);
@@ -102,7 +100,7 @@ fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
-/// Judges a change by its interval in percent and its p-value after Holm's correction.
+/// From the interval in percent and the p-value after Holm's correction.
 pub(super) fn verdict(
     measure: Measure,
     interval_percent: [f64; 2],
@@ -119,7 +117,7 @@ pub(super) fn verdict(
     }
 }
 
-/// Judges each change among the others of its measure, and the means.
+/// Among the others of its measure; and the means.
 pub(super) fn judge(
     judgements: Vec<Judgement>,
     worth_percent: f64,
@@ -149,7 +147,7 @@ pub(super) fn judge(
     (differences, summaries)
 }
 
-/// The mean of all changes of a measure, then the mean of each kind.
+/// Of all changes of a measure, then of each kind.
 fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> Vec<Summary> {
     if judgements.is_empty() {
         return Vec::new();
@@ -229,8 +227,7 @@ fn summary(
     }
 }
 
-/// The geometric mean, with an interval from the spread over the questions (Student's t on the
-/// logarithms).
+/// Geometric, with an interval from the spread over the questions (Student's t on the logarithms).
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
     let logs: Vec<f64> =
         judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();

@@ -1,34 +1,33 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A rate, a latency or processor time.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Time of a whole benchmark in nanoseconds.
+    /// Of a whole benchmark, in ns.
     Duration,
     /// Requests per second.
     Iops,
     /// Bytes per second.
     Throughput,
-    /// Operations on whole files per second.
+    /// On whole files, per second.
     Operations,
-    /// Mean latency in nanoseconds.
+    /// In ns.
     LatencyMean,
-    /// Median latency in nanoseconds.
+    /// In ns.
     LatencyP50,
-    /// 99th percentile of the latency in nanoseconds.
+    /// In ns.
     LatencyP99,
-    /// 99.9th percentile of the latency in nanoseconds.
+    /// In ns.
     LatencyP999,
-    /// Processor time of the process in nanoseconds per request.
+    /// Of the process, in ns per request.
     Cpu,
 }
 
 impl Measure {
-    /// All measures: the time of everything first, then rates.
+    /// The time of everything first, then rates.
     pub const ALL: [Measure; 9] = [
         Measure::Duration,
         Measure::Iops,
@@ -41,7 +40,7 @@ impl Measure {
         Measure::Cpu,
     ];
 
-    /// Name in files and options, with its unit.
+    /// In files and options, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Duration => "duration_ns",
@@ -56,7 +55,7 @@ impl Measure {
         }
     }
 
-    /// Name for reports.
+    /// For reports.
     pub fn heading(self) -> &'static str {
         match self {
             Measure::Duration => "total time",
@@ -71,12 +70,12 @@ impl Measure {
         }
     }
 
-    /// Whether higher is better.
+    /// Higher is better.
     pub fn is_rate(self) -> bool {
         matches!(self, Measure::Iops | Measure::Throughput | Measure::Operations)
     }
 
-    /// The words for better and worse.
+    /// For better and worse.
     pub fn words(self) -> [&'static str; 2] {
         if self == Measure::Cpu { ["less", "more"] } else { ["faster", "slower"] }
     }

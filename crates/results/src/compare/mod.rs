@@ -1,5 +1,5 @@
-//! Compares two results: [`compare`] pairs the questions of two [`Side`]s, [`Comparison::in_turn`]
-//! takes arms that ran in turn. Both give a [`Comparison`].
+//! [`compare`] pairs the questions of two [`Side`]s, [`Comparison::in_turn`] takes arms that ran in
+//! turn. Both give a [`Comparison`].
 
 mod arms;
 mod csv;
@@ -26,40 +26,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Name and version of the schema of a comparison.
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// Smaller changes, in percent, are too small to act on and count as no difference.
+/// Smaller changes are too small to act on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
-/// A comparison of two sides.
+/// Of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// Name and version of this schema: `halfpower.compare/1`.
+    /// `halfpower.compare/1`.
     pub schema: String,
-    /// The program that made the comparison.
+    /// That made the comparison.
     pub program: Program,
     /// The baseline.
     pub a: String,
-    /// The side compared with it: changes are from `a` to `b`.
+    /// Changes are from `a` to `b`.
     pub b: String,
-    /// How the two were measured.
     pub method: Method,
-    /// Smaller changes, in percent, count as no difference.
+    /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// One change per question and measure that both sides have.
+    /// One per question and measure that both sides have.
     pub differences: Vec<Difference>,
-    /// Means over the questions by measure: over all, then by kind if there are several.
+    /// By measure: over all questions, then by kind if there are several.
     pub summaries: Vec<Summary>,
-    /// Questions that only A has.
+    /// Questions.
     pub only_a: Vec<String>,
-    /// Questions that only B has.
+    /// Questions.
     pub only_b: Vec<String>,
-    /// Failed questions, with side and reason.
+    /// Questions, with side and reason.
     pub failed: Vec<String>,
-    /// The conclusions.
     pub sentences: Vec<String>,
-    /// Warnings about the comparison.
     pub warnings: Vec<String>,
 }
 
@@ -67,59 +63,56 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Separately, at different times. Welch's test; the change includes any difference between the
-    /// two times.
+    /// Separately. Welch's test; the change includes any difference between the two times.
     Apart,
-    /// In turn, in random blocks of four runs (ABBA or BAAB). The intervals are valid whenever the
+    /// In random blocks of four runs (ABBA or BAAB). The intervals are valid whenever the
     /// measurement stops.
     InTurn {
-        /// Blocks of four runs.
+        /// Of four runs.
         blocks: u32,
     },
 }
 
-/// The change of one measure of one question.
+/// Of one measure of one question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Identity of the question.
+    /// Its identity.
     pub question: String,
-    /// The question for people.
+    /// For people.
     pub label: String,
-    /// The question's settings by name, for a table.
+    /// Settings by name, for a table.
     pub keys: Vec<(String, String)>,
-    /// The kind of question: `random reads`.
+    /// `random reads`.
     pub kind: String,
     pub measure: Measure,
-    /// The value of A, in the measure's unit.
+    /// In the measure's unit.
     pub a: f64,
-    /// The value of B.
     pub b: f64,
-    /// The runs of A; empty if unknown.
+    /// Empty if unknown.
     pub runs_a: Vec<f64>,
-    /// The runs of B.
     pub runs_b: Vec<f64>,
-    /// Change from A to B in percent of A.
+    /// From A to B.
     pub change_percent: f64,
-    /// The 95 % interval of the change; absent if no run gives one.
+    /// Of the change; absent if no run gives one.
     pub interval_95_percent: Option<[f64; 2]>,
-    /// The probability of a change this large by chance (p-value).
+    /// Of a change this large by chance.
     pub p: Option<f64>,
-    /// The p-value corrected for the number of questions (Holm).
+    /// Corrected for the number of questions (Holm).
     pub p_holm: Option<f64>,
-    /// The smallest change detectable with a power of 80 %.
+    /// With a power of 80 %.
     pub detectable_percent: Option<f64>,
     pub verdict: Verdict,
 }
 
-/// The verdict on a change.
+/// On a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// B is better.
+    /// In B.
     Better,
-    /// B is worse.
+    /// In B.
     Worse,
-    /// No significant change, or one too small to matter.
+    /// Not significant, or too small to matter.
     NoDifference,
     /// A single value per side gives no interval: the change may be chance.
     Untold,
@@ -128,43 +121,41 @@ pub enum Verdict {
     Changing,
 }
 
-/// The mean change over several questions.
+/// Over several questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     pub measure: Measure,
-    /// The kind of question, `random reads`; absent for the mean of all.
+    /// `random reads`; absent for the mean of all.
     pub kind: Option<String>,
-    /// Number of questions.
     pub questions: usize,
-    /// Arithmetic mean of the changes in percent, as publications give it; sentences, figures and
-    /// tables use the geometric mean.
+    /// Arithmetic, as publications give it; sentences, figures and tables use the geometric mean.
     pub mean_percent: f64,
-    /// Geometric mean of the ratios, as a change in percent, with its interval.
+    /// Of the ratios, as a change.
     pub geometric_mean_percent: f64,
-    /// The 95 % interval; absent for a single question without one.
+    /// Absent for a single question without one.
     pub interval_95_percent: Option<[f64; 2]>,
-    /// Source of the interval.
     pub interval_from: IntervalFrom,
-    /// The p-value of the mean, corrected for the number of kinds (Holm).
+    /// Corrected for the number of kinds (Holm).
     pub p: Option<f64>,
-    /// The smallest mean change detectable with a power of 80 %.
+    /// With a power of 80 %.
     pub detectable_percent: Option<f64>,
-    /// Questions that are better in B.
+    /// Questions, in B.
     pub better: usize,
-    /// Questions that are worse in B.
+    /// Questions, in B.
     pub worse: usize,
-    /// Questions without a difference.
+    /// Questions.
     pub no_difference: usize,
     pub verdict: Verdict,
 }
 
-/// Source of the interval of a mean.
+/// Of a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalFrom {
-    /// The intervals of the changes: valid for exactly these questions.
+    /// Valid for exactly these questions.
     Runs,
-    /// The spread over the questions, if each has one value per side: valid for similar questions.
+    /// From the spread over the questions, if each has one value per side: valid for similar
+    /// questions.
     Questions,
 }
 
@@ -173,7 +164,7 @@ struct Pair<'a> {
     other: &'a Measurement,
 }
 
-/// Compares two sides that were measured separately.
+/// Measured separately.
 pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comparison {
     let mut places: HashMap<(&str, usize), usize> = HashMap::new();
     for (place, key) in numbered(&b.asked).into_iter().enumerate() {
@@ -218,38 +209,35 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
     comparison.finish(reported)
 }
 
-/// The measurements of two arms that ran in turn.
+/// Arms that ran in turn.
 pub struct InTurn<'a> {
     /// The baseline.
     pub a: &'a str,
-    /// The arm compared with it.
     pub b: &'a str,
-    /// Blocks of four runs.
+    /// Of four runs.
     pub blocks: u32,
-    /// Smaller changes, in percent, count as no difference.
+    /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// The values by question and measure.
+    /// By question and measure.
     pub series: &'a [Series],
-    /// Failed questions, with arm and reason.
+    /// Questions, with arm and reason.
     pub failed: Vec<String>,
-    /// Warnings about the comparison.
     pub warnings: Vec<String>,
 }
 
-/// One measure of one question in blocks of two runs per arm.
+/// One measure of one question.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub asked: Measurement,
     pub measure: Measure,
-    /// The two runs of A in each block.
+    /// Two runs of each block.
     pub a: Vec<[f64; 2]>,
-    /// The two runs of B in each block.
     pub b: Vec<[f64; 2]>,
     /// Runs of the same question never differ (simulated machine).
     pub exact: bool,
 }
 
-/// The measures of each run in turn, the rate first.
+/// The rate first.
 pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Throughput,
     Measure::LatencyP50,
@@ -258,7 +246,7 @@ pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Cpu,
 ];
 
-/// A run's value for each of [`RUN_MEASURES`].
+/// Each of [`RUN_MEASURES`].
 pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
     let run = RunNumbers::of(sample);
     [
@@ -271,7 +259,7 @@ pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
 }
 
 impl Series {
-    /// Logarithm of the ratio of B to A by block; linear drift within a block cancels out.
+    /// B over A by block; linear drift within a block cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -279,7 +267,6 @@ impl Series {
 }
 
 impl Comparison {
-    /// Compares two arms that ran in turn.
     pub fn in_turn(turns: InTurn<'_>, program: Program) -> Comparison {
         let method = Method::InTurn { blocks: turns.blocks };
         let mut comparison =
@@ -313,13 +300,12 @@ impl Comparison {
         self
     }
 
-    /// Whether the answer is the time of a whole benchmark: its rates are parts of it.
+    /// The rates are then parts of it.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// The measure shown in a table: the rate that most questions have, otherwise the first
-    /// measure.
+    /// For a table: the rate that most questions have, otherwise the first measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =
@@ -333,8 +319,6 @@ impl Comparison {
         self.differences.iter().filter(move |one| one.measure == measure)
     }
 
-    /// The comparison as JSON text.
-    ///
     /// # Errors
     /// A value that JSON cannot represent.
     pub fn to_json(&self) -> serde_json::Result<String> {
@@ -342,7 +326,7 @@ impl Comparison {
     }
 }
 
-/// Numbers questions of the same text, because a study may ask the same question twice.
+/// A study may ask the same question twice.
 fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     asked
@@ -355,7 +339,7 @@ fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
         .collect()
 }
 
-/// The JSON Schema of a comparison, as in `schema/`.
+/// As in `schema/`.
 pub fn comparison_schema() -> String {
     let schema = schemars::schema_for!(Comparison);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -7,63 +7,60 @@ use crate::rate_change::RateChange;
 use machine::units::show_size;
 use workload::OpKind;
 
-/// One side: its questions with readings.
+/// Questions with readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
-    /// Display name: a file or a target.
+    /// A file or a target.
     pub name: String,
-    /// Questions, in document order.
+    /// In document order.
     pub asked: Vec<Measurement>,
-    /// Warnings about this side.
     pub warnings: Vec<String>,
 }
 
 /// A question with its readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
-    /// Identity of the question, the same on both sides.
+    /// The same on both sides.
     pub question: String,
-    /// The question for people.
+    /// For people.
     pub label: String,
-    /// The question's settings by name, in the order of the table's columns.
+    /// Settings by name, in the order of the table's columns.
     pub keys: Vec<(String, String)>,
-    /// The kind of question: `random reads`.
+    /// `random reads`.
     pub kind: String,
-    /// The readings; empty if the question failed.
+    /// Empty if the question failed.
     pub readings: Vec<Reading>,
     /// Why the question failed.
     pub error: Option<String>,
-    /// How the rate changed during the measurement, if it did.
+    /// During the measurement.
     pub changed: Option<RateChange>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     pub measure: Measure,
-    /// The value, in the measure's unit.
+    /// In the measure's unit.
     pub value: f64,
-    /// The 95 % interval by the value's own estimator.
+    /// By the value's own estimator.
     pub interval_95: Option<[f64; 2]>,
-    /// The value of each run; empty if only the mean is known.
+    /// Empty if only the mean is known.
     pub runs: Vec<f64>,
     /// Repeated readings never differ (simulated machine).
     pub exact: bool,
 }
 
 impl Reading {
-    /// A single value.
     pub fn value(measure: Measure, value: f64) -> Reading {
         Reading { measure, value, interval_95: None, runs: Vec::new(), exact: false }
     }
 
-    /// The mean of several runs.
     pub fn of_runs(measure: Measure, runs: Vec<f64>) -> Reading {
         let value = runs.iter().sum::<f64>() / runs.len().max(1) as f64;
         Reading { measure, value, interval_95: None, runs, exact: false }
     }
 }
 
-/// Operation and pattern: `random reads`, `sequential writes`.
+/// `random reads`, `sequential writes`.
 pub(super) fn kind(op: OpKind, pattern: &str) -> String {
     let order = match pattern {
         "seq" | "together" => "sequential",
@@ -78,7 +75,6 @@ pub(super) fn kind(op: OpKind, pattern: &str) -> String {
 }
 
 impl Side {
-    /// The side of a results document.
     pub fn of(name: &str, results: &Results) -> Side {
         let exact = results.machine.simulated;
         let mut asked: Vec<Measurement> =
@@ -96,7 +92,7 @@ impl Side {
         Side { name: name.into(), asked, warnings }
     }
 
-    /// Merges questions with the same identity: repeated runs of other tools repeat their report.
+    /// Questions with the same identity: repeated runs of other tools repeat their report.
     pub fn join_repeats(mut self) -> Side {
         let mut joined: Vec<Measurement> = Vec::with_capacity(self.asked.len());
         for one in self.asked {
@@ -126,8 +122,8 @@ impl Measurement {
     }
 }
 
-/// Whether two readings may differ only because a rate changed during its measurement: one of its
-/// rates is within the range of the other side.
+/// Only because a rate changed during its measurement: one of its rates is within the range of the
+/// other side.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
@@ -143,7 +139,7 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     overlap && (a.changed.is_some() || b.changed.is_some())
 }
 
-/// Rates that differ by less than this factor are considered equal.
+/// Rates that differ by less are equal.
 const ALIKE: f64 = 1.1;
 
 fn of_point(point: &Point, exact: bool) -> Measurement {
@@ -153,7 +149,7 @@ fn of_point(point: &Point, exact: bool) -> Measurement {
     Measurement { readings, error: point.error.clone(), changed, ..asked(point) }
 }
 
-/// The question of a point, without its figures.
+/// Without the point's figures.
 pub fn asked(point: &Point) -> Measurement {
     let workload = &point.workload;
     let keys = [
@@ -217,7 +213,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
-/// The time of a run of PostMark, which creates files from its beginning to its end.
+/// Of PostMark, which creates files from its beginning to its end.
 pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);

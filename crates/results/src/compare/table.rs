@@ -7,28 +7,28 @@ use machine::units::MIB;
 use std::str::FromStr;
 use workload::OpKind;
 
-/// The two columns to compare.
+/// To compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub a: String,
     pub b: String,
 }
 
-/// The content of a column, given by the user.
+/// Given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
-    /// The measure, and the factor for its values; `None`: a setting.
+    /// With the factor for its values; `None`: a setting.
     measure: Option<(Measure, f64)>,
 }
 
-/// The word for a column that is part of the question.
+/// A column that is part of the question.
 const SETTING: &str = "setting";
 
 impl FromStr for Meaning {
     type Err = String;
 
-    /// Parses `COLUMN=MEASURE` or `COLUMN=setting`.
+    /// `COLUMN=MEASURE` or `COLUMN=setting`.
     fn from_str(text: &str) -> Result<Meaning, String> {
         let wrong = || {
             let names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
@@ -48,33 +48,28 @@ impl FromStr for Meaning {
     }
 }
 
-/// Why a table cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// Invalid CSV.
     #[error("{name}: not a table in CSV: {why}")]
     Malformed { name: String, why: String },
-    /// No column holds a known measure.
     #[error(
         "{name}: no column holds a measure ({columns}); name two of them with --columns A,B, or call one iops, throughput_bytes_per_s, MBps, \
          operations_per_s, latency_p50_ns or latency_p99_ns"
     )]
     NoMeasure { name: String, columns: String },
-    /// A column whose figures could be of any measure.
     #[error(
         "{name}: what does the column '{column}' hold? Write --measure '{column}=MEASURE', such as iops, MiB/s or p99_us, or --measure '{column}=setting'"
     )]
     Unclear { name: String, column: String },
     #[error("{name}: it has no column '{column}'; its columns are {columns}")]
     NoColumn { name: String, column: String, columns: String },
-    /// A cell that is not a positive number.
     #[error(
         "{name}, line {line}: '{text}' in the column {column} is not a positive number; correct it or leave it empty"
     )]
     Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// Measure names in tables, with the factor for their values; halfpower's own names first.
+/// With the factor for their values; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -98,7 +93,7 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Halfpower's columns that are not part of the question: length, seed and row number.
+/// Length, seed and row number are not part of the question.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
 #[derive(Debug, Clone)]
@@ -106,11 +101,11 @@ struct Source {
     measure: Measure,
     scale: f64,
     column: usize,
-    /// Columns of the 95 % interval.
+    /// Of 95 %.
     interval: Option<[usize; 2]>,
 }
 
-/// The sides in a table: two if it has both, otherwise one.
+/// Two sides if the table has both, otherwise one.
 ///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
 /// the same measure (`iops_4KB_unit`, `iops_64KB_unit`) are the two sides, named by the rest.
@@ -220,8 +215,7 @@ fn looks_measured(column: &str) -> bool {
             .any(|word| WORDS.contains(&word))
 }
 
-/// The measure at the start of a column's name, and the rest of the name; or that which the user
-/// says it holds.
+/// At the start of a column's name, and the rest of the name; or the user's meaning.
 fn measured<'a>(column: &'a str, meanings: &[Meaning]) -> Option<(Measure, f64, &'a str)> {
     if let Some(meaning) = meanings.iter().find(|meaning| meaning.column == column) {
         return meaning.measure.map(|(measure, scale)| (measure, scale, ""));

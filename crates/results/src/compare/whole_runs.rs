@@ -1,4 +1,4 @@
-//! Arms whose run is a whole benchmark of small files: PostMark or metadata operations.
+//! Arms that run a whole benchmark of small files: PostMark or metadata operations.
 
 use super::side::{Measurement, Reading, of_rate, whole_run};
 use super::{Comparison, Conduct, InTurn, Series, Turn};
@@ -7,12 +7,12 @@ use crate::operation::OperationRate;
 use ::measure::turns::{self, Stop, in_turn};
 use machine::{Error, Nanos};
 
-/// An arm whose run gives the rates of its operations.
+/// A run gives the rates of its operations.
 pub trait WholeRuns {
-    /// Whether two runs may differ.
+    /// Two runs may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Runs the benchmark once.
+    /// Once.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -21,7 +21,7 @@ pub trait WholeRuns {
 
 struct Both<'a, C> {
     arms: &'a mut [Box<dyn WholeRuns>; 2],
-    /// Rates of every run so far, by arm.
+    /// Of every run so far, by arm.
     runs: [Vec<Vec<OperationRate>>; 2],
     name: &'a str,
     conduct: &'a mut C,
@@ -56,7 +56,7 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 }
 
-/// The deciding speed: operations per second over a whole run of PostMark, or the geometric mean of
+/// The deciding one: operations per second over a whole run of PostMark, or the geometric mean of
 /// the rates of metadata operations.
 pub fn speed(rates: &[OperationRate]) -> f64 {
     let whole = rates.iter().find(|rate| rate.operation == "transaction");
@@ -71,7 +71,7 @@ pub fn speed(rates: &[OperationRate]) -> f64 {
     (logs / rates.len().max(1) as f64).exp()
 }
 
-/// The questions of a run. Only PostMark creates files from its beginning to its end.
+/// Only PostMark creates files from its beginning to its end.
 fn questions(rates: &[OperationRate]) -> Vec<Measurement> {
     let whole = rates.iter().any(|rate| rate.operation == "transaction");
     let time = rates.iter().filter(|_| whole).filter_map(|rate| whole_run(rate, false));
@@ -79,8 +79,7 @@ fn questions(rates: &[OperationRate]) -> Vec<Measurement> {
 }
 
 impl Comparison {
-    /// Runs a benchmark of small files on two arms in turn, until its speed is decided or a limit is
-    /// reached.
+    /// Until the speed is decided or a limit is reached.
     ///
     /// # Errors
     /// An error of the conductor, or an interrupt before any result.
@@ -122,8 +121,8 @@ impl Comparison {
     }
 }
 
-/// The values of each question and measure by block. A block has two runs of each arm, in the order
-/// in which the arm ran.
+/// By question, measure and block. A block has two runs of each arm, in the order in which the arm
+/// ran.
 fn series(runs: &[Vec<Vec<Measurement>>; 2], blocks: usize, exact: bool) -> Vec<Series> {
     let Some(first) = runs[0].first() else { return Vec::new() };
     let value = |run: &[Measurement], asked: &Measurement, reading: &Reading| {

@@ -1,23 +1,21 @@
-//! Fingerprint of a measurement: hardware, kernel, file system and its options, queue settings,
-//! program version.
+//! Hardware, kernel, file system and its options, queue settings, program version.
 
 use crate::document::Results;
 use machine::{MachineFacts, TargetFacts};
 use std::collections::BTreeMap;
 
-/// Facts by name; equal if nothing that could affect a result has changed.
+/// By name; equal if nothing that could affect a result has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     facts: BTreeMap<String, String>,
 }
 
 impl Fingerprint {
-    /// The fingerprint of a results document.
     pub fn of(results: &Results) -> Fingerprint {
         Fingerprint::of_facts(&results.machine, &results.target, &results.program.version)
     }
 
-    /// The fingerprint of a target on a machine, measured by this program version.
+    /// Measured by this program version.
     pub fn of_facts(machine: &MachineFacts, target: &TargetFacts, version: &str) -> Fingerprint {
         let mut facts = BTreeMap::new();
         let mut add = |name: &str, value: String| drop(facts.insert(name.to_string(), value));
@@ -42,7 +40,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Merges the fingerprints of two arms: common facts once, the others under each arm's name.
+    /// Common facts once, the others under each arm's name.
     pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
         let mut facts = BTreeMap::new();
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
@@ -57,12 +55,12 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// The machine's name; empty if there are two.
+    /// Empty if there are two.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }
 
-    /// A short hash, equal for equal facts (FNV-1a, 64 bits).
+    /// Equal for equal facts (FNV-1a, 64 bits).
     pub fn text(&self) -> String {
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in self.facts_json().bytes() {
@@ -80,7 +78,7 @@ impl Fingerprint {
     }
 }
 
-/// The changes between two fingerprints: `read_ahead_kb: 128 -> 4`.
+/// `read_ahead_kb: 128 -> 4`.
 pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> =
         before.facts.keys().chain(after.facts.keys()).collect();

@@ -1,4 +1,4 @@
-//! All measurements so far, in one SQLite file that several processes may use (write-ahead log).
+//! One SQLite file that several processes may use (write-ahead log).
 //!
 //! An entry is one transaction. Opening migrates an older file; a newer one is refused.
 
@@ -19,19 +19,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Maximum wait for another writer.
+/// For another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Maximum document size, as for a separate file ([`crate::DOCUMENT`]).
+/// As for a separate file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// Delay between attempts while another process creates the history.
+/// While another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
-    /// The directory cannot be created.
     #[error("cannot make the directory of the history {}: {source}; name another file with --history", path.display())]
     Directory { path: PathBuf, source: io::Error },
     /// The file cannot be a history.
@@ -51,13 +50,13 @@ pub enum HistoryError {
     Missing { path: PathBuf },
     #[error("the history has no entry {0}; halfpower history lists them")]
     NoEntry(i64),
-    /// The document cannot be stored or read.
+    /// It cannot be stored or read.
     #[error("entry {id} of the history cannot be read: {why}")]
     Document { id: i64, why: String },
 }
 
 impl HistoryError {
-    /// Whether the user named a wrong file or entry, rather than the history being broken.
+    /// The user named a wrong file or entry.
     pub fn is_usage(&self) -> bool {
         match self {
             HistoryError::Sqlite { source, .. } => {
@@ -68,58 +67,56 @@ impl HistoryError {
     }
 }
 
-/// An open history.
 pub struct History {
     connection: Connection,
     path: PathBuf,
 }
 
-/// An entry without its document.
+/// Without its document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     pub id: i64,
-    /// Start of the measurement in seconds since 1970-01-01 UTC.
+    /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// The command: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`,
-    /// `import`, `replay`.
+    /// `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`, `import`,
+    /// `replay`.
     pub kind: String,
     pub target: String,
     pub machine: String,
-    /// Hash of machine, target and program facts; equal if nothing changed.
+    /// Of machine, target and program facts; equal if nothing changed.
     pub fingerprint: String,
     pub version: String,
     /// The command line.
     pub command: String,
-    /// Number of measured points and rates.
+    /// Measured points and rates.
     pub readings: u64,
-    /// The highest rate of its points.
+    /// Of its points.
     pub best_bytes_per_s: Option<f64>,
-    /// The 99th percentile of the latency at that rate.
+    /// At that rate.
     pub best_p99_ns: Option<f64>,
-    /// The user's note.
+    /// The user's.
     pub note: Option<String>,
     /// In alphabetical order.
     pub tags: Vec<String>,
 }
 
 impl Entry {
-    /// Whether the entry's document holds results.
+    /// The document holds results.
     pub fn has_points(&self) -> bool {
         !WITHOUT_POINTS.contains(&self.kind.as_str())
     }
 }
 
-/// Selects entries.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
     pub tag: Option<String>,
-    /// Maximum number of entries, newest first.
+    /// Newest first.
     pub max: Option<u32>,
 }
 
-/// The columns of [`entry`]; the measures are those of [`Measure::name`].
+/// Of [`entry`]; the measures are those of [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
@@ -147,7 +144,6 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-/// Name of a document kind.
 pub fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Study => "study",
@@ -159,22 +155,21 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// A document without points: a comparison, a tuning, sustained writes, or a report of another
-/// tool.
+/// A comparison, a tuning, sustained writes, or a report of another tool.
 pub struct Other<'a> {
-    /// Start of the measurement in seconds since 1970-01-01 UTC.
+    /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// The command: one of [`WITHOUT_POINTS`].
+    /// One of [`WITHOUT_POINTS`].
     pub kind: &'a str,
-    /// Name of the target, independent of the current directory.
+    /// Independent of the current directory.
     pub target: String,
     pub fingerprint: Fingerprint,
     pub program: &'a Program,
-    /// The document as JSON.
+    /// As JSON.
     pub document: String,
 }
 
-/// Kinds of entries without points.
+/// Kinds of entries.
 pub const WITHOUT_POINTS: [&str; 6] = ["compare", "tune", "import", "sustained", "pts", "replay"];
 
 struct New<'a> {
@@ -184,7 +179,7 @@ struct New<'a> {
 }
 
 impl History {
-    /// Opens a history, or creates it.
+    /// Creates a missing one.
     ///
     /// # Errors
     /// The location is not writable, or the file is not a history or of a newer version.
@@ -213,8 +208,6 @@ impl History {
         Ok(History { connection, path: path.into() })
     }
 
-    /// Opens an existing history.
-    ///
     /// # Errors
     /// As [`History::open`], or the file does not exist.
     pub fn open_existing(path: &Path) -> Result<History, HistoryError> {
@@ -229,8 +222,8 @@ impl History {
         HistoryError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Stores a document and returns its number. `kind` overrides the document's own kind. `target`
-    /// must not depend on the current directory.
+    /// Returns the document's number. `kind` overrides the document's own. `target` must not depend
+    /// on the current directory.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -256,7 +249,7 @@ impl History {
         })
     }
 
-    /// Stores a comparison, a tuning or a report with its figures; returns its number.
+    /// With its figures; returns its number.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -320,7 +313,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// The entries, newest first.
+    /// Newest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -337,7 +330,7 @@ impl History {
         read().map_err(|source| self.sqlite(source))
     }
 
-    /// One entry with its document as JSON.
+    /// With its document as JSON.
     ///
     /// # Errors
     /// The entry does not exist.
@@ -354,8 +347,6 @@ impl History {
         row.ok_or(HistoryError::NoEntry(id))
     }
 
-    /// The results of an entry.
-    ///
     /// # Errors
     /// The entry does not exist, or holds no results.
     pub fn results(&self, id: i64) -> Result<Results, HistoryError> {
@@ -370,7 +361,7 @@ impl History {
             .map_err(|error| HistoryError::Document { id, why: error.to_string() })
     }
 
-    /// Makes an entry the baseline of a target's checks.
+    /// Of a target's checks.
     ///
     /// # Errors
     /// The entry does not exist, or the file cannot be written.
@@ -386,7 +377,7 @@ impl History {
         Ok(())
     }
 
-    /// The entry that [`History::set_baseline`] chose for a target, unless it was removed.
+    /// Unless [`History::set_baseline`]'s choice was removed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -397,7 +388,7 @@ impl History {
             .map_err(|source| self.sqlite(source))
     }
 
-    /// Writes a note about an entry over any earlier one; an empty one removes it.
+    /// Over any earlier note; an empty one removes it.
     ///
     /// # Errors
     /// The entry does not exist, or the file cannot be written.
@@ -413,7 +404,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Adds or removes a tag of an entry. A tag is one word.
+    /// Adds or removes a tag, which is one word.
     ///
     /// # Errors
     /// The entry does not exist, or the file cannot be written.
@@ -428,7 +419,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Removes entries by number; returns how many existed.
+    /// By number; returns how many existed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -448,7 +439,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Returns the space of removed entries to the file system.
+    /// To the file system.
     ///
     /// # Errors
     /// The file cannot be written, or another process has it locked.
@@ -456,7 +447,7 @@ impl History {
         self.connection.execute_batch("VACUUM").map_err(|source| self.sqlite(source))
     }
 
-    /// All readings of one measure of a target, oldest first.
+    /// Oldest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -488,8 +479,6 @@ impl History {
         read().map_err(|source| self.sqlite(source))
     }
 
-    /// The facts behind an entry's fingerprint.
-    ///
     /// # Errors
     /// The entry does not exist.
     pub fn fingerprint(&self, id: i64) -> Result<Fingerprint, HistoryError> {

@@ -1,4 +1,4 @@
-//! Location of the history. SQLite opens a file by path, so the path is resolved and checked first.
+//! SQLite opens a file by path, so the path is resolved and checked first.
 
 use super::HistoryError;
 use files::{Directory, PRIVATE, check_regular, check_trusted, is_same_file, parent};
@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The history's path with all links resolved; creates the directory if missing.
+/// All links resolved; creates a missing directory.
 ///
 /// # Errors
 /// The directory cannot be created, the path is not a file or, as root, a file or link belongs to

@@ -2,22 +2,21 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// Smaller relative changes are ignored.
+/// Smaller ones are ignored.
 const MIN_SHARE: f64 = 0.02;
 
-/// One reading with its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// Number of the entry.
+    /// By number.
     pub entry: i64,
-    /// Start of the measurement in seconds since 1970-01-01 UTC.
+    /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// Hash of machine, target and program facts.
+    /// Of machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
-    /// Identity of the question.
+    /// Its identity.
     pub question: String,
-    /// The question for people.
+    /// For people.
     pub label: String,
     pub value: f64,
     pub interval_95: Option<[f64; 2]>,
@@ -25,19 +24,19 @@ pub struct Occurrence {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// Identity of the question.
+    /// Its identity.
     pub question: String,
-    /// The question for people.
+    /// For people.
     pub label: String,
-    /// The readings, oldest first.
+    /// Oldest first.
     pub values: Vec<Occurrence>,
-    /// Lasting changes.
+    /// Lasting ones.
     pub changes: Vec<ChangePoint>,
-    /// Indices of readings whose machine differs from that of the reading before.
+    /// Readings whose machine differs from that of the reading before, by index.
     pub machine_changes: Vec<usize>,
 }
 
-/// The trend of each question, those with the most readings first.
+/// Of each question, those with the most readings first.
 pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     let mut all: Vec<Trend> = Vec::new();
     for one in occurrences {

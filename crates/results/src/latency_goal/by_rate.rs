@@ -1,5 +1,4 @@
-//! Search by offered rate. Requests arrive on a schedule, whether or not earlier ones are done, and
-//! queue if necessary.
+//! Requests arrive on a schedule, whether or not earlier ones are done, and queue if necessary.
 
 use super::{LatencyGoal, SearchBy, p99_interval};
 use crate::point::{Numbers, Point, measure_points};
@@ -8,17 +7,16 @@ use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// A rate is sustained if this share of its requests completes within the run; the last few may
-/// still be in flight at its end.
+/// Of the requests, completed within the run: the last few may still be in flight at its end.
 const SERVED: f64 = 0.98;
 
-/// The search ends when the rates on both sides of the goal are within this fraction of each other.
+/// Between the rates on both sides of the goal, when the search ends.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// The lowest rate offered, as a fraction of the highest rate the target sustains.
+/// Of the highest rate the target sustains.
 const MIN_SHARE: f64 = 1.0 / 1024.0;
 
-/// With fewer requests the 99th percentile is the maximum.
+/// With fewer the 99th percentile is the maximum.
 const MIN_REQUESTS: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +45,10 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
     Outcome { holds, sure }
 }
 
-/// Finds the highest offered rate with a 99th percentile within `p99_ns`, counted from the
-/// scheduled time. The first run gives the maximum rate; then it is halved, raised, bisected. Each
-/// rate becomes a point; `first` is the first one's index. Requests due beyond the workload's depth
-/// wait, which counts.
+/// The highest offered rate with a 99th percentile within `p99_ns`, counted from the scheduled
+/// time. The first run gives the maximum rate; then it is halved, raised, bisected. Each rate
+/// becomes a point, from index `first` on. Requests due beyond the workload's depth wait, which
+/// counts.
 ///
 /// # Errors
 /// The user's interrupt. Others end the search as the point's error.
@@ -104,13 +102,12 @@ pub fn measure_rate_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Rounds to whole requests per second if that is close enough: people read the rate and pass it to
-/// `--rate`.
+/// If that is close enough: people read the rate and pass it to `--rate`.
 fn whole(rate: f64) -> f64 {
     if rate >= 100.0 { rate.round() } else { rate }
 }
 
-/// Judges the points; the first has no offered rate.
+/// The first point has no offered rate.
 fn judge(
     points: &[Point],
     workload: &Workload,

@@ -1,4 +1,4 @@
-//! The evidence for a bottleneck, with figures and words.
+//! With figures and words.
 
 use super::Limit;
 use crate::Bottleneck;
@@ -7,22 +7,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
-/// A rate this many times what a layer admits is a burst.
+/// Above what a layer admits: a burst.
 const ABOVE: f64 = 1.1;
 
-/// A busy part of a simulated machine.
+/// Of a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyPart {
     pub name: String,
     pub busy_percent: f64,
 }
 
-/// The page cache's read-ahead.
+/// The page cache's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadAhead {
-    /// The kernel's setting, in bytes.
+    /// The kernel's.
     pub setting_bytes: Option<u64>,
-    /// The mean request size at the device.
+    /// Mean, at the device.
     pub device_request_bytes: Option<f64>,
 }
 
@@ -36,14 +36,14 @@ impl ReadAhead {
     }
 }
 
-/// How a plain writer waits for the write-back of dirty pages.
+/// Of a plain writer.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteBackWait {
-    /// The most dirty pages, in percent of the limit at which the kernel holds a writer.
+    /// Of the limit at which the kernel holds a writer, at most.
     pub dirty_percent: f64,
-    /// Share of the time at this limit, in percent.
+    /// Of the time, at this limit.
     pub held_percent: f64,
-    /// Share of the time in which the writer was idle, in percent.
+    /// Of the time, the writer.
     pub idle_percent: f64,
 }
 
@@ -57,13 +57,11 @@ impl WriteBackWait {
     }
 }
 
-/// Defines the causes: their figures, and the words for them in the order of the fields. `limit` is
-/// the limit with this cause, `rate` its rate, `word` the bottleneck's name, `place` the words
-/// for it when the cause names no layer.
+/// `limit` is the limit with this cause, `rate` its rate, `word` the bottleneck's name, `place` the
+/// words for it when the cause names no layer.
 macro_rules! causes {
     (($limit:ident, $rate:ident, $word:ident, $place:ident)
      $($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $kind:ty,)+ })? => $said:expr,)+) => {
-        /// Why a bottleneck was named.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Cause {
@@ -71,7 +69,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// The words for it, without the figures that may be left out.
+            /// Without the figures that may be left out.
             #[allow(unused_variables)]
             pub(super) fn words(&self, $limit: &Limit) -> String {
                 let $rate = $limit.throughput_bytes_per_s.map_or("an unknown rate".into(), show_rate);
@@ -89,7 +87,7 @@ causes! { (limit, rate, word, place)
     NotMeasured => String::new(),
     /// No cause holds, or trials refuted each that does.
     Unidentified {
-        /// The causes that trials refuted.
+        /// By trials.
         refuted: Vec<Bottleneck>,
     } => format!("an unidentified cause at {rate}"),
     /// The file system keeps its files in memory.
@@ -112,9 +110,9 @@ causes! { (limit, rate, word, place)
     /// The request rate is what a layer admits.
     Admitted {
         layer: String,
-        /// Requests per second that reach the layer.
+        /// That reach the layer.
         reach_iops: f64,
-        /// Their mean size.
+        /// Mean.
         request_bytes: Option<f64>,
         admits_iops: f64,
     } => {
@@ -150,7 +148,7 @@ causes! { (limit, rate, word, place)
     /// The device's requests per second, whatever their size.
     DeviceRequests {
         iops: f64,
-        /// The device of a simulated machine.
+        /// Of a simulated machine.
         part: Option<BusyPart>,
         others: Vec<BusyPart>,
     } => {
@@ -279,7 +277,7 @@ causes! { (limit, rate, word, place)
     },
     /// One request after the other, most of whose time is waiting.
     OneAtATime {
-        /// The processor's share of it, in percent, if noticeable.
+        /// The processor's share of it, if noticeable.
         busy_percent: Option<f64>,
     } => {
         let own = busy_percent.map_or(String::new(), |busy| {
@@ -316,7 +314,7 @@ causes! { (limit, rate, word, place)
     HeldAbove {
         /// The throttle or file system between; absent if none is known.
         layer: Option<String>,
-        /// Share of a request's time before the block layer has it, if traced.
+        /// Of a request's time, before the block layer has it, if traced.
         submit_percent: Option<f64>,
         outstanding: u32,
         device_mean_depth: Option<f64>,
@@ -364,17 +362,17 @@ causes! { (limit, rate, word, place)
     ),
     /// The recorded program rarely waits for these requests.
     OwnPauses {
-        /// Share of the recording with such a request under way, in percent.
+        /// Of the recording, with such a request under way.
         waiting_percent: f64,
     } => format!("the program's own work: it waits for them {waiting_percent:.0} % of the time, at {rate}"),
     /// The page cache serves a recorded program.
     FromPageCache {
-        /// Share of the bytes that no device had to move while the program waited, in percent.
+        /// Of the bytes that no device had to move while the program waited.
         percent: f64,
     } => format!("memory: {percent:.0} % of the bytes wait for no device, at {rate}"),
     /// A recorded program waits until its writes are on stable storage.
     FlushEach {
-        /// Share of the waiting in these calls, in percent.
+        /// Of the waiting, in these calls.
         waiting_percent: f64,
         writes_per_flush: f64,
     } => {
@@ -388,7 +386,7 @@ causes! { (limit, rate, word, place)
     CacheTooSmall {
         /// Different bytes that were read.
         working_set_bytes: u64,
-        /// Share of the device's bytes that it had read before, in percent.
+        /// Of the device's bytes, read before.
         again_percent: f64,
     } => {
         let set = show_size_rounded(*working_set_bytes as f64);
@@ -396,7 +394,7 @@ causes! { (limit, rate, word, place)
     },
     /// The writer is held at the kernel's limit of dirty pages.
     DirtyPages {
-        /// The throttle below, if any.
+        /// The one below, if any.
         throttle: Option<String>,
         wait: WriteBackWait,
     } => {
@@ -406,7 +404,7 @@ causes! { (limit, rate, word, place)
 }
 
 impl Cause {
-    /// Figures after the words, which a short text leaves out.
+    /// After the words; a short text leaves it out.
     pub(super) fn aside(&self, limit: &Limit) -> Option<String> {
         let shown = match self {
             Cause::InMemory { processors_busy_percent: busy } => {
@@ -428,7 +426,7 @@ impl Cause {
     }
 }
 
-/// The part's own name, unless it is that of the bottleneck, and how busy it is.
+/// With the part's own name, unless it is that of the bottleneck.
 fn busy(part: &BusyPart, what: Bottleneck, rate: &str) -> String {
     let name = if what.words() == part.name { String::new() } else { format!(" ({})", part.name) };
     format!("{name}: busy {:.0} % of the time at {rate}", part.busy_percent)
@@ -438,7 +436,7 @@ fn size(limit: &Limit) -> String {
     limit.request_bytes.map_or("unknown size".into(), |bytes| show_size(u64::from(bytes)))
 }
 
-/// The subject of a limit: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+/// `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
 pub(super) fn subject(limit: &Limit) -> String {
     let op: OpKind = limit.op;
     match limit.of {

@@ -12,48 +12,47 @@ use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
 words! {
-    /// The resource that limits a rate.
+    /// That limits a rate.
     Bottleneck {
         /// Platters and heads, or flash.
         Media = "media",
-        /// A saturated device.
+        /// Saturated.
         Device = "device",
-        /// The device's requests per second, regardless of size.
+        /// Requests per second, regardless of size.
         DeviceIops = "device_iops",
-        /// The latency of each request: nothing is saturated.
+        /// Nothing is saturated.
         Latency = "latency",
         /// A disk bus that several drives share.
         Bus = "bus",
-        /// The adapter between a disk bus and the I/O bus.
+        /// Between a disk bus and the I/O bus.
         Adapter = "adapter",
-        /// The I/O bus between adapters and memory.
+        /// The I/O bus.
         Pci = "pci",
-        /// A link between two ends.
+        /// Between two ends.
         Link = "link",
         /// A limit set from outside.
         Throttle = "throttle",
-        /// The single issuing thread, or its serial work per request.
+        /// The issuing one, or its serial work per request.
         Thread = "thread",
-        /// All processors, the allowed share of them, or the serial work per request of the only
-        /// one.
+        /// All of them, the allowed share, or the serial work per request of the only one.
         Processor = "processor",
-        /// Memory: files are kept in memory, or copying dominates each request's time.
+        /// Files are kept in memory, or copying dominates each request's time.
         Memory = "memory",
-        /// The file system's own work, such as its log or allocation.
+        /// Its own work, such as its log or allocation.
         FileSystem = "file_system",
         /// Waiting until data are on stable storage.
         Flush = "flush",
-        /// The page cache reads ahead too little.
+        /// Too little, by the page cache.
         ReadAhead = "read_ahead",
-        /// The network to the data.
+        /// To the data.
         Network = "network",
-        /// The cache is smaller than the data that are read again and again.
+        /// Smaller than the data that are read again and again.
         CacheSize = "cache_size",
         /// The recorded program's own work between its requests.
         Program = "program",
         /// The load generator is at its limit.
         Generator = "generator",
-        /// The limit was not identified.
+        /// Not identified.
         Unknown = "unknown",
     }
 }
@@ -61,19 +60,19 @@ words! {
 words! {
     /// The rate that a verdict is about.
     LimitOf {
-        /// The best rate of the operation.
+        /// The best of the operation.
         Peak = "peak",
-        /// The rate of a plain program: through the page cache, one request at a time.
+        /// A plain program: through the page cache, one request at a time.
         Plain = "plain",
-        /// The best rate of random requests of 4 KiB.
+        /// The best of random requests of 4 KiB.
         Random = "random",
-        /// The rate of a recorded program, for one role of its files.
+        /// A recorded program, for one role of its files.
         Recorded = "recorded",
     }
 }
 
 impl Bottleneck {
-    /// The bottleneck if a layer of this kind is saturated.
+    /// If a layer of this kind is saturated.
     pub fn of_layer(kind: LayerKind) -> Bottleneck {
         match kind {
             LayerKind::Throttle => Bottleneck::Throttle,
@@ -87,7 +86,7 @@ impl Bottleneck {
         }
     }
 
-    /// Its name in a sentence, after `the`.
+    /// In a sentence, after `the`.
     pub fn words(self) -> &'static str {
         match self {
             Bottleneck::DeviceIops => "requests per second of the device",
@@ -110,24 +109,21 @@ impl Bottleneck {
     }
 }
 
-/// The limit of a rate, with its evidence and the trials that could have refuted it.
+/// With its evidence and the trials that could have refuted it.
 ///
 /// The texts are made from the values ([`Limit::with_sentences`]); a document of an earlier version
 /// has only the texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
-    /// The rate in question.
     #[serde(default = "Limit::of_a_peak")]
     pub of: LimitOf,
-    /// Read or write.
     pub op: OpKind,
-    /// Request size in bytes.
     #[serde(default)]
     pub request_bytes: Option<u32>,
-    /// Index of the point with that rate.
+    /// By index.
     #[serde(default)]
     pub point: Option<usize>,
-    /// That point's rate.
+    /// That point's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_bytes_per_s: Option<f64>,
     /// The limiting resource.
@@ -135,31 +131,30 @@ pub struct Limit {
     /// The evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    /// How the limit affects a plain write.
+    /// The limit's effect on a plain write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain_write: Option<PlainWrite>,
-    /// A sentence with the evidence.
+    /// With the evidence.
     pub sentence: String,
-    /// Other candidates, and why they were excluded.
+    /// Other candidates, and why not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
-    /// The same with their figures, in the same order.
+    /// `excluded` with figures, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusions: Vec<Exclusion>,
-    /// Changes that could have refuted the limit, with their results.
+    /// They could have refuted the limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<LimitTrial>,
-    /// If no trial decided: the experiment that would, such as `to check, add a thread: the rate
-    /// should rise`.
+    /// If no trial decided: `to check, add a thread: the rate should rise`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_refute: Option<String>,
-    /// The same as values.
+    /// `would_refute` as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refutation: Option<Refutation>,
 }
 
 impl Limit {
-    /// A limit without trials, of no point, and without its sentences.
+    /// Without trials, point and sentences.
     pub fn new(of: LimitOf, op: OpKind, what: Bottleneck, cause: Cause) -> Limit {
         Limit {
             of,
@@ -184,33 +179,31 @@ impl Limit {
     }
 }
 
-/// How a limit below the page cache holds a plain write.
+/// Held by a limit below the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PlainWrite {
-    /// The writer waits at the kernel's limit of dirty pages.
+    /// At the kernel's limit of dirty pages.
     Held {
         #[serde(flatten)]
         wait: WriteBackWait,
     },
     /// The page cache takes the writes faster, as long as few pages are dirty.
     Absorbed {
-        /// The rate until the last write returns.
+        /// Until the last write returns.
         returned_bytes_per_s: f64,
         dirty_percent: f64,
     },
 }
 
-/// A bottleneck that is not the limit.
+/// Not the limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exclusion {
-    /// The bottleneck.
     pub what: Bottleneck,
-    /// The figure that excludes it.
+    /// The figure.
     pub by: ExcludedBy,
 }
 
-/// The figure that excludes a bottleneck.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExcludedBy {
@@ -223,55 +216,60 @@ pub enum ExcludedBy {
     Trial { change: LimitChange, iops_ratio: f64 },
 }
 
-/// A change to the workload that separates one bottleneck from another.
+/// It separates one bottleneck from another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitTrial {
-    /// The change, such as `twice the requests outstanding`.
+    /// `twice the requests outstanding`.
     pub change: String,
-    /// The same as a value.
+    /// `change` as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<LimitChange>,
-    /// Index of the point before the change.
+    /// By index.
     pub before: usize,
-    /// Index of the point with the change; absent if time ran out.
+    /// By index; absent if time ran out.
     pub after: Option<usize>,
-    /// Requests per second after the change over before.
+    /// After over before.
     pub iops_ratio: Option<f64>,
-    /// The 95 % interval.
     pub iops_ratio_interval_95: Option<[f64; 2]>,
     /// The conclusion in a few words.
     pub outcome: String,
-    /// The conclusion as a value.
+    /// `outcome` as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<Meaning>,
-    /// This trial tests the verdict, so the limit's sentence reports it.
+    /// The limit's sentence reports it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests_verdict: bool,
 }
 
-/// The gain from twice the requests outstanding if each only waits its time.
+/// With twice the requests outstanding, if each only waits its time.
 pub const DEEPER_GAIN: f64 = 2.0;
 
-/// The change that a trial makes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LimitChange {
     /// More requests outstanding.
-    Deeper { from: u32, to: u32 },
-    /// One more thread.
+    Deeper {
+        from: u32,
+        to: u32,
+    },
     Wider,
-    /// Another request size.
-    Resized { from_bytes: u32, to_bytes: u32 },
+    Resized {
+        from_bytes: u32,
+        to_bytes: u32,
+    },
     /// The sequential hint.
     Hinted,
     /// The device below the file system.
-    Below { op: OpKind, device: String },
+    Below {
+        op: OpKind,
+        device: String,
+    },
     /// Two files instead of one.
     TwoFiles,
 }
 
 words! {
-    /// The conclusion from a trial.
+    /// Of a trial.
     Meaning {
         /// The interval allows both.
         Undecided = "undecided",
@@ -322,28 +320,22 @@ words! {
     }
 }
 
-/// The experiment that would refute a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refutation {
     pub change: CheckChange,
-    /// The result if the limit is right.
+    /// If the limit is right.
     pub expected: Expected,
     /// The change was tried, and its interval is too wide.
     pub longer: bool,
 }
 
 words! {
-    /// A change that would refute a limit.
+    /// It would refute a limit.
     CheckChange {
-        /// Twice the queue depth.
         DoubleDepth = "double_depth",
-        /// One more thread.
         AddThread = "add_thread",
-        /// Another request size.
         ChangeSize = "change_size",
-        /// More read-ahead.
         ReadAhead = "read_ahead",
-        /// No flush.
         LeaveOutFlush = "leave_out_flush",
         /// Another file system, since this one is in memory.
         OtherFileSystem = "other_file_system",
@@ -361,15 +353,11 @@ words! {
 }
 
 words! {
-    /// The result of an experiment if a limit is right.
+    /// If a limit is right.
     Expected {
-        /// The rate rises.
         Gain = "gain",
-        /// The rate stays the same.
         NoGain = "no_gain",
-        /// The rate falls.
         Loss = "loss",
-        /// The requests per second stay the same.
         SameNumber = "same_number",
     }
 }

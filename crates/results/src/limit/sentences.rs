@@ -7,11 +7,11 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// A larger ratio is capped in the text of an interval.
+/// In the text of an interval.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
-    /// Makes the texts from the values.
+    /// From the values.
     pub fn with_sentences(mut self) -> Limit {
         for trial in &mut self.trials {
             trial.change = trial.changed.as_ref().map(LimitChange::to_string).unwrap_or_default();
@@ -37,7 +37,7 @@ impl Limit {
         clauses
     }
 
-    /// The cause without further figures; `None` for a document of an earlier version.
+    /// Without further figures; `None` for a document of an earlier version.
     pub fn short(&self) -> Option<String> {
         let subject = subject(self);
         Some(match self.cause.as_ref()? {

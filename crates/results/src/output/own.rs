@@ -1,20 +1,20 @@
-//! Marks an output, so that a later run recognises it if unchanged: length and checksum of the
-//! content in an extended attribute, with the file's number ([`machine::mark::mark`]), or in a
-//! hidden file next to it.
+//! A mark lets a later run recognise an unchanged output: length and checksum of the content in an
+//! extended attribute, with the file's number ([`machine::mark::mark`]), or in a hidden file next
+//! to it.
 
 use files::{Directory, Input, has_same_owner};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
-/// The prefix of the hidden file next to an output.
+/// Of the hidden file next to an output.
 const TITLE: &str = "halfpower output ";
 
 const LONGEST: usize = 128;
 
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
-/// A mark's facts on the content: its length, and its checksum (FNV-1a).
+/// Length and checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
     let (mut length, mut hash) = (0, 0xCBF2_9CE4_8422_2325u64);
     let mut buffer = vec![0; 1 << 16];
@@ -32,8 +32,8 @@ fn state(mut content: impl Read) -> io::Result<String> {
     }
 }
 
-/// Marks an output with this content: a file that has its name already, or will be renamed to it.
-/// Not a failure if an output cannot be marked: the next run asks for --force.
+/// A file that has its name already, or will be renamed to it. Without a mark the next run asks for
+/// --force, so failing to mark is not an error.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
@@ -41,8 +41,8 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
     }
 }
 
-/// Whether a file is as halfpower wrote it under this name. It is read only where it has a mark,
-/// and the length that the mark says.
+/// As halfpower wrote it under this name. It is read only if it has a mark, and the length in the
+/// mark.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let reported =
@@ -54,7 +54,7 @@ pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     reported.is_some_and(same)
 }
 
-/// The hidden file next to an output; a test file has one of another name.
+/// Hidden; a test file has one of another name.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);
@@ -74,8 +74,7 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
     )
 }
 
-/// The mark in the file next to an output, if both have one owner: in a directory of many users
-/// any user can put one there.
+/// If both files have one owner: in a directory of many users any user can put one there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
     has_same_owner(output, &metadata).then_some(state)
@@ -94,7 +93,7 @@ mod attribute {
     use std::hash::{BuildHasher, Hasher, RandomState};
     use std::io;
 
-    /// The extended attribute. A test file has another: no output passes for one.
+    /// A test file has another: no output passes for one.
     const ATTRIBUTE: &str = "user.halfpower.output";
 
     pub(super) fn write(file: &File, state: &str) -> io::Result<()> {
@@ -103,7 +102,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// The mark in the attribute, unless it belongs to another file.
+    /// Unless it belongs to another file.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -1,5 +1,4 @@
-//! Outputs on their way to their name: temporary files that a later run knows as halfpower's,
-//! should this one be killed.
+//! Temporary files that a later run knows as halfpower's, should this one be killed.
 
 use files::{Directory, inode};
 use machine::mark::{is_part, part_name};
@@ -9,10 +8,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// Number of attempts to make a file if another process takes it for a leftover.
+/// If another process takes the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
-/// A new file of a random name; it goes when it is dropped.
+/// A new file of a random name, removed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: Arc<Directory>,
@@ -33,7 +32,7 @@ impl Part {
         &mut self.file
     }
 
-    /// Gives it its name, which may be taken.
+    /// The name may be taken.
     ///
     /// # Errors
     /// Errors of the system.
@@ -41,7 +40,7 @@ impl Part {
         self.directory.rename(&self.name, name)
     }
 
-    /// Gives it its name, which must be free.
+    /// The name must be free.
     ///
     /// # Errors
     /// Errors of the system.
@@ -50,7 +49,7 @@ impl Part {
     }
 }
 
-/// A new file of a random name, locked.
+/// Locked.
 ///
 /// # Errors
 /// Errors of the system.
@@ -90,8 +89,7 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// Removes what killed runs left in a directory: they have halfpower's mark, and no process holds
-/// their lock.
+/// They have halfpower's mark, and no process holds their lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {

@@ -2,7 +2,7 @@ use measure::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A latency distribution in nanoseconds.
+/// In nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
     pub mean: f64,
@@ -14,7 +14,7 @@ pub struct LatencySummary {
     pub p9999: u64,
     pub p99999: u64,
     pub p999999: u64,
-    /// Exact maximum.
+    /// Exact.
     pub max: u64,
     pub count: u64,
 }
@@ -23,8 +23,7 @@ pub struct LatencySummary {
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {
-    /// The percentiles, such as 99.9, with enough requests above them, and their latencies in ns,
-    /// lowest first.
+    /// Such as 99.9, with enough requests above them, and their latencies in ns, lowest first.
     pub fn percentiles(&self) -> impl DoubleEndedIterator<Item = (f64, u64)> {
         let all = [
             (50.0, self.p50),
@@ -41,7 +40,7 @@ impl LatencySummary {
         all.into_iter().filter(move |(percentile, _)| above(*percentile) >= REQUESTS_ABOVE)
     }
 
-    /// The 99th percentile, if enough requests are slower.
+    /// If enough requests are slower.
     pub fn settled_p99(&self) -> Option<u64> {
         self.percentiles().find(|(percentile, _)| *percentile == 99.0).map(|(_, ns)| ns)
     }

@@ -10,58 +10,54 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// The figures of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Numbers {
-    /// Mean rate of the runs: total bytes over total time. For writes the time ends with the final
+    /// Mean of the runs: total bytes over total time. For writes the time ends with the final
     /// flush, if requested (`sync_at_end`), and otherwise when the last write returns.
     pub throughput_bytes_per_s: f64,
-    /// Requests per second.
     pub iops: f64,
-    /// The 95 % interval of the mean rate in bytes per second: lower and upper end; absent after a
-    /// single short run.
+    /// Of the mean rate: lower and upper end; absent after a single short run.
     pub interval_95: Option<[f64; 2]>,
-    /// Half the interval over the rate: 0.03 is plus or minus 3 %.
+    /// Over the rate: 0.03 is plus or minus 3 %.
     pub relative_half_width: Option<f64>,
-    /// Runs that count. Runs with a warm-up are excluded if two others exist.
+    /// Runs that count: without those with a warm-up, if there are two others.
     pub repeats: u32,
-    /// Rate of each run.
+    /// Of each run.
     pub runs_bytes_per_s: Vec<f64>,
-    /// Other figures of each run, in the same order; comparisons derive their intervals from them.
+    /// In the same order; comparisons derive their intervals from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<RunNumbers>,
-    /// Time from issue (open loop: from the scheduled time) to completion, reads and writes
-    /// together.
+    /// From issue (open loop: from the scheduled time) to completion, reads and writes together.
     pub latency_ns: LatencySummary,
-    /// Latency of the reads of a mix.
+    /// Of a mix.
     pub read_latency_ns: Option<LatencySummary>,
-    /// Latency of the writes of a mix.
+    /// Of a mix.
     pub write_latency_ns: Option<LatencySummary>,
-    /// Rate and latency in each step of a load that changes over time, or in each window of a run.
+    /// In each step of a load that changes over time, or in each window of a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<IntervalNumbers>,
-    /// How the rate changed during the measurement; absent if one rate describes the runs.
+    /// During the measurement; absent if one rate describes the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_change: Option<RateChange>,
-    /// Processor time per request.
+    /// Processor time.
     pub cpu_ns_per_request: CpuPerRequest,
-    /// The load that the runs achieved.
+    /// By the runs.
     pub achieved: Achieved,
-    /// Warnings about the figures.
+    /// About the figures.
     pub warnings: Vec<String>,
-    /// The same with their figures apart, so that those of several points can be merged; older
+    /// `warnings` with their figures apart, so that those of several points can be merged; older
     /// documents have none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Warning>,
 }
 
-/// The figures of one run.
+/// Of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunNumbers {
     pub latency_p50_ns: u64,
     pub latency_p99_ns: u64,
     pub latency_p999_ns: u64,
-    /// User and system time of the process per request.
+    /// User and system time of the process.
     pub cpu_ns_per_request: f64,
 }
 
@@ -88,7 +84,6 @@ fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
 }
 
 impl Numbers {
-    /// Adds warnings.
     pub fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
         for warning in warnings {
             self.warnings.push(warning.to_string());
@@ -96,13 +91,13 @@ impl Numbers {
         }
     }
 
-    /// Removes the warnings of this kind.
+    /// Of this kind.
     pub fn retract(&mut self, kind: &Warning) {
         self.doubts.retain(|warning| !warning.is_like(kind));
         self.warnings = self.doubts.iter().map(Warning::to_string).collect();
     }
 
-    /// The warnings, of an older document without figures.
+    /// Those of an older document have no figures.
     pub fn doubts(&self) -> Vec<Warning> {
         if self.doubts.is_empty() {
             return self.warnings.iter().map(|text| Warning::from(text.as_str())).collect();
@@ -110,12 +105,12 @@ impl Numbers {
         self.doubts.clone()
     }
 
-    /// Mean rate until the last request returned, without the final flush.
+    /// Until the last request returned, without the final flush.
     pub fn returned_bytes_per_s(&self) -> f64 {
         self.achieved.returned_bytes_per_s.unwrap_or(self.throughput_bytes_per_s)
     }
 
-    /// Replaces the interval by an estimate that pools the variance over several points.
+    /// It pools the variance over several points.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
         // Without requests the mean size is undefined.
         if self.iops <= 0.0 {
@@ -128,7 +123,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// Replaces the interval by a wider one, in bytes per second.
+    /// A wider one, in bytes per second.
     pub fn set_interval(&mut self, interval: [f64; 2]) {
         let rate = self.throughput_bytes_per_s;
         let [low, high] = interval;
@@ -137,7 +132,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// Also sets the fields of the rate to stable storage, if the rate includes a flush.
+    /// Also for the rate to stable storage, if the rate includes a flush.
     fn note_flush(&mut self) {
         if self.achieved.returned_bytes_per_s.is_some() {
             self.achieved.synced_bytes_per_s = Some(self.throughput_bytes_per_s);
@@ -145,7 +140,7 @@ impl Numbers {
         }
     }
 
-    /// Whether two measurements differ significantly and by enough to matter.
+    /// Significantly and by enough to matter.
     pub fn differs(&self, other: &Numbers) -> bool {
         let apart = match (self.interval_95, other.interval_95) {
             (Some([low, high]), Some([other_low, other_high])) => {
@@ -156,7 +151,7 @@ impl Numbers {
         apart && self.is_far_from(other)
     }
 
-    /// Whether the rates differ by enough to matter, whatever their intervals.
+    /// By enough to matter, whatever the intervals.
     pub fn is_far_from(&self, other: &Numbers) -> bool {
         let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
         !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)

@@ -4,24 +4,7 @@ use measure::histogram::Histogram;
 use measure::stats::Verdict;
 
 fn facts() -> TargetFacts {
-    TargetFacts {
-        name: "t".into(),
-        kind: TargetKind::File,
-        size_bytes: 1 << 30,
-        writable: false,
-        direct: true,
-        direct_refused: None,
-        direct_align_bytes: 512,
-        physical_block_bytes: 512,
-        block_bytes: 512,
-        members: 1,
-        chunk_bytes: None,
-        raid5: None,
-        in_memory: false,
-        devices: Vec::new(),
-        layers: Vec::new(),
-        warnings: Vec::new(),
-    }
+    TargetFacts { writable: false, ..TargetFacts::new("t", TargetKind::File, 1 << 30) }
 }
 
 /// A run of one second at this rate with constant latency.

@@ -24,17 +24,15 @@ const GAIN: f64 = 1.1;
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident => $words:literal,)+) => {
-        /// The rule that a document breaks.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Rule {
             $($(#[$doc])* $name,)+
         }
 
         impl Rule {
-            /// All rules.
             pub const ALL: &'static [Rule] = &[$(Rule::$name),+];
 
-            /// The rule in a sentence.
+            /// In a sentence.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Rule::$name => $words,)+
@@ -65,11 +63,11 @@ rules! {
     PointExists => "each figure refers to a point that exists",
 }
 
-/// Two statements of a document that cannot both hold.
+/// They cannot both hold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contradiction {
     pub rule: Rule,
-    /// Both statements, with their figures.
+    /// With their figures.
     pub what: String,
 }
 
@@ -79,7 +77,7 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// All contradictions of a document.
+/// Of a document.
 pub fn check(results: &Results) -> Vec<Contradiction> {
     let mut found = Vec::new();
     if let Ok(value) = serde_json::to_value(results) {

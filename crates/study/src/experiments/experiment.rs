@@ -1,12 +1,10 @@
-//! An experiment as data.
-
 use crate::conclusion::Conclusion;
 use crate::context::StudyContext;
 use crate::found::Found;
 use crate::grid::{Cell, CurveSet, Grid};
 
 pub(crate) struct Experiment {
-    /// Its name in the document and for `--only`.
+    /// In the document and for `--only`.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) question: &'static str,
@@ -14,7 +12,7 @@ pub(crate) struct Experiment {
     pub(crate) curves: &'static [&'static CurveSet],
     pub(crate) grid: fn(&StudyContext) -> Grid,
     pub(crate) conclude: fn(&Found<'_>) -> Conclusion,
-    /// Whether to add a size between the two around each half-power point.
+    /// Adds a size between the two around each half-power point.
     pub(crate) refines: bool,
     pub(crate) counts_instructions: fn(&Cell) -> bool,
     pub(crate) needs_memory: bool,

@@ -1,4 +1,4 @@
-//! The experiments: each has a folder and a line in [`ALL`].
+//! Each has a folder and a line in [`ALL`].
 
 pub(crate) mod alignment;
 mod allocation;
@@ -40,7 +40,7 @@ pub(crate) static ALL: [&Experiment; 14] = [
     &long_writes::EXPERIMENT,
 ];
 
-/// The names of the experiments, in the order of the report.
+/// In the order of the report.
 pub fn experiment_ids() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|experiment| experiment.id)
 }

@@ -1,5 +1,3 @@
-//! The names that every experiment uses.
-
 pub(super) use super::experiment::Experiment;
 pub(super) use crate::conclusion::{Change, Comparison, Conclusion};
 pub(super) use crate::context::{OPS, StudyContext};

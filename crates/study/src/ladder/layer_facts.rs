@@ -1,8 +1,8 @@
-//! Facts about a layer besides its rates: important settings, risks of data loss.
+//! Important settings of a layer, and risks of data loss.
 
 use machine::{Layer, LayerKind};
 
-/// Important settings of a layer, in reading order; others follow by name.
+/// In reading order; others follow by name.
 const FIRST: [&str; 60] = [
     "start_bytes",
     "aligned_to_physical_block",
@@ -66,7 +66,7 @@ const FIRST: [&str; 60] = [
     "sata_spd",
 ];
 
-/// Settings that repeat the stage's name or another setting, or that are never tuned.
+/// They repeat the stage's name or another setting, or are never tuned.
 const LEFT_OUT: [&str; 22] = [
     "mount",
     "size_bytes",

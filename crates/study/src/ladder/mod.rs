@@ -1,4 +1,4 @@
-//! The ladder: every stage from the program down, with advertised and achieved rates.
+//! Every stage from the program down, with advertised and achieved rates.
 //!
 //! A stage that counts its busy time shows the peak over its utilisation. A layer that cannot be
 //! measured separately shows the rate that passed through it: a lower bound.
@@ -42,7 +42,7 @@ impl Rungs<'_> {
         Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Stages that can be measured separately: from the program to the direct rate.
+    /// They can be measured separately: from the program to the direct rate.
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let mut stages =
@@ -73,7 +73,7 @@ impl Rungs<'_> {
         stages
     }
 
-    /// The layers of the target's facts, without the program's file system, which is above.
+    /// Without the program's file system, which is above.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;
@@ -88,7 +88,7 @@ impl Rungs<'_> {
     }
 }
 
-/// The top layer. One below a device holds the files of loop devices.
+/// One below a device holds the files of loop devices.
 fn own_file_system(layers: &[Layer]) -> Option<usize> {
     layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem).then_some(0)
 }

@@ -26,22 +26,9 @@ use workload::Workload;
 /// A test file of 8 GiB in a directory, written and read with direct I/O.
 fn facts() -> TargetFacts {
     TargetFacts {
-        name: "target".into(),
-        kind: TargetKind::TestFile,
-        size_bytes: 8 << 30,
-        writable: true,
-        direct: true,
-        direct_refused: None,
-        direct_align_bytes: 512,
         physical_block_bytes: 4096,
         block_bytes: 4096,
-        members: 1,
-        chunk_bytes: None,
-        raid5: None,
-        in_memory: false,
-        devices: Vec::new(),
-        layers: Vec::new(),
-        warnings: Vec::new(),
+        ..TargetFacts::new("target", TargetKind::TestFile, 8 << 30)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Advertised limits of the layers below, and whether a rate reaches them.
+//! Of the layers below.
 
 use super::evidence::{BUSY_PERCENT, Evidence, Named};
 use crate::case::SAME;
@@ -6,14 +6,13 @@ use machine::{Layer, LayerKind, TargetFacts, TargetKind};
 use results::{Advertised, Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf};
 use workload::OpKind;
 
-/// Minimum share of a throttle's rate for a depth-1 program that the throttle limits.
+/// Of a throttle's rate, for a depth-1 program that the throttle limits.
 const MIN_SHARE: f64 = 0.3;
 
-/// Minimum share of a throttle's rate for many requests if more would gain: the remaining gain is
-/// less than the rate so far.
+/// Of a throttle's rate, if more requests would gain: less than the rate so far.
 const NEARLY_ALL: f64 = 0.8;
 
-/// The same if more requests gain nothing.
+/// If more requests gain nothing.
 const MIN_SHARE_OF_MANY: f64 = 0.75;
 
 /// A short run through the page cache may start with burst credit.
@@ -98,7 +97,7 @@ impl Evidence<'_> {
         .then_some((Bottleneck::Throttle, cause))
     }
 
-    /// The narrowest layer, if it has more to give.
+    /// If it has more to give.
     pub(super) fn share_of_narrowest(&self) -> Option<Exclusion> {
         let (layer, rate) = self.narrowest()?;
         let percent = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;

@@ -1,4 +1,4 @@
-//! The verdict from a point's figures and its trials: causes are tested in order of certainty.
+//! From a point's figures and its trials: causes are tested in order of certainty.
 
 use super::evidence::{Ask, BUSY_PERCENT, Evidence, Named, is_flat, turns};
 use super::refute::Found;
@@ -8,29 +8,28 @@ use machine::units::MIB;
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
-/// The generator is the limit from this percentage of its own ceiling on.
+/// Of its own ceiling, from which the generator is the limit.
 const CEILING_PERCENT: f64 = 80.0;
 
 /// A thread this busy waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
-/// A request that spends more than this percentage of its time on the processor is limited by it.
+/// Of a request's time on the processor.
 const LARGER_PERCENT: f64 = 50.0;
 
-/// From this share of the peak on, a plain program gets the device's full rate.
+/// Of the peak: a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
-/// A thread that waits this percentage of its time for a processor, and is otherwise busy, is
-/// limited by the processors.
+/// Of its time, waiting for a processor; the thread is otherwise busy.
 const UNSERVED_PERCENT: f64 = 25.0;
 
-/// Requests at the device this many times the program's size are read-ahead.
+/// Times the program's size: such requests at the device are read-ahead.
 const AHEAD: f64 = 2.0;
 
-/// A device this busy, in percent, has no time for another thread's requests if these add nothing.
+/// Another thread's requests add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
-/// A smaller processor share, in percent, is not reported.
+/// A smaller share is not reported.
 const IDLE_PERCENT: f64 = 1.0;
 
 /// The first that holds and that no trial refutes: reported and counted limits first, then typical
@@ -138,7 +137,7 @@ impl Evidence<'_> {
         Some((Bottleneck::Generator, Cause::Generator { of_ceiling_percent: percent }))
     }
 
-    /// All processors, including time stolen by a hypervisor, or the control group's quota.
+    /// With time stolen by a hypervisor, or the control group's quota.
     fn processors(&self) -> Option<Named> {
         // The thread waits for the final flush of a plain write; a compressing device uses its
         // processor for that.
@@ -217,7 +216,7 @@ impl Evidence<'_> {
         waits.then_some(busy)
     }
 
-    /// A device at least this busy, and its mean depth.
+    /// At least this busy, and its mean depth.
     fn busy_device(&self, min: f64) -> Option<(Named, f64)> {
         let achieved = &self.numbers.achieved;
         let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= min)?;
@@ -225,7 +224,7 @@ impl Evidence<'_> {
         Some(((self.saturated(), Cause::BusyDevice { busy_percent, mean_depth }), mean_depth))
     }
 
-    /// One more thread gains although a greater depth of the one thread does not.
+    /// One more thread gains although a greater depth of the one does not.
     fn wider(&self) -> Option<Named> {
         let cause = Cause::SerialKernel { thread_busy_percent: self.thread_percent() };
         (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, cause))
@@ -246,7 +245,7 @@ impl Evidence<'_> {
         Some((self.saturated(), Cause::NearPeak { percent_of_peak: share * 100.0 }))
     }
 
-    /// A device that is nearly always busy, when another thread's requests add nothing.
+    /// Nearly always busy, when another thread's requests add nothing.
     fn device_by_trial(&self) -> Option<Named> {
         self.ratio(Variant::Wider).filter(is_flat)?;
         self.busy_device(NEARLY_BUSY_PERCENT).map(|(busy, _)| busy)
@@ -263,7 +262,7 @@ impl Evidence<'_> {
             .then_some((Bottleneck::Thread, Cause::PlainThread { busy_percent }))
     }
 
-    /// A plain write spends most of its time to stable storage in the flush.
+    /// Most of a plain write's time to stable storage.
     pub(super) fn flush(&self) -> Option<Named> {
         let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
         let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
@@ -291,8 +290,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Read-ahead is far too small to keep the device busy; or the requests at the device are
-    /// read-ahead.
+    /// Too small to keep the device busy; or the requests at the device are read-ahead.
     fn read_ahead(&self) -> Option<Named> {
         if self.case.op != OpKind::Read || self.workload.pattern != Pattern::Seq {
             return None;
@@ -335,13 +333,13 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Processor time of the process per MiB until the last request returned, in ns.
+    /// Of the process, until the last request returned.
     fn own_ns_per_mib(&self) -> f64 {
         let busy = self.thread_percent() / 100.0 * f64::from(self.threads());
         busy * 1e9 * MIB as f64 / self.numbers.returned_bytes_per_s()
     }
 
-    /// Depth 1, and the processor takes the smaller part of the time.
+    /// And the processor takes the smaller part of the time.
     fn one_at_a_time(&self) -> Option<Named> {
         let busy_percent = Some(self.thread_percent()).filter(|&busy| busy >= IDLE_PERCENT);
         (self.case.op == OpKind::Read)

@@ -1,4 +1,4 @@
-//! The limit of a rate: one named bottleneck and the attempts to refute it.
+//! One named bottleneck and the attempts to refute it.
 //!
 //! The busiest component decides ([`busy`]) if components count their busy time; otherwise figures
 //! and trials do ([`causes`], [`refute`]).
@@ -22,8 +22,8 @@ use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Point};
 
-/// The limit of a case's rate. `peak` is the best rate of its operation, `copy` the rate at which
-/// one thread copies memory, in bytes per second.
+/// `peak` is the best rate of the operation, `copy` the rate at which one thread copies memory, in
+/// bytes per second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],
@@ -71,7 +71,7 @@ pub(crate) fn limit(
     limit.with_sentences()
 }
 
-/// The limit of one point by its figures only: no trial was made to refute it.
+/// By its figures only: no trial was made to refute it.
 pub fn limit_of(point: &Point, facts: &TargetFacts, machine: &MachineFacts) -> Limit {
     let workload = &point.workload;
     let plain = !workload.buffering.is_direct() && workload.outstanding() == 1;

@@ -1,4 +1,4 @@
-//! Predictions of each verdict for each trial: the experiment that would refute it, and whether it
+//! What each verdict predicts for each trial: the experiment that would refute it, and whether it
 //! did.
 
 use super::evidence::{Ask, Evidence, Named, gains, is_flat, turns};
@@ -9,17 +9,16 @@ use results::{
 };
 use workload::Pattern;
 
-/// Up to this many threads, one more still makes a visible difference.
+/// Up to this many, one more still makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// The verdict, and the causes that held until a trial refuted them.
+/// And the causes that held until a trial refuted them.
 pub(super) struct Found {
     pub(super) cause: Named,
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// Whether another size certainly changes the requests per second; `None` if the interval allows
-/// both.
+/// It certainly changes the requests per second; `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -66,13 +65,12 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Another thread accesses another area, so the disk's heads seek between the two.
+    /// Another thread accesses another area.
     fn moves_heads(&self) -> bool {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// The trials that test a verdict, decisive one first, with their outcome if the verdict is
-    /// true.
+    /// Decisive one first, with their outcome if the verdict is true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -106,8 +104,8 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Maximum further gain of a component at its utilisation. Disk heads gain more: with more
-    /// requests they pick the nearest.
+    /// Of a component at its utilisation. Disk heads gain more: with more requests they pick the
+    /// nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -137,7 +135,7 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// The system reports or counts `reported` causes, which is more certain than a trial.
+    /// `reported` causes come first: the system's report or count is more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =
@@ -157,15 +155,14 @@ impl<'b> Evidence<'b> {
         Found { cause: (Bottleneck::Unknown, Cause::Unidentified { refuted: not }), refuted }
     }
 
-    /// The first trial that was made of those that test a verdict.
+    /// Of the trials that test a verdict.
     pub(super) fn tested(&self, what: Bottleneck) -> Option<Variant> {
         let made = |variant: &Variant| self.case.trials.iter().any(|(one, _)| one == variant);
         let tests = self.tests(what).into_iter().map(|(variant, _)| variant);
         tests.filter(made).find(|variant| self.ratio(*variant).is_some())
     }
 
-    /// The experiment that would refute a verdict; `None` if it ran and was decisive, or without a
-    /// verdict.
+    /// `None` if the experiment ran and was decisive, or without a verdict.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

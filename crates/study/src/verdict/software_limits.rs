@@ -8,59 +8,55 @@ use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};
 use workload::{OpKind, Workload};
 
-/// Requests wait in the stage that takes more than this percentage of their time.
+/// Of their time: requests wait in this stage.
 const WAIT_PERCENT: f64 = 50.0;
 
-/// A mean queue of at most this per device means one at a time, with some room for foreign
-/// requests.
+/// Per device: one request at a time, with some room for foreign ones.
 const ONE: f64 = 1.3;
 
-/// This many outstanding in the program per request at the device means they are held back on the
-/// way.
+/// Outstanding in the program per request at the device: they are held back on the way.
 const HELD: f64 = 4.0;
 
-/// Dirty pages in percent of the kernel's throttling limit: they oscillate around it.
+/// Of the kernel's throttling limit, around which dirty pages oscillate.
 const DIRTY_PERCENT: f64 = 95.0;
 
-/// With data journaling at least this many extra bytes reach the device per byte written.
+/// Extra bytes at the device per byte written, with data journaling.
 const JOURNAL_SHARE: f64 = 0.5;
 
-/// A device with half of the requests is as fast if it gets this share of the rate.
+/// Of the rate, with half of the requests: the device is as fast.
 const FLAT_SHARE: f64 = 0.75;
 
-/// If twice the requests get this many times the rate, nothing is saturated.
+/// Times the rate with twice the requests: nothing is saturated.
 const STEEP: f64 = 1.6;
 
-/// A queue is full if the mean depth at the device is within this ratio of its length.
+/// Mean depth at the device over the length of its queue.
 const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
-/// The page cache absorbs a plain write that returns this many times faster than it reaches stable
-/// storage.
+/// Times as fast as the write reaches stable storage: the page cache absorbs it.
 const SHORT: f64 = 1.5;
 
 struct PlainWriteWaits {
     wait: WriteBackWait,
-    /// Share of the total time, flush included, spent in the flush, in percent.
+    /// Of the total time, flush included.
     flush_percent: f64,
 }
 
 impl PlainWriteWaits {
-    /// Whether the kernel holds the writer, and not the flush.
+    /// The kernel holds the writer, and not the flush.
     fn held(&self) -> bool {
         self.wait.dirty_percent >= DIRTY_PERCENT && self.flush_percent < WAIT_PERCENT
     }
 }
 
 impl Evidence<'_> {
-    /// Share of a request's time in a stage, in percent, if trace points report stages.
+    /// Of a request's time, if trace points report stages.
     fn stage_percent(&self, stage: Stage) -> Option<f64> {
         let times = self.numbers.achieved.request_times.as_ref()?;
         let traced = times.source == TimesSource::TracePoints;
         times.stages.iter().find(|one| traced && one.stage == stage).map(|one| one.percent)
     }
 
-    /// The file system between program and device; `None` on a block device and on a simulated
-    /// machine.
+    /// Between program and device; `None` on a block device and on a simulated machine.
     fn file_system(&self) -> Option<&Layer> {
         let file = !matches!(self.facts.kind, TargetKind::Device | TargetKind::Simulated);
         self.facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem).filter(|_| file)
@@ -93,7 +89,7 @@ impl Evidence<'_> {
         Some((Bottleneck::Flush, Cause::SyncMount { layer: layer.name.clone() }))
     }
 
-    /// The same requests are faster without the file system, or on two files.
+    /// Faster without the file system, or on two files.
     pub(super) fn file_system_by_trial(&self) -> Option<Named> {
         let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
@@ -107,7 +103,7 @@ impl Evidence<'_> {
         Some((Bottleneck::FileSystem, cause))
     }
 
-    /// Many requests are outstanding, but almost none in the block layer or at a device.
+    /// Almost none in the block layer or at a device.
     pub(super) fn held_above(&self) -> Option<Named> {
         let achieved = &self.numbers.achieved;
         if self.thread_percent() >= WAIT_PERCENT || self.processors_percent() >= BUSY_PERCENT {
@@ -151,7 +147,7 @@ impl Evidence<'_> {
         submit.map(|_| named(Bottleneck::Throttle, None))
     }
 
-    /// The device's queue is full, more requests wait for a slot, and half as many got less.
+    /// More requests wait for a slot, and half as many got less.
     pub(super) fn full_queue(&self) -> Option<Named> {
         let held = |layer: &Layer| layer.facts.queue_limit;
         let queue =
@@ -170,20 +166,19 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Whether a point with at most half of this depth is about as fast; `None` without such a
-    /// point.
+    /// At most half of this depth is about as fast; `None` without such a point.
     fn less_sufficed(&self, outstanding: u32) -> Option<bool> {
         let best = self.best_of(|one| one.outstanding() <= outstanding / 2)?;
         Some(best >= self.rate * FLAT_SHARE)
     }
 
-    /// The best rate at a smaller depth, down to half.
+    /// At a smaller depth, down to half.
     pub(super) fn half_as_many(&self) -> Option<f64> {
         let own = self.workload.outstanding();
         self.best_of(|one| one.outstanding() < own && one.outstanding() * 2 >= own)
     }
 
-    /// The best rate of the points that differ only in depth and pass a test.
+    /// Of the points that differ only in depth.
     fn best_of(&self, test: impl Fn(&Workload) -> bool) -> Option<f64> {
         let own = self.workload;
         let alike = self.points.iter().filter(|point| {
@@ -200,7 +195,7 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// The fallback: the stage in which requests spend their time, and the rate at half the depth.
+    /// The stage in which requests spend their time, and the rate at half the depth.
     pub(super) fn by_stage(&self) -> Option<Named> {
         let waits = |stage| self.stage_percent(stage).filter(|&percent| percent >= WAIT_PERCENT);
         if let Some(percent) = waits(Stage::Queue) {
@@ -228,7 +223,7 @@ impl Evidence<'_> {
             .then_some((what, Cause::Served { threads_busy_percent, processors_busy_percent }))
     }
 
-    /// A plain writer has reached the dirty limit and continues at the speed of write-back.
+    /// Reached: the writer continues at the speed of write-back.
     pub(super) fn dirty_pages(&self) -> Option<Named> {
         let waits = self.plain_write_waits()?;
         if !waits.held() || waits.wait.idle_percent < WAIT_PERCENT {
@@ -240,8 +235,7 @@ impl Evidence<'_> {
         Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
-    /// How a limit below affects a plain write, now or if longer. `None` if unknown, or already
-    /// said.
+    /// Now or if longer. `None` if unknown, or already said.
     pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
         let wait = waits.wait;
@@ -255,7 +249,7 @@ impl Evidence<'_> {
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
-    /// The waits of a plain write; `None` for another case, or if the system does not report them.
+    /// `None` for another case, or if the system does not report them.
     fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;

@@ -2,8 +2,8 @@
 
 use machine::{
     Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos,
-    Next, NullBackend, Part, Request, RequestSource, RunOptions, RunUsage, Scheduling, Stability,
-    TargetFacts, TargetKind, TargetSpec,
+    Next, NullBackend, Part, Request, RequestSource, RunOptions, RunUsage, Scheduling, TargetFacts,
+    TargetKind, TargetSpec, WrappedSource,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use twin::description::Drive;
@@ -110,43 +110,20 @@ struct WarpedPart<'a, T, S> {
     sources: Vec<Warped<'a, S>>,
 }
 
-#[deny(clippy::missing_trait_methods)]
-impl<S: RequestSource> RequestSource for Warped<'_, S> {
-    fn depth(&self) -> u32 {
-        self.source.depth()
+impl<S: RequestSource> WrappedSource for Warped<'_, S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        self.source
     }
 
-    fn max_request(&self) -> u32 {
-        self.source.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.source.writes()
-    }
-
-    fn keeps_requests(&self) -> bool {
-        self.source.keeps_requests()
-    }
-
-    fn outstanding(&self, slot: u32) -> Request {
-        self.source.outstanding(slot)
-    }
-
-    fn sync_due(&self) -> Option<Stability> {
-        self.source.sync_due()
-    }
-
-    fn sync_target(&self) -> Option<u32> {
-        self.source.sync_target()
+    fn inner_mut(&mut self) -> &mut S {
+        self.source
     }
 
     fn synced(&mut self, began: Nanos, ended: Nanos) {
         let [began, ended] = [began, ended].map(|at| self.warp.program_time(at));
         self.source.synced(began, ended);
-    }
-
-    fn fill_buffers(&mut self, buffers: &mut [u8]) {
-        self.source.fill_buffers(buffers);
     }
 
     fn begin(&mut self, now: Nanos) {
@@ -169,18 +146,6 @@ impl<S: RequestSource> RequestSource for Warped<'_, S> {
         self.source.next_fast(self.warp.program_time(now))
     }
 
-    fn times_submission(&self) -> bool {
-        self.source.times_submission()
-    }
-
-    fn gives_priorities(&self) -> bool {
-        self.source.gives_priorities()
-    }
-
-    fn priority(&self, slot: u32) -> u16 {
-        self.source.priority(slot)
-    }
-
     fn submitted(&mut self, now: Nanos) {
         self.source.submitted(self.warp.program_time(now));
     }
@@ -191,25 +156,6 @@ impl<S: RequestSource> RequestSource for Warped<'_, S> {
 
     fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
         self.source.failed(completion, self.warp.program_time(now))
-    }
-
-    /// The warped clock never goes back to a request's begin.
-    fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
-        None
-    }
-
-    fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
-
-    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        self.source.fill(request, buffer);
-    }
-
-    fn checks(&self) -> bool {
-        self.source.checks()
-    }
-
-    fn check(&mut self, slot: u32, data: &[u8]) {
-        self.source.check(slot, data);
     }
 }
 

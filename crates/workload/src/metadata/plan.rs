@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// File numbers and the numbers for renaming must fit into 32 bits.
+/// With the numbers for renaming they must fit into 32 bits.
 const MAX_FILES: u32 = 1 << 30;
 const MAX_DIRECTORIES: u32 = 1 << 20;
 const MAX_THREADS: u32 = 1024;
@@ -11,26 +11,25 @@ const MAX_ROUNDS: u32 = 1000;
 /// Metadata benchmarks need little data.
 const MAX_BYTES: u32 = 1 << 20;
 
-/// A metadata workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetadataPlan {
     /// The parent of the directories.
     #[serde(serialize_with = "machine::text::serialize_path")]
     #[schemars(with = "PathBuf")]
     pub location: PathBuf,
-    /// Total number of files.
+    /// In all.
     pub files: u32,
-    /// Directories that the files are distributed over; every thread works in all of them.
+    /// Every thread works in all of them.
     pub directories: u32,
-    /// Number of threads; each has its share of the files.
+    /// Each has its share of the files.
     pub threads: u32,
-    /// Bytes written into each new file.
+    /// Written into each new file.
     pub file_bytes: u32,
     pub rounds: u32,
     /// When a change counts as done.
     pub sync: FileSync,
     pub engine: FileEngine,
-    /// Seed of the order in which files are visited.
+    /// Of the order in which files are visited.
     pub seed: u64,
 }
 
@@ -51,11 +50,10 @@ impl Default for MetadataPlan {
     }
 }
 
-/// A value outside its range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} is {value}: it must be from {min} to {max}")]
 pub struct PlanError {
-    /// Name of the parameter.
+    /// Of the parameter.
     pub name: &'static str,
     pub value: u32,
     pub min: u32,
@@ -63,8 +61,6 @@ pub struct PlanError {
 }
 
 impl MetadataPlan {
-    /// Checks all ranges.
-    ///
     /// # Errors
     /// The first value outside its range.
     pub fn check(&self) -> Result<(), PlanError> {
@@ -82,7 +78,7 @@ impl MetadataPlan {
         Ok(())
     }
 
-    /// Options, without the rounds (they affect only precision) and the location (the target).
+    /// Without the rounds (they affect only precision) and the location (the target).
     pub fn settings(&self) -> String {
         let mut words = format!(
             "--files {} --directories {} --threads {}",
@@ -113,16 +109,16 @@ impl MetadataPlan {
     }
 }
 
-/// An operation; each has a phase that applies it to all files.
+/// Each has a phase that applies it to all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     Create,
-    /// Read a file's attributes.
+    /// A file's attributes.
     Stat,
-    /// Open and close a file.
+    /// And close.
     Open,
-    /// Rename a file within its directory.
+    /// Within the directory.
     Rename,
     List,
     Delete,
@@ -139,7 +135,7 @@ impl Operation {
         Operation::Delete,
     ];
 
-    /// Name in tables and in JSON.
+    /// In tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Create => "create",

@@ -1,4 +1,4 @@
-//! Runs the phases of a metadata workload in threads and times them.
+//! Phases run in threads and are timed.
 
 use super::{MetadataPlan, Operation, PlanError};
 use crate::Permutation;
@@ -8,17 +8,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a metadata run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A thread could not be created.
     #[error("the system refuses more threads: {0}; ask for fewer, or raise the limit (ulimit -u)")]
     Threads(io::Error),
     #[error(transparent)]
     File(#[from] FileError),
-    /// A listing or a file's attributes do not match what was created.
+    /// They do not match what was created.
     #[error(
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]
@@ -43,7 +41,7 @@ struct Shared<'a, F> {
     failed: AtomicBool,
 }
 
-/// Part `index` of `parts` of the range `0..of`.
+/// `index` of `parts` of the range `0..of`.
 fn part(of: u32, index: u32, parts: u32) -> Range<u32> {
     let at = |index: u32| (u64::from(of) * u64::from(index) / u64::from(parts)) as u32;
     at(index)..at(index + 1)
@@ -64,8 +62,8 @@ impl MetadataPlan {
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// Applies one operation to this thread's share. Files are created in ascending order but
-    /// visited in random order, so the directory's order does not help.
+    /// On this thread's share. Files are created in ascending order but visited in random order, so
+    /// the directory's order does not help.
     fn phase<F: FileSystem>(
         &mut self,
         operation: Operation,
@@ -167,18 +165,16 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(shared.system.now().saturating_sub(began))
 }
 
-/// Times of the phases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Time of each complete phase by operation and round.
+    /// Complete phases, by operation and round.
     pub rounds: [Vec<Nanos>; 6],
-    /// The phase that the user interrupted, and its time until then.
+    /// By the user, with the phase's time until then.
     pub unfinished: Option<(Operation, Nanos)>,
 }
 
-/// Runs a plan. Calls `progress` before each phase, and gives `records` (one per thread) the time
-/// of each operation. Always removes all files. The user's interrupt ends it with the times until
-/// then.
+/// Calls `progress` before each phase, and gives `records` (one per thread) the time of each
+/// operation. Always removes all files. The user's interrupt ends it with the times until then.
 ///
 /// # Errors
 /// An invalid plan, an unusable location, a failed operation, or an interrupt before the first

@@ -43,20 +43,20 @@ pub enum Step {
     End(Phase),
 }
 
-/// Counts of files and bytes. They follow from the plan.
+/// They follow from the plan.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct SmallFileCounts {
-    /// Files created before the transactions.
+    /// Before the transactions.
     pub created_alone: u64,
-    /// Files created by transactions.
+    /// By transactions.
     pub created_mixed: u64,
     pub read: u64,
     pub appended: u64,
-    /// Files deleted after the transactions.
+    /// After the transactions.
     pub deleted_alone: u64,
-    /// Files deleted by transactions.
+    /// By transactions.
     pub deleted_mixed: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
@@ -137,7 +137,6 @@ pub struct Generator {
     state: State,
 }
 
-/// A generator and the text for filling files.
 #[derive(Debug, Clone)]
 pub struct Start {
     pub generator: Generator,
@@ -187,7 +186,7 @@ impl Generator {
         &self.plan
     }
 
-    /// Counts what the plan will do. `None` if it runs out of files.
+    /// What the plan will do. `None` if it runs out of files.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;

@@ -2,17 +2,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Maximum count and size: PostMark's numbers are C integers.
+/// PostMark's numbers are C integers.
 pub const MAX: u32 = i32::MAX as u32;
 
-/// A directory in which files are created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
-    /// The directory, which must exist.
+    /// It must exist.
     #[serde(serialize_with = "machine::text::serialize_path")]
     #[schemars(with = "PathBuf")]
     pub path: PathBuf,
-    /// Its share of the files, relative to the sum of all weights.
+    /// Of the files, relative to the sum of all weights.
     pub weight: u32,
 }
 
@@ -23,27 +22,26 @@ pub struct Location {
 /// TR3022, 1997).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallFilePlan {
-    /// Minimum size of a new file.
+    /// Of a new file.
     pub low_bytes: u32,
-    /// Exclusive upper bound of a new file's size (unless equal to the minimum) and of appends.
+    /// Exclusive, of a new file's size (unless equal to the minimum) and of appends.
     pub high_bytes: u32,
-    /// Files at the start; the pool has room for twice as many.
+    /// At the start; the pool has room for twice as many.
     pub number: u32,
-    /// Transactions, each a read or an append, then a creation or a deletion.
+    /// Each a read or an append, then a creation or a deletion.
     pub transactions: u32,
-    /// Random seed.
     pub seed: u32,
-    /// Locations of the files; empty for the current directory.
+    /// Empty for the current directory.
     pub locations: Vec<Location>,
-    /// Subdirectories of each location; only used if there are 2 or more.
+    /// Of each location; only used if there are 2 or more.
     pub subdirectories: u32,
-    /// Bytes per read call.
+    /// Per call.
     pub read_block_bytes: u32,
-    /// Bytes per write call.
+    /// Per call.
     pub write_block_bytes: u32,
-    /// Number of reads in ten reads and appends; `None`: neither is done.
+    /// Reads in ten reads and appends; `None`: neither is done.
     pub bias_read: Option<u8>,
-    /// Number of creations in ten creations and deletions; `None`: neither is done.
+    /// Creations in ten creations and deletions; `None`: neither is done.
     pub bias_create: Option<u8>,
 }
 
@@ -69,20 +67,18 @@ impl Default for SmallFilePlan {
 pub enum PlanError {
     #[error("{name} is {value}: it must be from {min} to {max}")]
     Range {
-        /// Name of the parameter.
+        /// Of the parameter.
         name: &'static str,
         value: u64,
         min: u64,
         max: u64,
     },
-    /// The text for filling files does not fit into memory.
+    /// The text for filling files.
     #[error("no memory for {bytes} bytes of file contents: lower the largest file size")]
     Memory { bytes: u64 },
 }
 
 impl SmallFilePlan {
-    /// Checks all ranges.
-    ///
     /// # Errors
     /// The first value outside its range.
     pub fn check(&self) -> Result<(), PlanError> {

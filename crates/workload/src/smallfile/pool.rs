@@ -1,4 +1,4 @@
-//! The existing files, in slots.
+//! Existing files, in slots.
 
 use super::Mt19937;
 use machine::files::FileId;
@@ -89,7 +89,7 @@ impl Pool {
         Some(slot)
     }
 
-    /// The first used slot at or after an index.
+    /// At or after an index.
     pub fn used_from(&self, index: u32) -> Option<u32> {
         (index as usize..self.slots.len()).find(|&i| self.slots[i].is_some()).map(|i| i as u32)
     }

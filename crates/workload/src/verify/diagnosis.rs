@@ -1,4 +1,4 @@
-//! Diagnoses the kind of fault from the bytes.
+//! The kind of fault, from the bytes.
 
 use super::unit::{Label, UNIT};
 use super::{Expected, Fault, FaultKind, Found};

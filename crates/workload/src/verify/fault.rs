@@ -19,7 +19,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Name in reports and in JSON.
+    /// In reports and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Flipped => "flipped",
@@ -38,7 +38,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// The data found instead of the expected.
+/// Instead of the expected data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// `bits` bits differ. `first_bit` counts from the fault's first byte, least significant bit
@@ -69,7 +69,7 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// Byte offset of the first wrong unit in the target.
+    /// Of the first wrong unit in the target.
     pub offset: u64,
     /// Adjacent units of one block with the same fault are merged.
     pub bytes: u64,

@@ -47,7 +47,7 @@ impl Expected {
         self.oldest() < self.newest
     }
 
-    /// The generations that the run wrote, newest first.
+    /// Newest first.
     pub fn generations(&self) -> impl Iterator<Item = u32> {
         (self.from..=self.newest)
             .rev()
@@ -159,7 +159,7 @@ impl Generations {
         }
     }
 
-    /// The generations that `block` may have now.
+    /// Now.
     pub fn expected(&self, block: u64) -> Expected {
         let expected = Expected::one_of(match self.open.get(&block) {
             None => vec![self.newest[block as usize]],

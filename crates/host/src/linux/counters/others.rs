@@ -47,13 +47,12 @@ impl OtherPrograms {
     }
 }
 
-/// A program that used processors or storage for some time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyProgram {
     pub name: String,
     /// 0.5 is half of one CPU.
     pub processors: f64,
-    /// Bytes per second from and to storage; of other users' programs only root sees them.
+    /// From and to storage; of other users' programs only root sees them.
     pub storage_bytes_per_s: f64,
 }
 
@@ -61,8 +60,7 @@ const BUSY_PROCESSORS: f64 = 0.1;
 
 const BUSY_BYTES_PER_S: f64 = 1e6;
 
-/// Other programs that would disturb a measurement, busiest first: watches them for this long.
-/// Programs of one name are one.
+/// Busiest first, after watching this long. Programs of one name are one.
 pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgram> {
     let (before, bytes_before) = (OtherPrograms::now(roots), storage_bytes(roots));
     std::thread::sleep(watch);

@@ -4,7 +4,7 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// This computer and its settings that affect storage results, as far as they can be read.
+/// As far as it can be read.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -68,7 +68,6 @@ fn count_of_list(list: &str) -> Option<u32> {
     })
 }
 
-/// The computer's memory, if known.
 pub fn memory_bytes(roots: &Roots) -> Option<u64> {
     meminfo(roots, "MemTotal:")
 }
@@ -83,8 +82,7 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Bytes that this process can allocate without eviction: the minimum of free memory, control group
-/// limits and its own limit.
+/// Allocated without eviction: the minimum of free memory, control group limits and its own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { own_limit_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()

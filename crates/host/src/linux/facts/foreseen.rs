@@ -37,21 +37,15 @@ pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
     let named = spec.places.iter().all(|place| spec.destroy.contains(place));
     let chunk = if spec.chunk == 0 { crate::DEFAULT_CHUNK } else { spec.chunk };
     Ok(TargetFacts {
-        name: first.display().to_string(),
-        kind,
-        size_bytes: spec.size.unwrap_or(u64::MAX >> 1),
         writable: kind == TargetKind::TestFile || first.is_dir() || named,
         direct: !under.in_memory,
-        direct_refused: None,
-        direct_align_bytes: 512,
         physical_block_bytes: under.physical_block_bytes,
         block_bytes: under.block_bytes,
         members: spec.places.len() as u32,
         chunk_bytes: (spec.places.len() > 1).then_some(chunk),
         raid5: spec.raid5,
         in_memory: under.in_memory,
-        devices: Vec::new(),
         layers,
-        warnings: Vec::new(),
+        ..TargetFacts::new(first.display().to_string(), kind, spec.size.unwrap_or(u64::MAX >> 1))
     })
 }

@@ -14,7 +14,6 @@ pub struct BlockDevice {
     pub dev_t: (u32, u32),
 }
 
-/// The block devices under a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevices {
     /// The file system's devices, or the named device; may be partitions.
@@ -26,7 +25,6 @@ pub struct BlockDevices {
     pub deepest: Vec<BlockDevice>,
 }
 
-/// The input for a target's facts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
     /// From the top down; the members of a volume one after the other.
@@ -65,7 +63,7 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     Ok(walk.finish())
 }
 
-/// The layers under a path, from the top down.
+/// From the top down.
 pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }

@@ -46,7 +46,6 @@ pub(crate) use wear::wear;
 
 use std::path::{Path, PathBuf};
 
-/// Locations of the kernel's file systems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Roots {
     pub proc: PathBuf,

@@ -14,10 +14,6 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
     let names: Vec<String> =
         directories.iter().map(|directory| directory.display().to_string()).collect();
     let mut all = TargetFacts {
-        name: names.join(", "),
-        kind: TargetKind::Directory,
-        size_bytes: sys::free_bytes(&directories[0]).ok().flatten().unwrap_or(0),
-        writable: true,
         direct: false,
         direct_refused: Some(
             "files are created, read and deleted as a whole, through the file-system cache".into(),
@@ -26,12 +22,11 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
         physical_block_bytes: 0,
         block_bytes: 0,
         members: directories.len() as u32,
-        chunk_bytes: None,
-        raid5: None,
-        in_memory: false,
-        devices: Vec::new(),
-        layers: Vec::new(),
-        warnings: Vec::new(),
+        ..TargetFacts::new(
+            names.join(", "),
+            TargetKind::Directory,
+            sys::free_bytes(&directories[0]).ok().flatten().unwrap_or(0),
+        )
     };
     for directory in directories {
         let under = facts::under(&Roots::default(), directory)?;

@@ -31,7 +31,7 @@ const SIZES: [(u32, Rank); 6] = [
 ];
 const DEPTH: u32 = 3;
 
-/// The best of several readings is too good by chance: its interval counts this much wider.
+/// The best of several is too good by chance: its interval counts this much wider.
 const CHOSEN: f64 = 1.5;
 
 static BY_SHIFT: CurveSet = CurveSet::new(
@@ -62,7 +62,7 @@ fn by_size(op: OpKind, shift: u32) -> Curve {
     Curve::variant(&BY_SIZE, op, from)
 }
 
-/// The chunk of the stripe that serves the target: its own, or that of an array below.
+/// The target's own, or that of an array below.
 fn chunk(facts: &TargetFacts) -> Option<u32> {
     let below = || facts.layers.iter().find_map(|layer| layer.facts.array.as_ref()?.chunk_bytes);
     let own = facts.chunk_bytes.filter(|_| facts.shared_by_members().is_none());
@@ -81,7 +81,7 @@ fn shifts(facts: &TargetFacts) -> Vec<u32> {
     shifts
 }
 
-/// The offsets of the published figure; which one is on the chunk is for the rates to show.
+/// Those of the published figure; the rates show which one is on the chunk.
 fn published(facts: &TargetFacts) -> Vec<u32> {
     chunk(facts).map_or(Vec::new(), |chunk| vec![0, PUBLISHED, chunk - PUBLISHED])
 }
@@ -124,8 +124,7 @@ fn chosen(reading: &Reading) -> Reading {
     Reading { interval_95: reading.interval_95.map(|ends| ends.map(wider)), ..*reading }
 }
 
-/// The reading that counts as aligned: at the target's start, unless another offset is certainly
-/// faster.
+/// At the target's start, unless another offset is certainly faster.
 fn aligned(readings: &[Reading]) -> Option<Reading> {
     let start = readings.iter().copied().find(|reading| reading.x == 0.0)?;
     let best = best(readings)?;
@@ -133,7 +132,7 @@ fn aligned(readings: &[Reading]) -> Option<Reading> {
     Some(if gain.is_some() { best } else { start })
 }
 
-/// How far an offset is from another; on a stripe, from the nearest boundary of its chunks.
+/// On a stripe, from the nearest boundary of its chunks.
 fn distance(from: f64, to: f64, chunk: Option<u32>) -> f64 {
     let Some(chunk) = chunk.map(f64::from) else { return (to - from).abs() };
     let after = (to - from).rem_euclid(chunk);
@@ -170,7 +169,7 @@ fn cases(found: &Found<'_>) -> Vec<Case> {
     cases
 }
 
-/// The readings of the published figure at one size, by offset.
+/// Those of the published figure at one size.
 fn by_offset(found: &Found<'_>, op: OpKind, bytes: u32) -> Vec<Reading> {
     let at = |shift: u32| {
         let reading = found.at(&by_size(op, shift), bytes)?;
@@ -179,7 +178,7 @@ fn by_offset(found: &Found<'_>, op: OpKind, bytes: u32) -> Vec<Reading> {
     published(&found.setting.facts).into_iter().filter_map(at).collect()
 }
 
-/// The fastest and the slowest offset of the published figure at one size.
+/// Of the published figure at one size.
 pub(crate) fn extremes(found: &Found<'_>, op: OpKind, bytes: u32) -> Option<[usize; 2]> {
     let readings = by_offset(found, op, bytes);
     let (best, worst) = (best(&readings)?, worst(&readings)?);

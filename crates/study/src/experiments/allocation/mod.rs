@@ -29,7 +29,7 @@ fn curve(state: Allocation, depth: u32) -> Curve {
     Curve { set: &BY_SIZE, name: variant.in_group(state.name()) }
 }
 
-/// Buffered writes, flushed at the end: the cost of a growing file that the page cache hides or not.
+/// Flushed at the end: the page cache hides the cost of a growing file or not.
 fn buffered(state: Allocation) -> Curve {
     Curve::of(&BY_SIZE, format!("{}, buffered", state.name()))
 }
@@ -102,7 +102,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// The cost of a growing file to a program that writes through the page cache.
+/// To a program that writes through the page cache.
 fn buffered_sentence(found: &Found<'_>) -> Option<String> {
     let at = |size: u32| {
         let [written, extend] = BUFFERED_STATES.map(|state| found.at(&buffered(state), size));

@@ -1,4 +1,4 @@
-//! The rates of a simple program: through the page cache, one request at a time.
+//! Through the page cache, one request at a time.
 
 mod phases;
 
@@ -42,10 +42,10 @@ const HINTED_WRITE: Curve =
 const REWRITTEN: Curve = Curve::in_group(&BY_SIZE, "write", "warm");
 const THROUGH: Curve = Curve::in_group(&BY_SIZE, "write-through", "each on stable storage");
 
-/// Size of the comparisons: the published one.
+/// The published one.
 const USUAL: u32 = 65_536;
 
-/// Sizes of write-through, the slowest way to write.
+/// Write-through is the slowest way to write.
 const THROUGH_SIZES: [u32; 3] = [4096, USUAL, 1 << 20];
 
 fn grid(setting: &StudyContext) -> Grid {
@@ -146,7 +146,6 @@ fn sentences(found: &Found<'_>) -> Vec<String> {
     said
 }
 
-/// The effect of the sequential hint on writes.
 fn hinted_writes(found: &Found<'_>) -> Option<String> {
     let change = found.at(&SYNCED, USUAL)?.change_to(&found.at(&HINTED_WRITE, USUAL)?);
     Some(match change {
@@ -155,7 +154,7 @@ fn hinted_writes(found: &Found<'_>) -> Option<String> {
     })
 }
 
-/// The rate of a program whose every buffered write is on stable storage when it returns.
+/// Every write is on stable storage when it returns.
 fn through(found: &Found<'_>) -> Option<String> {
     let (synced, through) = (found.at(&SYNCED, USUAL)?, found.at(&THROUGH, USUAL)?);
     let rate = format!(
@@ -175,7 +174,7 @@ fn through(found: &Found<'_>) -> Option<String> {
     })
 }
 
-/// The rates of a file that is deleted before it is written back.
+/// Deleted before it is written back.
 fn temporary(found: &Found<'_>) -> Option<String> {
     let (write, read) = (found.at(&REWRITTEN, USUAL)?, found.at(&WARM, USUAL)?);
     Some(format!(
@@ -186,7 +185,7 @@ fn temporary(found: &Found<'_>) -> Option<String> {
     ))
 }
 
-/// Processor time of a simple program per MiB, and of a direct one.
+/// Per MiB, and of a direct program.
 fn processor(found: &Found<'_>) -> Option<String> {
     let at = |curve: &Curve| {
         let readings = found.curve_by(curve, Axis::CpuNsPerMib);
@@ -206,8 +205,7 @@ fn processor(found: &Found<'_>) -> Option<String> {
     (!said.is_empty()).then(|| format!("With {size} requests {}.", said.join("; ")))
 }
 
-/// The sizes at which the page cache gains, and at which it costs, relative to one direct request
-/// at a time.
+/// Relative to one direct request at a time.
 fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Option<String> {
     let pairs: Vec<(Reading, Reading)> = buffered
         .iter()

@@ -18,10 +18,10 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     )
 };
 
-/// Size for which the saving is reported.
+/// The saving is reported for this size.
 const LARGE: f64 = 65_536.0;
 
-/// Minimum saving to report, in processors.
+/// In processors.
 const MIN_SAVING: f64 = 0.05;
 
 static BY_SIZE: CurveSet = CurveSet::new(

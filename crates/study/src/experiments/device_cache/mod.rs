@@ -1,5 +1,3 @@
-//! Effect of the device's own cache.
-
 use super::prelude::*;
 use results::ServiceMode;
 
@@ -12,11 +10,10 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// The pause before a prefetched block is requested: more than a revolution of the slowest drive,
-/// so its prefetch is complete.
+/// More than a revolution of the slowest drive, so the prefetch of the block is complete.
 const PREFETCH_PAUSE_NS: u64 = 12_000_000;
 
-/// A hit must be this much faster than a miss to count as cached.
+/// A hit is this much faster than a miss.
 const CACHED: f64 = 1.5;
 
 static BY_SIZE: CurveSet = CurveSet::new(
