@@ -136,6 +136,10 @@ impl<S: RequestSource> RequestSource for AllowedSource<'_, S> {
         self.source.sync_target()
     }
 
+    fn journal_blocks(&self, slot: Option<u32>) -> Option<u32> {
+        self.source.journal_blocks(slot)
+    }
+
     fn synced(&mut self, began: Nanos, ended: Nanos) {
         self.source.synced(began, ended);
     }

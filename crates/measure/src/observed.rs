@@ -77,6 +77,10 @@ impl<O: Observer> RequestSource for Observed<O> {
         self.stream.sync_target()
     }
 
+    fn journal_blocks(&self, slot: Option<u32>) -> Option<u32> {
+        self.stream.journal_blocks(slot)
+    }
+
     fn synced(&mut self, began: Nanos, ended: Nanos) {
         self.stream.synced(began, ended);
     }
