@@ -21,6 +21,7 @@ pub(crate) const SUMMARY: u8 = 2;
 pub(crate) const THREAD: u8 = 0;
 pub(crate) const FILE: u8 = 1;
 pub(crate) const LOST: u8 = 2;
+pub(crate) const RENAMED: u8 = 3;
 /// The tag of a request; the low four bits are its access.
 pub(crate) const REQUEST: u8 = 0x80;
 pub(crate) const HAS_DURATION: u8 = 0x40;
@@ -30,6 +31,7 @@ pub(crate) const HAS_OFFSET: u8 = 0x20;
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
+/// Of a request at a device: its file system's metadata.
 pub(crate) const APPEND: u8 = 0x10;
 /// The result is the bytes asked for, and does not follow.
 pub(crate) const DONE: u8 = 0x08;
@@ -67,14 +69,20 @@ pub(crate) fn number<T: PartialEq>(table: &[T], value: &T) -> u8 {
 }
 
 pub(crate) fn open_bits(open: OpenFile) -> u8 {
-    [(open.direct, DIRECT), (open.dsync, DSYNC), (open.append, APPEND)]
+    [(open.direct, DIRECT), (open.dsync, DSYNC), (open.append || open.metadata, APPEND)]
         .into_iter()
         .filter(|&(is_set, _)| is_set)
         .fold(0, |bits, (_, bit)| bits | bit)
 }
 
-pub(crate) fn open_file(bits: u8) -> OpenFile {
-    OpenFile { direct: bits & DIRECT != 0, dsync: bits & DSYNC != 0, append: bits & APPEND != 0 }
+pub(crate) fn open_file(bits: u8, interface: Interface) -> OpenFile {
+    let (last, at_device) = (bits & APPEND != 0, interface == Interface::Block);
+    OpenFile {
+        direct: bits & DIRECT != 0,
+        dsync: bits & DSYNC != 0,
+        append: last && !at_device,
+        metadata: last && at_device,
+    }
 }
 
 /// Small numbers of either sign become small numbers.

@@ -13,6 +13,7 @@ pub enum Event {
     Thread(Thread),
     File(TracedFile),
     Request(Request),
+    Renamed(Renamed),
     /// Events that the recording missed since the last entry.
     Lost(u64),
 }
@@ -35,6 +36,14 @@ pub struct TracedFile {
     pub kind: Kind,
     /// In bytes, when the trace first saw the file; `None` if not known.
     pub size_bytes: Option<u64>,
+}
+
+/// A file's new name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renamed {
+    pub file: Index,
+    /// As in [`TracedFile`].
+    pub name: String,
 }
 
 /// The type of a file.
@@ -97,7 +106,7 @@ pub enum Interface {
     Block,
 }
 
-/// Flags of an open file that matter to its requests.
+/// Flags of an open file, or of one request, that matter to requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
     /// O_DIRECT.
@@ -106,6 +115,9 @@ pub struct OpenFile {
     pub dsync: bool,
     /// O_APPEND.
     pub append: bool,
+    /// At a device: metadata of a file system, such as its journal.
+    #[serde(default)]
+    pub metadata: bool,
 }
 
 /// One request.

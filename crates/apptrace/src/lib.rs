@@ -9,7 +9,9 @@ mod reader;
 mod writer;
 
 pub use error::{Error, Result};
-pub use event::{Access, Event, Index, Interface, Kind, OpenFile, Request, Thread, TracedFile};
+pub use event::{
+    Access, Event, Index, Interface, Kind, OpenFile, Renamed, Request, Thread, TracedFile,
+};
 pub use header::{Header, Summary};
 pub use reader::TraceReader;
 pub use writer::TraceWriter;

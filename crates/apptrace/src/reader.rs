@@ -1,5 +1,5 @@
 use crate::code::{self, Last};
-use crate::event::{Event, Request, Thread, TracedFile};
+use crate::event::{Event, Renamed, Request, Thread, TracedFile};
 use crate::header::{Header, Summary};
 use crate::{Error, Result};
 use std::io::{self, Read};
@@ -148,6 +148,13 @@ impl<R: Read> TraceReader<R> {
                 let size_bytes = if self.flag()? { Some(self.varint()?) } else { None };
                 Ok(Event::File(TracedFile { name, kind, size_bytes }))
             }
+            code::RENAMED => {
+                let file = self.small()?;
+                if file >= self.files {
+                    return Err(self.invalid("a new name of a file that is not there"));
+                }
+                Ok(Event::Renamed(Renamed { file, name: self.name()? }))
+            }
             code::LOST => Ok(Event::Lost(self.varint()?)),
             tag if tag & code::REQUEST != 0 => self.request(tag).map(Event::Request),
             _ => Err(self.invalid("an event of an unknown kind")),
@@ -193,7 +200,7 @@ impl<R: Read> TraceReader<R> {
             offset,
             bytes,
             result,
-            open: code::open_file(bits),
+            open: code::open_file(bits, interface),
         })
     }
 

@@ -1,5 +1,5 @@
 use crate::code::{self, Last};
-use crate::event::{Event, Index, Request, Thread, TracedFile};
+use crate::event::{Event, Index, Renamed, Request, Thread, TracedFile};
 use crate::header::{Header, Summary};
 use crate::{Error, Result};
 use std::io::{self, Write};
@@ -46,6 +46,14 @@ impl<W: Write> TraceWriter<W> {
             Event::Thread(thread) => self.thread(thread)?,
             Event::File(file) => self.file(file)?,
             Event::Request(request) => self.request(request)?,
+            Event::Renamed(Renamed { file, name }) => {
+                if *file >= self.files {
+                    return Err(invalid("a new name of a file that was not written before it"));
+                }
+                self.block.push(code::RENAMED);
+                self.number((*file).into());
+                self.name(name);
+            }
             Event::Lost(count) => {
                 self.block.push(code::LOST);
                 self.number(*count);

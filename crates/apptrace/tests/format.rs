@@ -1,8 +1,8 @@
 //! The trace file: what is written is read back, and no bytes do harm.
 
 use apptrace::{
-    Access, Error, Event, Header, Interface, Kind, OpenFile, Request, Summary, Thread, TraceReader,
-    TraceWriter, TracedFile,
+    Access, Error, Event, Header, Interface, Kind, OpenFile, Renamed, Request, Summary, Thread,
+    TraceReader, TraceWriter, TracedFile,
 };
 use proptest::prelude::*;
 use proptest::{option, sample::select};
@@ -68,7 +68,9 @@ fn requests() -> impl Strategy<Value = Event> {
             let (at_ns, duration_ns, thread, file) = who;
             let (offset, bytes, result, is_done) = how;
             let result = if is_done { i64::try_from(bytes).ok() } else { result };
-            let open = OpenFile { direct, dsync, append };
+            let at_device = interface == Interface::Block;
+            let (append, metadata) = (append && !at_device, append && at_device);
+            let open = OpenFile { direct, dsync, append, metadata };
             Event::Request(Request {
                 at_ns,
                 duration_ns,
@@ -108,7 +110,9 @@ proptest! {
         size_bytes in option::of(any::<u64>()),
     ) {
         let mut events = starts();
+        let renamed = Renamed { file: 0, name: name.clone() };
         events.push(Event::File(TracedFile { name, kind: Kind::Unknown, size_bytes }));
+        events.push(Event::Renamed(renamed));
         events.push(Event::Thread(Thread { process: u32::MAX, thread: 0, name: None }));
         events.push(Event::Lost(lost));
         let count = requests.len() as u64;

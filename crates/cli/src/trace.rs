@@ -74,7 +74,7 @@ pub(crate) fn trace(context: &Context, arguments: &Arguments) -> Result<(), Fail
                         last = last.max(one.at_ns.saturating_add(one.duration_ns.unwrap_or(0)));
                     }
                     Event::Lost(events) => lost += events,
-                    Event::File(_) | Event::Thread(_) => {}
+                    Event::File(_) | Event::Renamed(_) | Event::Thread(_) => {}
                 }
                 writer.event(&event).map_err(cannot)?;
             }

@@ -227,7 +227,23 @@ fn recorded_pgbench(at: &Path, commands: &Path, transactions: u32, trace: Option
     f64::from(transactions) / rate.split(' ').next().unwrap().parse::<f64>().unwrap()
 }
 
-/// Recorded on one limit; replayed on another, on which the program itself then runs.
+/// The seconds that `plan` predicts with this many writes per second for a device that a control
+/// group limits.
+fn planned(trace: &Path, iops: u32) -> f64 {
+    let catalogue = trace.with_extension("toml");
+    let limits = format!(
+        "[limit]\nabout = \"a throttle\"\nsource = \"this test\"\ngib = [1, 1]\nrequest_bytes = 1048576\n\
+         iops = {{ min = {iops}, max = {iops} }}\nbytes_per_s = {{ min = 1e9, max = 1e9 }}\n\
+         throttle = true\nread_us = 100\nwrite_us = 100\n"
+    );
+    fs::write(&catalogue, limits).unwrap();
+    let words = ["plan", trace.to_str().unwrap(), "--catalogue", catalogue.to_str().unwrap()];
+    let more = ["--on", "limit,size=1g", "--json"];
+    let plan = finish(command(HALFPOWER, words.into_iter().chain(more))).good_json();
+    number(&plan, "/predictions/0/elapsed_s")
+}
+
+/// Recorded on one limit; replayed on another and planned for it, where the program itself then runs.
 #[test]
 fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     const TRANSACTIONS: u32 = 600;
@@ -259,6 +275,47 @@ fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     assert!(elsewhere > 2.0 * here, "{here} s with 400 IOPS, {elsewhere} s with 150");
     let replay = number(&replayed(), "/elapsed_s/mean");
     assert_within(replay, elsewhere, 0.10, "seconds of the replay elsewhere");
+    assert_within(planned(&trace, 150), elsewhere, 0.15, "seconds of the plan");
+}
+
+/// The journal of the file system decides how long these take on a throttled device: their files
+/// grow, and a control group counts each of its blocks.
+#[test]
+fn programs_that_append_take_as_long_elsewhere_as_replayed_and_planned() {
+    const REDIS: &str = "rm -rf r; mkdir r; cd r; \
+         redis-server --port 0 --unixsocket $PWD/s --appendonly yes --appendfsync always \
+         --save '' --dir $PWD --daemonize no >/dev/null & \
+        until redis-cli -s $PWD/s ping >/dev/null 2>&1; do sleep 0.1; done; \
+        redis-benchmark -s $PWD/s -t set -n 200 -c 1 -d 100 -q >/dev/null; \
+        redis-cli -s $PWD/s shutdown nosave; wait";
+    const SQLITE: &str = "rm -f db*; (echo 'pragma journal_mode=wal; pragma synchronous=full; create table t(a, b);'; \
+        for i in $(seq 200); do echo \"insert into t values($i, hex(randomblob(100)));\"; done) | sqlite3 db";
+    if !["redis-server", "redis-benchmark", "sqlite3"].into_iter().all(has) {
+        return;
+    }
+    let _alone = alone();
+    let Some(volume) = volume() else { return };
+    let traces = tempfile::tempdir().unwrap();
+    for (name, script) in [("redis", REDIS), ("sqlite", SQLITE)] {
+        let trace = traces.path().join(name);
+        let limits = [("write_iops", 400)];
+        let Ok(limit) = Throttle::set(volume.device(), &limits).map_err(|why| skip(&why)) else {
+            return;
+        };
+        record(&volume.at, &trace, script);
+        sh(&volume.at, "sync");
+        limit.change(150);
+        let began = std::time::Instant::now();
+        sh(&volume.at, script);
+        let elsewhere = began.elapsed().as_secs_f64();
+        let words = ["replay", trace.to_str().unwrap(), volume.name(), "--repeats", "1", "--json"];
+        let more = ["--no-history"];
+        let replay = finish(command(HALFPOWER, words.into_iter().chain(more))).good_json();
+        let replay = number(&replay, "/elapsed_s/mean");
+        let plan = planned(&trace, 150);
+        assert_within(replay, elsewhere, 0.10, &format!("seconds of {name}'s replay"));
+        assert_within(plan, elsewhere, 0.15, &format!("seconds of {name}'s plan"));
+    }
 }
 
 #[test]

@@ -48,6 +48,9 @@ fn record(command: &[&str], anonymous: bool) -> Option<Recorded> {
             Event::File(file) => recorded.files.push(file),
             Event::Thread(thread) => recorded.threads.push(thread),
             Event::Request(request) => recorded.requests.push(request),
+            Event::Renamed(renamed) => {
+                recorded.files[renamed.file as usize].name = renamed.name;
+            }
             Event::Lost(count) => panic!("{count} events were lost"),
         }
     }
@@ -96,6 +99,30 @@ fn positions_are_followed_through_reads_writes_seeks_and_forks() {
     let from = recorded.files.iter().find(|file| file.name == from).unwrap();
     assert_eq!((from.kind, from.size_bytes), (Kind::Regular, Some(40_000)));
     assert!(recorded.requests.is_sorted_by_key(|request| request.at_ns));
+}
+
+/// A new version of a file, a directory that gets another name, and one that is replaced.
+#[test]
+fn files_have_their_last_names() {
+    let here = tempfile::tempdir().unwrap();
+    let script = format!(
+        "cd {}; mkdir new; exec 5>new/log; echo 1 >&5; mv new ready; exec 6>ready/.temporary; echo 22 >&6; \
+         mv ready/.temporary ready/data; echo 333 >ready/next; mv ready/next ready/data; sleep 0.05",
+        here.path().display()
+    );
+    let Some(recorded) = record(&["sh", "-c", &script], false) else { return };
+    let written = |bytes: u64| {
+        let is_write = |one: &&Request| one.access == Access::Write && one.bytes == bytes;
+        let write = recorded.requests.iter().find(is_write).unwrap();
+        recorded.files[write.file as usize].name.clone()
+    };
+    let names = [2, 3, 4].map(written);
+    let expected = ["log", "data", "data"].map(|name| path(here.path(), &format!("ready/{name}")));
+    assert_eq!(names, expected);
+    // The second was replaced by the third.
+    let unlinked = recorded.of_kind("ready/data", Access::Unlink);
+    assert_eq!(unlinked.len(), 1, "{unlinked:?}");
+    assert_eq!(unlinked[0].file, recorded.requests.iter().find(|one| one.bytes == 3).unwrap().file);
 }
 
 #[test]

@@ -112,6 +112,8 @@ pub enum NewFile {
     Reserved,
     /// Of the file's length.
     Sparse,
+    /// This many bytes of data; writes behind them make the file longer, up to the size.
+    Grows(u64),
     /// A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it before
     /// reading it.
     Empty,

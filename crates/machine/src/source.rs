@@ -126,6 +126,13 @@ pub trait RequestSource: Send {
         None
     }
 
+    /// Blocks that the file system writes to its journal for the sync that is due or, with a slot,
+    /// for the durable write that was just issued there. `None`: a simulated file system decides; a
+    /// real one always does.
+    fn journal_blocks(&self, _slot: Option<u32>) -> Option<u32> {
+        None
+    }
+
     /// Answers [`RequestSource::sync_due`].
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 

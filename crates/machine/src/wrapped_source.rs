@@ -11,6 +11,7 @@ macro_rules! delegated {
             [&] outstanding(slot: u32) -> Request;
             [&] sync_due() -> Option<Stability>;
             [&] sync_target() -> Option<u32>;
+            [&] journal_blocks(slot: Option<u32>) -> Option<u32>;
             [mut] synced(began: Nanos, ended: Nanos) -> ();
             [mut] fill_buffers(buffers: &mut [u8]) -> ();
             [mut] begin(now: Nanos) -> ();

@@ -3,7 +3,7 @@
 use crate::device::disk::geometry::SECTOR;
 use crate::event::Event;
 use crate::world::files::Barrier;
-use crate::world::{Owner, World};
+use crate::world::{LogOwner, World};
 use machine::{
     Access, Buffering, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result,
     Stability,
@@ -233,6 +233,13 @@ impl<'a, S: RequestSource> Run<'a, S> {
         target.map_or_else(|| files.clone(), |target| vec![files[target as usize]])
     }
 
+    /// Blocks that a sync writes to the file system's journal.
+    fn journal_blocks(&self, waiter: Waiter) -> u32 {
+        let Waiter::Source(source, stability) = waiter else { return 0 };
+        let known = self.sources[source as usize].source.journal_blocks(None);
+        known.unwrap_or(u32::from(stability == Stability::File))
+    }
+
     /// Completes the syncs whose data have left the caches, once the devices have flushed.
     fn stable(&mut self) {
         let mut index = 0;
@@ -243,15 +250,16 @@ impl<'a, S: RequestSource> Run<'a, S> {
             }
             let (waiter, _) = self.waiting.remove(index);
             let files = self.synced_files(waiter);
-            let done = self.world.flush_devices(&files);
+            let blocks = self.journal_blocks(waiter);
+            let done = self.world.flush_devices(&files, blocks == 0);
             match waiter {
-                Waiter::Source(source, Stability::Data | Stability::Uncached) => {
+                Waiter::Source(source, _) if blocks == 0 => {
                     self.world.kernel.at(done, Event::Synced(source))
                 }
                 // The log may describe the data only after the data are written.
-                Waiter::Source(source, Stability::File) => {
+                Waiter::Source(source, _) => {
                     let address = self.world.files[files[0]].start;
-                    self.world.log(done, Owner::SyncLog(source), address);
+                    self.world.log(done, LogOwner::Sync(source), address, blocks);
                 }
                 Waiter::Part(part) => {
                     let outcome = &mut self.jobs[part].outcome;
@@ -368,7 +376,10 @@ impl<'a, S: RequestSource> Run<'a, S> {
         if job.oldest_first {
             self.sources[source as usize].order.push_back((request.slot, None));
         }
-        self.world.issue(job.accesses[target], source, request);
+        let writes = request.op == machine::Op::Write;
+        let journal =
+            writes.then(|| self.sources[source as usize].source.journal_blocks(Some(request.slot)));
+        self.world.issue(job.accesses[target], source, request, journal.flatten());
         true
     }
 }

@@ -187,7 +187,8 @@ impl State {
         if op == Op::Write {
             self.spare_new_pages(offset, bytes);
         }
-        self.world.issue(0, 0, Request { op, target: 0, offset, len: bytes as u32, slot: 0 });
+        let request = Request { op, target: 0, offset, len: bytes as u32, slot: 0 };
+        self.world.issue(0, 0, request, None);
         while let Some(event) = self.world.kernel.take() {
             match event {
                 Event::Deliver(number) => {

@@ -17,7 +17,9 @@ pub use timeline::{Course, HeatMap, Moment};
 
 use crate::verdict::Verdict;
 use apptrace::foreign::ForeignError;
-use apptrace::{Access, Event, Header, Index, Interface, Kind, Request, TraceReader, TracedFile};
+use apptrace::{
+    Access, Event, Header, Index, Interface, Kind, Renamed, Request, TraceReader, TracedFile,
+};
 use file::{File, ReuseBudget};
 use flow::Flow;
 use machine::Nanos;
@@ -177,6 +179,13 @@ impl Collector {
         match event {
             Event::File(file) => self.files.push(file),
             Event::Request(request) => self.request(&request),
+            Event::Renamed(Renamed { file: index, name }) => {
+                if (index as usize) < MAX_FILES
+                    && let Some(file) = self.files.of(index)
+                {
+                    file.file.name = name;
+                }
+            }
             Event::Lost(count) => self.lost += count,
             Event::Thread(_) => {}
         }

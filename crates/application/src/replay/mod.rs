@@ -3,8 +3,10 @@
 //! Each thread of the recording is a stream. A request starts when as many earlier requests of its
 //! thread have ended as in the recording, and the thread's pause before it is over.
 
+mod at_devices;
 mod document;
 mod fio;
+mod growth;
 mod run;
 mod script;
 mod source;

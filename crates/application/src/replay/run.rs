@@ -92,7 +92,14 @@ impl Places {
                 let spec = match layout {
                     Layout::Files(place) => {
                         let filled = files.iter().any(|file| file.filled);
-                        let all = FileScript { bytes: base, filled, ..files[0].clone() };
+                        let (grows_from, allocated) = (None, false);
+                        let all = FileScript {
+                            bytes: base,
+                            filled,
+                            grows_from,
+                            allocated,
+                            ..files[0].clone()
+                        };
                         spec(place, &all, 0)
                     }
                     Layout::Regions(spec) => TargetSpec { size: Some(base), ..spec.clone() },
@@ -130,7 +137,12 @@ fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
     TargetSpec {
         places: vec![name.into()],
         size: Some(file.bytes),
-        new_file: if file.filled { NewFile::Filled } else { NewFile::Sparse },
+        new_file: match file.grows_from {
+            Some(bytes) => NewFile::Grows(bytes),
+            None if file.filled => NewFile::Filled,
+            None if file.allocated => NewFile::Reserved,
+            None => NewFile::Sparse,
+        },
         ..TargetSpec::default()
     }
 }
@@ -253,7 +265,7 @@ pub fn replay<M: Machine>(
     for number in 1..=settings.runs {
         on_run(number);
         // A hole is one only once.
-        if number > 1 && script.files.iter().any(|file| !file.filled) {
+        if number > 1 && !script.files.iter().all(FileScript::stays) {
             drop(std::mem::take(&mut targets));
             targets = open()?;
         }

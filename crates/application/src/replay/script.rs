@@ -1,6 +1,7 @@
 //! The requests of a trace by thread, with what each waits for.
 
-use super::{ReplayError, Skipped};
+use super::growth::Growth;
+use super::{ReplayError, Skipped, at_devices};
 use crate::profile::{Role, Roles};
 use apptrace::{Access, Event, Interface, Request};
 use machine::{Buffering, Engine, Nanos, Op, Stability};
@@ -16,7 +17,7 @@ const MAX_STEPS: usize = 1 << 25;
 /// The largest request that is replayed as one.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// Blocks of direct requests.
-const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 /// The operation of a step, which groups latencies.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -89,6 +90,9 @@ pub(super) struct Step {
     pub pause_ns: Nanos,
     /// Steps of the thread that must have ended first.
     pub ended: u32,
+    /// Blocks that the file system wrote to its journal to make it durable; `None` if the trace does
+    /// not show them.
+    pub journal_blocks: Option<u32>,
     pub class: u16,
 }
 
@@ -112,6 +116,17 @@ pub struct FileScript {
     pub bytes: u64,
     /// It has data before the first request: it is read, or its size was known.
     pub filled: bool,
+    /// Its bytes before the first request, if appends make it longer.
+    pub grows_from: Option<u64>,
+    /// Space was allocated for it, and it is not written from one end to the other.
+    pub allocated: bool,
+}
+
+impl FileScript {
+    /// Whether runs leave it as they found it.
+    pub(super) fn stays(&self) -> bool {
+        self.filled && self.grows_from.is_none()
+    }
 }
 
 #[derive(Debug)]
@@ -140,17 +155,26 @@ pub struct Script {
     pub skipped: Skipped,
 }
 
-struct Kept {
-    at_ns: Nanos,
-    end_ns: Option<Nanos>,
-    thread: Option<u32>,
-    file: u32,
-    act: Act,
+pub(super) struct Kept {
+    pub at_ns: Nanos,
+    pub end_ns: Option<Nanos>,
+    pub thread: Option<u32>,
+    pub file: u32,
+    pub act: Act,
     offset: Option<u64>,
-    bytes: u64,
+    pub bytes: u64,
     direct: bool,
     dsync: bool,
-    interface: Interface,
+    pub interface: Interface,
+    /// At a device, metadata of the file system.
+    pub metadata: bool,
+    pub journal_blocks: Option<u32>,
+}
+
+impl Kept {
+    pub fn is_durable(&self) -> bool {
+        matches!(self.act, Act::Sync(_)) || (self.act == Act::Move(Op::Write) && self.dsync)
+    }
 }
 
 /// The requests of a file, summed up.
@@ -159,7 +183,10 @@ struct Seen {
     end: u64,
     next: u64,
     reads: u64,
-    known: bool,
+    /// Its bytes before the first request.
+    size: Option<u64>,
+    growth: Growth,
+    allocated: bool,
     index: Option<u32>,
 }
 
@@ -177,10 +204,10 @@ impl Script {
         for event in events {
             match event? {
                 Event::File(file) => {
-                    let known = file.size_bytes.is_some_and(|bytes| bytes > 0);
+                    let size = file.size_bytes;
                     names.push(file.name.clone());
                     roles.file(file);
-                    seen.push(Seen { known, ..Seen::default() });
+                    seen.push(Seen { size, ..Seen::default() });
                 }
                 Event::Request(request) => {
                     if kept.len() == MAX_STEPS {
@@ -189,26 +216,22 @@ impl Script {
                         )));
                     }
                     roles.request(&request);
+                    if request.access == Access::Allocate {
+                        seen[request.file as usize].allocated = true;
+                    }
                     kept.extend(keep(&request, &mut skipped)?);
                 }
+                Event::Renamed(renamed) => names[renamed.file as usize] = renamed.name,
                 Event::Lost(events) => skipped.lost += events,
                 Event::Thread(_) => {}
             }
         }
+        kept.sort_by_key(|one| one.at_ns);
         // The block layer shows the program's own requests again.
         let program = kept.iter().any(|one| one.interface != Interface::Block);
         let mut read_hits = None;
         if program {
-            let read = |is_block: bool| {
-                let own = |one: &&Kept| {
-                    one.act == Act::Move(Op::Read)
-                        && (one.interface == Interface::Block) == is_block
-                };
-                kept.iter().filter(own).map(|one| one.bytes).sum::<u64>() as f64
-            };
-            let sees_devices = kept.iter().any(|one| one.interface == Interface::Block);
-            let asked = read(false);
-            read_hits = (sees_devices && asked > 0.0).then(|| (1.0 - read(true) / asked).max(0.0));
+            read_hits = at_devices::look(&mut kept);
             let before = kept.len();
             kept.retain(|one| one.interface != Interface::Block);
             skipped.block_layer += (before - kept.len()) as u64;
@@ -217,13 +240,14 @@ impl Script {
             let why = "the trace has no request that reads, writes or syncs";
             return Err(ReplayError::Unsuitable(why.into()));
         }
-        kept.sort_by_key(|one| one.at_ns);
         for one in &mut kept {
             let file = &mut seen[one.file as usize];
             match one.act {
                 Act::Move(op) => {
                     // An append without a known place continues the file.
                     let offset = *one.offset.get_or_insert(file.next);
+                    let so_far = file.end.max(file.size.unwrap_or(0));
+                    file.growth.see(one.thread, op, offset..offset + one.bytes, so_far);
                     if op == Op::Read {
                         file.reads += 1;
                     } else {
@@ -362,6 +386,8 @@ fn keep(request: &Request, skipped: &mut Skipped) -> Result<Option<Kept>, Replay
         direct: request.open.direct || request.interface == Interface::Block,
         dsync: request.open.dsync,
         interface: request.interface,
+        metadata: request.open.metadata,
+        journal_blocks: None,
     }))
 }
 
@@ -383,7 +409,9 @@ fn build(
             name: names[one.file as usize].clone(),
             role: roles.of(one.file),
             bytes: file.end.max(1).next_multiple_of(BLOCK),
-            filled: file.reads > 0 || file.known,
+            filled: file.reads > 0 || file.size.is_some_and(|bytes| bytes > 0),
+            grows_from: file.size.filter(|&size| size < file.end && !file.growth.is_broken),
+            allocated: file.allocated,
         });
     }
     let mut classes: BTreeMap<Class, Histogram> = BTreeMap::new();
@@ -482,6 +510,7 @@ fn thread(
             after,
             pause_ns: one.at_ns.saturating_sub(since),
             ended: ended as u32,
+            journal_blocks: one.journal_blocks,
             class: class(one),
         });
     }

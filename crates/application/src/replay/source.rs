@@ -130,6 +130,12 @@ impl RequestSource for ReplaySource<'_> {
         self.sync.map(|(_, target)| target)
     }
 
+    fn journal_blocks(&self, slot: Option<u32>) -> Option<u32> {
+        // A sync that is due was the last step to start.
+        let step = slot.map_or(self.next - 1, |slot| self.slots[slot as usize] as usize);
+        self.steps[step].journal_blocks
+    }
+
     fn synced(&mut self, began: Nanos, ended: Nanos) {
         self.sync = None;
         let at = self.next - 1;

@@ -117,6 +117,85 @@ fn a_log_is_recognised_and_its_syncs_are_replayed() {
     assert!((recorded / 900_000.0 - 1.0).abs() < 0.02, "{recorded}");
 }
 
+/// A volume that a control group limits to 100 requests/s, its reads and writes 100 us.
+fn throttled() -> Twin {
+    let mut setup = twin::Setup::parse("cloud").unwrap();
+    let Some(twin::description::Drive::Cloud(volume)) = setup.description.drives.get_mut("volume")
+    else {
+        panic!("the preset has a cloud volume")
+    };
+    (volume.iops, volume.burst_iops, volume.throttle) = (100.0, 100.0, true);
+    (volume.read_us, volume.write_us) = (100.0, 100.0);
+    Twin::new(setup)
+}
+
+/// A log with a sync after each write, for which the file system writes this many blocks of metadata.
+fn log_with_journal(blocks: u64, at_device: bool) -> Script {
+    let mut recording = Recording::new(&["/device", "/log"], 1);
+    for number in 0..50 {
+        let at = number * 20_000;
+        recording.add(0, at, 10, 1, Access::Write, (number * 8192, 8192));
+        recording.add(0, at + 20, 9000, 1, Access::SyncData, (0, 0));
+        let requests = if at_device { 1 + blocks } else { 0 };
+        for request in 0..requests {
+            let metadata = request > 0;
+            recording.add(0, at + 30 + request, 10, 0, Access::Write, (request * 4096, 4096));
+            let Some(Event::Request(last)) = recording.0.last_mut() else { unreachable!() };
+            (last.interface, last.open) =
+                (Interface::Block, OpenFile { metadata, ..OpenFile::default() });
+        }
+    }
+    recording.script()
+}
+
+/// A control group counts the data, and the flush or each block of the journal.
+#[test]
+fn syncs_take_the_journal_that_the_recording_shows() {
+    let seconds = |script: &Script| {
+        let settings = Settings {
+            pace: Pace::AsFastAsPossible,
+            depth: None,
+            runs: 1,
+            cache: CacheState::Cold,
+        };
+        let layout = Layout::Files(PathBuf::from("twin:cloud"));
+        let done = replay(&throttled(), script, ("", ""), &layout, &settings, &mut |_| {});
+        done.unwrap().elapsed_s.mean
+    };
+    for (blocks, at_device, requests) in [(0, false, 2), (0, true, 2), (1, true, 2), (3, true, 4)] {
+        let took = seconds(&log_with_journal(blocks, at_device));
+        let expected = f64::from(50 * requests) / 100.0;
+        assert!(
+            (took / expected - 1.0).abs() < 0.05,
+            "{blocks} {at_device}: {took} s, not {expected}"
+        );
+    }
+}
+
+/// A file that appends make longer is one in the replay, too.
+#[test]
+fn files_that_grow_are_told_from_those_with_holes() {
+    let of = |places: &[(u32, Access, u64)], size: Option<u64>| {
+        let mut recording = Recording::new(&["/unused", "/file"], 2);
+        let Event::File(file) = &mut recording.0[1] else { panic!("the second file") };
+        file.size_bytes = size;
+        for (at, (thread, access, offset)) in (0..).zip(places) {
+            recording.add(*thread, at * 1000, 10, 1, *access, (*offset, 4096));
+        }
+        recording.script().files[0].grows_from
+    };
+    use Access::{Read, Write};
+    assert_eq!(of(&[(0, Write, 0), (0, Write, 4096)], Some(0)), Some(0));
+    assert_eq!(of(&[(0, Write, 4096), (0, Write, 8192)], Some(5000)), Some(5000));
+    // Its own append is read again.
+    assert_eq!(of(&[(0, Write, 0), (0, Read, 0)], Some(0)), Some(0));
+    assert_eq!(of(&[(0, Write, 0), (1, Read, 0)], Some(0)), None, "another thread may be earlier");
+    assert_eq!(of(&[(0, Write, 0), (1, Write, 4096)], Some(0)), None, "two threads append");
+    assert_eq!(of(&[(0, Write, 8192), (0, Write, 0)], Some(0)), None, "a hole");
+    assert_eq!(of(&[(0, Write, 0)], Some(8192)), None, "long enough");
+    assert_eq!(of(&[(0, Write, 0)], None), None, "its size is not known");
+}
+
 #[test]
 fn a_trace_without_requests_or_with_lost_ones_says_so() {
     let empty = Script::new(Recording::new(&["/a"], 1).0.into_iter().map(Ok)).unwrap_err();

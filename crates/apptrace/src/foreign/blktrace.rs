@@ -33,6 +33,7 @@ const PASS_THROUGH: u16 = 1 << 9;
 const NOTIFY: u16 = 1 << 10;
 const DISCARD: u16 = 1 << 13;
 const FUA: u16 = 1 << 15;
+const META: u16 = 1 << 12;
 /// A notification: the name of a process.
 const PROCESS: u16 = 0;
 
@@ -211,7 +212,11 @@ impl Blktrace {
             offset: (access != Access::Flush).then_some(offset),
             bytes: record.bytes.into(),
             result: None,
-            open: OpenFile { dsync: record.category & FUA != 0, ..OpenFile::default() },
+            open: OpenFile {
+                dsync: record.category & FUA != 0,
+                metadata: record.category & META != 0,
+                ..OpenFile::default()
+            },
         };
         let sector = if access == Access::Flush { u64::MAX } else { record.sector };
         let place = (record.device, record.category & WRITES != 0, sector, self.number);

@@ -37,6 +37,8 @@ enum FillTo {
     Time,
     /// Only lengthen the file, and reserve space if `true`.
     Longer(bool),
+    /// This many bytes; requests write the rest.
+    Start(u64),
 }
 
 impl Member {
@@ -239,6 +241,7 @@ impl Member {
     pub(crate) fn fill_bytes(&self) -> u64 {
         match self.to_fill {
             Some(FillTo::End | FillTo::Time) => self.size,
+            Some(FillTo::Start(bytes)) => bytes,
             Some(FillTo::Longer(_)) | None => 0,
         }
     }
@@ -248,6 +251,15 @@ impl Member {
             None => {}
             Some(FillTo::End) => drop(self.write_all(fill, self.size)?),
             Some(FillTo::Time) => self.size = self.write_all(fill, self.size)?,
+            Some(FillTo::Start(bytes)) => {
+                let cannot = || Error::io("cannot write", &self.path);
+                self.file.set_len(0).map_err(cannot())?;
+                if bytes > 0 {
+                    self.write_all(fill, bytes.next_multiple_of(4096))?;
+                    self.file.set_len(bytes).map_err(cannot())?;
+                }
+                self.file.sync_all().map_err(cannot())?;
+            }
             Some(FillTo::Longer(reserve)) => {
                 let file =
                     reopen(&self.file, true, 0).map_err(Error::io("cannot open", &self.path))?;
@@ -279,13 +291,17 @@ impl Member {
             ));
         }
         let (path, file) = (made.path.clone(), made.file().clone());
-        let to_fill = (new_file == NewFile::Filled).then_some(FillTo::Time);
+        let to_fill = match new_file {
+            NewFile::Filled => Some(FillTo::Time),
+            NewFile::Grows(bytes) => Some(FillTo::Start(bytes)),
+            _ => None,
+        };
         let kind = TargetKind::TestFile;
         let member =
             Member { path, kind, size: max, writable: true, file, made: Some(made), to_fill };
         match new_file {
             // Only enough to probe the alignment.
-            NewFile::Filled | NewFile::Empty => {
+            NewFile::Filled | NewFile::Empty | NewFile::Grows(_) => {
                 let mut start = vec![0; max.min(GROWN_START) as usize];
                 fill_random(fill.seed, &mut start);
                 member

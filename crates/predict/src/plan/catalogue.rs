@@ -80,6 +80,10 @@ pub struct CatalogueVolume {
     #[serde(default)]
     tiers: Vec<Tier>,
     burst: Option<Burst>,
+    /// The limits are those of a Linux control group, which also counts flushes and each block of
+    /// a journal.
+    #[serde(default)]
+    throttle: bool,
     read_us: f64,
     write_us: f64,
 }
@@ -105,6 +109,7 @@ pub struct ChosenVolume {
     burst_bytes_per_s: f64,
     credit_bytes: f64,
     request_bytes: u64,
+    throttle: bool,
     read_us: f64,
     write_us: f64,
     about: String,
@@ -255,6 +260,7 @@ impl CatalogueVolume {
             burst_bytes_per_s: burst_bytes,
             credit_bytes,
             request_bytes: self.request_bytes,
+            throttle: self.throttle,
             read_us: self.read_us,
             write_us: self.write_us,
             about: self.about.clone(),
@@ -272,6 +278,9 @@ impl ChosenVolume {
             "name = \"{}\"\nbase = \"cloud\"\nabout = {:?}\n[volume]\ndrive = \"chosen\"\n[drives.chosen]\nkind = \"cloud\"\nabout = {:?}\n",
             self.kind, self.about, self.about
         );
+        if self.throttle {
+            text += "throttle = true\n";
+        }
         let numbers = [
             ("capacity_bytes", (self.gib * GIB) as f64),
             ("iops", self.iops),

@@ -27,11 +27,20 @@ pub struct CloudVolume {
     /// The same in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes_per_s: Option<f64>,
+    /// A control group of Linux keeps the limits: it counts each block that a file system queues for
+    /// its journal, before they are merged, and each flush.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub throttle: bool,
     pub read_us: f64,
     pub write_us: f64,
     /// Rate of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Model for CloudVolume {
@@ -193,6 +202,18 @@ impl Cloud {
     }
 }
 
+impl Cloud {
+    fn admit(&mut self, now: Nanos, op: Op, counted: u64, bytes: u64) -> Nanos {
+        let quota = match (&mut self.writes, op) {
+            (Some(writes), Op::Write) => writes,
+            _ => &mut self.quota,
+        };
+        let admitted = quota.admit(now, counted as f64, bytes as f64);
+        self.limited = self.quota.busy().max(self.writes.as_ref().map_or(0, Quota::busy));
+        admitted
+    }
+}
+
 impl Device for Cloud {
     fn capacity_bytes(&self) -> u64 {
         self.volume.capacity_bytes
@@ -211,18 +232,20 @@ impl Device for Cloud {
     }
 
     fn serve(&mut self, now: Nanos, command: &Command) -> Nanos {
-        let counted = command.bytes.div_ceil(self.volume.request_bytes).max(1) as f64;
-        let quota = match (&mut self.writes, command.op) {
-            (Some(writes), Op::Write) => writes,
-            _ => &mut self.quota,
-        };
-        let admitted = quota.admit(now, counted, command.bytes as f64);
-        self.limited = self.quota.busy().max(self.writes.as_ref().map_or(0, Quota::busy));
+        let mut counted = command.bytes.div_ceil(self.volume.request_bytes).max(1);
+        if self.volume.throttle {
+            counted = counted.max(command.queued);
+        }
+        let admitted = self.admit(now, command.op, counted, command.bytes);
         let latency =
             if command.op == Op::Read { self.volume.read_us } else { self.volume.write_us };
         admitted
             + us(latency)
             + (command.bytes as f64 / self.volume.stream_bytes_per_s * 1e9) as Nanos
+    }
+
+    fn admit_flush(&mut self, now: Nanos) -> Nanos {
+        if self.volume.throttle { self.admit(now, Op::Write, 1, 0) } else { now }
     }
 
     fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)> {

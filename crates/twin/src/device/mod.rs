@@ -24,6 +24,8 @@ pub(crate) struct Command {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
+    /// Requests that the file system queued for it, before they were merged.
+    pub queued: u64,
     /// Must be on stable storage when done.
     pub durable: bool,
     pub since: Nanos,
@@ -109,6 +111,12 @@ pub(crate) trait Device: Send {
 
     /// Completion time, once [`Device::dirty`] is false.
     fn flush(&mut self, now: Nanos) -> Nanos {
+        now
+    }
+
+    /// When a flush that is a request of its own, not part of a write, has passed the volume's
+    /// limits.
+    fn admit_flush(&mut self, now: Nanos) -> Nanos {
         now
     }
 

@@ -224,10 +224,6 @@ impl World {
         let request = self.requests[number];
         let cost = self.costs.transfer(u64::from(request.len)).1;
         let at = self.cpu.work_of(request.source, Work::System, self.now(), cost);
-        if self.fs.write_through_logs || self.syncs_metadata(&request) {
-            self.log(at, Owner::Log(number), request.offset);
-        } else {
-            self.kernel.at(at, Event::Deliver(number));
-        }
+        self.end_durable(at, number, self.fs.write_through_logs);
     }
 }

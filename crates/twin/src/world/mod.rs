@@ -41,6 +41,8 @@ pub(crate) struct Request {
     pub at: u64,
     /// It writes past the end of the data.
     pub extends: bool,
+    /// Blocks of the journal that a durable write needs, if its source knows.
+    pub journal_blocks: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,16 +58,28 @@ pub(crate) enum Owner {
         unit: u64,
     },
     Through(u32),
-    Log(u32),
-    SyncLog(u32),
+    /// Of the journal: the last block makes the others valid.
+    Log {
+        of: LogOwner,
+        last: bool,
+    },
     Behind,
     Rebuild,
 }
 
 impl Owner {
     fn is_log(self) -> bool {
-        matches!(self, Owner::Log(_) | Owner::SyncLog(_))
+        matches!(self, Owner::Log { .. })
     }
+}
+
+/// What waits for the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogOwner {
+    /// A durable write.
+    Request(u32),
+    /// A source's sync.
+    Sync(u32),
 }
 
 #[derive(Debug)]
@@ -368,7 +382,13 @@ impl World {
     }
 
     /// The request's offset is an address.
-    pub fn issue(&mut self, part: u32, source: u32, request: machine::Request) {
+    pub fn issue(
+        &mut self,
+        part: u32,
+        source: u32,
+        request: machine::Request,
+        journal_blocks: Option<u32>,
+    ) {
         let end = request.offset + u64::from(request.len);
         let file = self.files.of(request.offset);
         let extends = request.op == Op::Write && end > file.valid && self.fs.extend_one_at_a_time;
@@ -382,6 +402,7 @@ impl World {
             len: request.len,
             at: request.offset,
             extends,
+            journal_blocks,
         };
         let number = self.requests.insert(record);
         if !self.accesses[part as usize].buffering.is_direct() {
@@ -425,8 +446,8 @@ impl World {
                 } else {
                     self.cpu.work_of(request.source, Work::System, self.now(), after)
                 };
-                if request.op == Op::Write && self.syncs_metadata(&request) {
-                    self.log(at, Owner::Log(number), offset);
+                if request.op == Op::Write && self.writes_through(&request) {
+                    self.end_durable(at, number, false);
                 } else {
                     self.kernel.at(at, Event::Deliver(number));
                 }
@@ -434,7 +455,8 @@ impl World {
             Owner::Unit { unit, pages, ahead } => self.unit_read(unit, pages, ahead, bytes),
             Owner::WriteBack { unit } => self.written_back(unit, offset, bytes),
             Owner::Through(number) => self.written_through(number),
-            Owner::Log(number) => {
+            Owner::Log { of, last: false } => self.log(self.now(), of, offset, 1),
+            Owner::Log { of: LogOwner::Request(number), .. } => {
                 let source = self.requests[number].source;
                 let at = self.cpu.work_of(
                     source,
@@ -444,9 +466,10 @@ impl World {
                 );
                 self.kernel.at(at, Event::Deliver(number));
             }
-            Owner::SyncLog(source) => {
+            Owner::Log { of: LogOwner::Sync(source), .. } => {
                 let at = self.cpu.work(Work::System, self.now(), self.costs.transfer(bytes).1);
-                let done = self.flush_devices(&[files::Files::number_of(offset)]).max(at);
+                let file = files::Files::number_of(offset);
+                let done = self.flush_devices(&[file], false).max(at);
                 self.kernel.at(done, Event::Synced(source));
             }
             Owner::Behind => self.ram_cache_cleaned(bytes),
@@ -472,12 +495,31 @@ impl World {
         self.writes_through(request) && self.accesses[request.part as usize].metadata_sync
     }
 
-    /// Writes a file-system log block for the file at this address.
-    pub fn log(&mut self, at: Nanos, owner: Owner, address: u64) {
-        let bytes = u64::from(self.fs.block_bytes);
+    /// Writes blocks to the file system's journal for the file at this address: the last one when the
+    /// others are written.
+    pub fn log(&mut self, at: Nanos, of: LogOwner, address: u64, blocks: u32) {
+        let last = blocks <= 1;
+        let bytes = u64::from(if last { 1 } else { blocks - 1 }) * u64::from(self.fs.block_bytes);
         let at = self.cpu.work(Work::Program, at, self.costs.transfer(bytes).0);
         let log = self.files.of(address).log();
-        self.transfer(at, owner, Op::Write, log, bytes, true);
+        self.transfer(at, Owner::Log { of, last }, Op::Write, log, bytes, last);
+    }
+
+    /// The data of a durable write are written: its journal, or a flush, follows.
+    fn end_durable(&mut self, at: Nanos, number: u32, logs: bool) {
+        let request = self.requests[number];
+        let own = logs || self.syncs_metadata(&request);
+        let blocks = request.journal_blocks.unwrap_or(u32::from(own));
+        if blocks > 0 {
+            return self.log(at, LogOwner::Request(number), request.offset, blocks);
+        }
+        let mut done = at;
+        if self.fs.sync_flushes_drives {
+            for member in self.files.members(&[files::Files::number_of(request.offset)]) {
+                done = done.max(self.members[member as usize].device.admit_flush(at));
+            }
+        }
+        self.kernel.at(done, Event::Deliver(number));
     }
 
     /// Releases the record of a completed request.

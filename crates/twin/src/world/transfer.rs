@@ -116,6 +116,9 @@ impl World {
         self.work_on_pieces(number, pieces);
         let (limit, durable, now) =
             (self.fs.command_bytes, self.transfers[number].durable, self.now());
+        let is_log = self.transfers[number].owner.is_log();
+        // A file system queues its journal a block at a time.
+        let queued_bytes = if is_log { u64::from(self.fs.block_bytes) } else { u64::MAX };
         let count: u64 = pieces.iter().map(|piece| piece.bytes.div_ceil(limit)).sum();
         self.transfers[number].pending = count as u32;
         let mut before = 0;
@@ -131,6 +134,7 @@ impl World {
                     op: piece.op,
                     offset,
                     bytes,
+                    queued: bytes.div_ceil(queued_bytes),
                     durable,
                     since: at.max(now),
                 };

@@ -172,8 +172,9 @@ impl World {
         }
     }
 
-    /// When these devices have flushed their caches, once all data have been sent.
-    pub fn flush_devices(&mut self, files: &[u32]) -> Nanos {
+    /// When these devices have flushed their caches, once all data have been sent. A flush that is
+    /// not part of a write to the journal has to pass the volume's limits.
+    pub fn flush_devices(&mut self, files: &[u32], alone: bool) -> Nanos {
         let now = self.now();
         if !self.fs.sync_flushes_drives {
             return now;
@@ -182,7 +183,8 @@ impl World {
         for number in self.files.members(files) {
             let member = &mut self.members[number as usize];
             member.usage.flushes += 1;
-            done = done.max(member.device.flush(now));
+            let start = if alone { member.device.admit_flush(now) } else { now };
+            done = done.max(member.device.flush(start));
         }
         done
     }

@@ -217,6 +217,7 @@ impl Processes {
             direct: flag("O_DIRECT"),
             dsync: flag("O_DSYNC") || flag("O_SYNC"),
             append: flag("O_APPEND"),
+            metadata: false,
         };
         if fresh {
             self.sizes.insert(file, 0);

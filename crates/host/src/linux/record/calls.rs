@@ -27,6 +27,7 @@ pub(super) enum Call {
     /// `ftruncate(fd, bytes)`.
     Truncate,
     Open(OpenCall),
+    Rename(RenameCall),
     Close,
     /// `close_range(first, last, flags)`.
     CloseRange,
@@ -59,6 +60,26 @@ pub(super) struct OpenCall {
     pub(super) flags: Option<usize>,
 }
 
+/// A call that gives a file another name. A name may be relative to the directory of a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RenameCall {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// The descriptors, before each name.
+    pub(super) has_directories: bool,
+    pub(super) flags: Option<usize>,
+}
+
+impl RenameCall {
+    pub(super) fn directories(&self) -> [Option<usize>; 2] {
+        [self.from, self.to].map(|name| self.has_directories.then(|| name - 1))
+    }
+}
+
+const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usize>) -> Call {
+    Call::Rename(RenameCall { from, to, has_directories, flags })
+}
+
 /// `copy_file_range` and its like. A place is given by a pointer; without one it is the position of
 /// the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +108,7 @@ const fn transfer(
 }
 
 /// Names as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left out.
-pub(super) const CALLS: [(&str, Call); 43] = [
+pub(super) const CALLS: [(&str, Call); 46] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),
     ("pread64", transfer(Access::Read, Some(2), Some(3), None)),
@@ -117,6 +138,9 @@ pub(super) const CALLS: [(&str, Call); 43] = [
     ("creat", open(Some(0), None)),
     ("openat", open(Some(1), Some(2))),
     ("openat2", open(Some(1), None)),
+    ("rename", rename(0, 1, false, None)),
+    ("renameat", rename(1, 3, true, None)),
+    ("renameat2", rename(1, 3, true, Some(4))),
     // Descriptors of pipes and sockets, so that their numbers are not taken for files.
     ("socket", open(None, None)),
     ("accept4", open(None, None)),

@@ -19,6 +19,8 @@ pub(super) struct DeviceRequest {
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
     pub(super) access: Access,
+    /// Of the file system: its journal, for one.
+    pub(super) metadata: bool,
     pub(super) offset: u64,
     pub(super) bytes: u64,
 }
@@ -29,6 +31,7 @@ struct Queued {
     left: u64,
     thread: i32,
     access: Access,
+    metadata: bool,
 }
 
 /// Follows each request through splits and merges from the queue to its completion.
@@ -53,6 +56,7 @@ impl Devices {
                 thread,
                 device,
                 access: Access::Flush,
+                metadata: false,
                 offset: 0,
                 bytes: 0,
             };
@@ -65,11 +69,11 @@ impl Devices {
                 if self.0.len() >= MAX_PENDING {
                     self.0.clear();
                 }
-                let queued = Queued { at, end, left: count, thread, access };
+                let metadata = letters.contains(&b'M');
+                let queued = Queued { at, end, left: count, thread, access, metadata };
                 self.0.insert((device, first), queued);
                 Vec::new()
             }
-            Step::Issued => Vec::new(),
             Step::Completed => self.complete(at, device, first..end),
         }
     }
@@ -98,6 +102,7 @@ impl Devices {
                 thread: queued.thread,
                 device: key.0,
                 access: queued.access,
+                metadata: queued.metadata,
                 offset: key.1 * SECTOR_BYTES,
                 bytes: (queued.end - key.1) * SECTOR_BYTES,
             })
@@ -112,7 +117,7 @@ impl Devices {
 
 /// By the kernel's letters (Linux, kernel/trace/blktrace.c, `blk_fill_rwbs`): a write of the cache
 /// with data begins with `F`.
-fn access(letters: [u8; 4]) -> Option<Access> {
+fn access(letters: [u8; 8]) -> Option<Access> {
     match letters.iter().find(|&&letter| letter != b'F')? {
         b'R' => Some(Access::Read),
         b'W' => Some(Access::Write),
@@ -129,7 +134,7 @@ mod tests {
     fn split_and_merged_requests_are_followed() {
         let mut devices = Devices::default();
         let mut see = |at, step, first, count| {
-            let sectors = Sectors { device: (7, 0), first, count, letters: *b"WS\0\0" };
+            let sectors = Sectors { device: (7, 0), first, count, letters: *b"WSM\0\0\0\0\0" };
             devices.see(at, 5, step, &sectors)
         };
         assert_eq!(see(10, Step::Queued, 0, 2048), []);
@@ -143,6 +148,7 @@ mod tests {
             thread: 5,
             device: (7, 0),
             access: Access::Write,
+            metadata: true,
             offset,
             bytes,
         };
@@ -153,13 +159,12 @@ mod tests {
     #[test]
     fn flushes_without_data_are_seen_once() {
         let mut devices = Devices::default();
-        let flush = Sectors { device: (7, 0), first: 0, count: 0, letters: *b"FWS\0" };
+        let flush = Sectors { device: (7, 0), first: 0, count: 0, letters: *b"FWS\0\0\0\0\0" };
         let done = devices.see(10, 5, Step::Queued, &flush);
         assert_eq!((done.len(), done[0].access, done[0].duration), (1, Access::Flush, None));
-        assert_eq!(devices.see(11, 5, Step::Issued, &flush), []);
         assert_eq!(devices.see(12, 5, Step::Completed, &flush), []);
-        assert_eq!(access(*b"FF\0\0"), None);
-        assert_eq!(access(*b"FWFS"), Some(Access::Write));
-        assert_eq!(access(*b"RA\0\0"), Some(Access::Read));
+        assert_eq!(access(*b"FF\0\0\0\0\0\0"), None);
+        assert_eq!(access(*b"FWFSM\0\0\0"), Some(Access::Write));
+        assert_eq!(access(*b"RA\0\0\0\0\0\0"), Some(Access::Read));
     }
 }

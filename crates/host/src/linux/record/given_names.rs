@@ -1,4 +1,4 @@
-//! Names of files as programs give them to open(2): a file may be closed before anyone can look at
+//! Names of files as programs give them to open(2) and rename(2): a file may be closed before anyone can look at
 //! its descriptor. The kernel's trace has only the address of the name, so a program of a few
 //! instructions copies it (bpf(2), Linux, Documentation/bpf/): it is at the trace points of the calls
 //! as long as this process runs, and the kernel checks that it can do nothing else.
@@ -17,8 +17,8 @@ const RING_BYTES: usize = 1 << 20;
 /// Longer names are cut, and not used.
 const NAME_BYTES: usize = 512;
 
-/// Time, thread, and the name's length, before the name.
-const HEAD_BYTES: usize = 24;
+/// Time, thread, the name's length, and which name of the call it is, before the name.
+const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
 /// Names that wait for their call.
@@ -45,6 +45,14 @@ const DISCARDED: u32 = 1 << 30;
 pub(super) struct NamePlace {
     pub(super) event: u16,
     pub(super) offset: u16,
+    pub(super) which: Which,
+}
+
+/// Which of a call's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Which {
+    First,
+    Second,
 }
 
 /// The ring's memory: a page with our position, one with the kernel's, and the data twice in a row.
@@ -138,7 +146,7 @@ impl NameReader {
         let ring = Ring::map(&map)?;
         let mut open = Vec::new();
         for place in places {
-            let program = load(&program(&map, place.offset))?;
+            let program = load(&program(&map, *place))?;
             open.push(attach(&program, place.event)?);
             open.push(program);
         }
@@ -153,15 +161,18 @@ impl NameReader {
                     .get(at..at + 8)
                     .and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)))
             };
-            let (Some(at), Some(thread), Some(length)) = (number(0), number(8), number(16)) else {
+            let (Some(at), Some(thread), Some(length), Some(which)) =
+                (number(0), number(8), number(16), number(24))
+            else {
                 return;
             };
+            let which = if which == 0 { Which::First } else { Which::Second };
             // The length has the final zero; a negative one is an error.
             let length = usize::try_from(length as i64).unwrap_or(0);
             let is_whole = (2..NAME_BYTES).contains(&length);
             let name = record.get(HEAD_BYTES..HEAD_BYTES + length.saturating_sub(1));
             let name = name.filter(|_| is_whole).and_then(|name| str::from_utf8(name).ok());
-            into.add(at, thread as u32 as i32, name.map(str::to_owned));
+            into.add(at, (thread as u32 as i32, which), name.map(str::to_owned));
         });
     }
 }
@@ -169,18 +180,18 @@ impl NameReader {
 /// Names that were copied, by thread, in the order of the calls.
 #[derive(Default)]
 pub(super) struct GivenNames {
-    waiting: HashMap<i32, VecDeque<(Nanos, Option<String>)>>,
+    waiting: HashMap<(i32, Which), VecDeque<(Nanos, Option<String>)>>,
     count: usize,
 }
 
 impl GivenNames {
-    fn add(&mut self, at: Nanos, thread: i32, name: Option<String>) {
+    fn add(&mut self, at: Nanos, of: (i32, Which), name: Option<String>) {
         if self.count == MAX_WAITING {
             self.waiting.clear();
             self.count = 0;
         }
         self.count += 1;
-        self.waiting.entry(thread).or_default().push_back((at, name));
+        self.waiting.entry(of).or_default().push_back((at, name));
     }
 
     /// Forgets the names of calls of other programs.
@@ -196,8 +207,8 @@ impl GivenNames {
 
     /// The name of the call that began at this time: the nearest one. Those before it are of calls
     /// that were not seen.
-    pub(super) fn take(&mut self, thread: i32, at: Nanos) -> Option<String> {
-        let names = self.waiting.get_mut(&thread)?;
+    pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
+        let names = self.waiting.get_mut(&of)?;
         let is_nearer =
             |names: &VecDeque<(Nanos, Option<String>)>| match (names.front(), names.get(1)) {
                 (Some(first), Some(second)) => second.0.abs_diff(at) <= first.0.abs_diff(at),
@@ -214,7 +225,7 @@ impl GivenNames {
         let (_, name) = names.pop_front()?;
         self.count -= 1;
         if names.is_empty() {
-            self.waiting.remove(&thread);
+            self.waiting.remove(&of);
         }
         name
     }
@@ -245,14 +256,15 @@ fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] 
     bytes
 }
 
-/// Copies the name whose address is at this offset of the event to the ring.
-fn program(map: &File, offset: u16) -> Vec<u8> {
+/// Copies the name whose address is at the place in the event to the ring.
+fn program(map: &File, place: NamePlace) -> Vec<u8> {
     const MOVE: u8 = 0xbf;
     const SET: u8 = 0xb7;
     const ADD: u8 = 0x07;
     const CALL: u8 = 0x85;
     const LOAD: u8 = 0x79;
     const STORE: u8 = 0x7b;
+    const STORE_NUMBER: u8 = 0x7a;
     // Helpers (Linux, include/uapi/linux/bpf.h).
     let call = |helper: i32| instruction(CALL, 0, 0, 0, helper);
     let (time, thread, copy_text, reserve, submit) = (5, 14, 114, 131, 132);
@@ -265,16 +277,17 @@ fn program(map: &File, offset: u16) -> Vec<u8> {
         instruction(SET, 3, 0, 0, 0),
         call(reserve),
         // Full: nothing is copied.
-        instruction(0x15, 0, 0, 14, 0),
+        instruction(0x15, 0, 0, 15, 0),
         instruction(MOVE, 7, 0, 0, 0),
         call(time),
         instruction(STORE, 7, 0, 0, 0),
         call(thread),
         instruction(STORE, 7, 0, 8, 0),
+        instruction(STORE_NUMBER, 7, 0, 24, place.which as i32),
         instruction(MOVE, 1, 7, 0, 0),
         instruction(ADD, 1, 0, 0, HEAD_BYTES as i32),
         instruction(SET, 2, 0, 0, NAME_BYTES as i32),
-        instruction(LOAD, 3, 6, offset as i16, 0),
+        instruction(LOAD, 3, 6, place.offset as i16, 0),
         call(copy_text),
         instruction(STORE, 7, 0, 16, 0),
         instruction(MOVE, 1, 7, 0, 0),
@@ -343,19 +356,19 @@ mod tests {
         let mut names = GivenNames::default();
         let ms = 1_000_000;
         for (at, name) in [(5 * ms, "early"), (100 * ms, "a"), (101 * ms, "b")] {
-            names.add(at, 7, Some(name.to_owned()));
+            names.add(at, (7, Which::First), Some(name.to_owned()));
         }
-        names.add(200 * ms, 7, None);
-        let mut take = |at| names.take(7, at);
+        names.add(200 * ms, (7, Which::First), None);
+        let mut take = |at| names.take((7, Which::First), at);
         // Its name was not copied.
         assert_eq!(take(50 * ms), None);
         assert_eq!(take(100 * ms + 3000).as_deref(), Some("a"));
         assert_eq!(take(101 * ms - 3000).as_deref(), Some("b"));
         assert_eq!((take(150 * ms), take(200 * ms), take(201 * ms)), (None, None, None));
-        names.add(300 * ms, 8, None);
-        names.add(320 * ms, 8, None);
+        names.add(300 * ms, (8, Which::First), None);
+        names.add(320 * ms, (8, Which::First), None);
         names.forget(325 * ms);
-        assert_eq!((names.count, names.waiting[&8].len()), (1, 1));
+        assert_eq!((names.count, names.waiting[&(8, Which::First)].len()), (1, 1));
         names.forget(400 * ms);
         assert_eq!((names.count, names.waiting.len()), (0, 0));
     }

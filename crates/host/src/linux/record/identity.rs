@@ -157,14 +157,14 @@ fn kind(metadata: &Metadata, name: &str) -> Kind {
         Kind::Directory
     } else if kind.is_block_device() {
         Kind::BlockDevice
-    } else if kind.is_file() && !is_virtual(name) {
+    } else if kind.is_file() && !(is_virtual(name) && rustix::fs::major(metadata.dev()) == 0) {
         Kind::Regular
     } else {
         Kind::Stream
     }
 }
 
-/// Files that no storage holds.
+/// Names of files that no storage holds, unless one is mounted there.
 fn is_virtual(name: &str) -> bool {
     ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
 }
@@ -175,6 +175,7 @@ pub(super) fn open_file(flags: i32) -> OpenFile {
         direct: flags & libc::O_DIRECT != 0,
         dsync: flags & libc::O_DSYNC != 0,
         append: flags & libc::O_APPEND != 0,
+        metadata: false,
     }
 }
 

@@ -85,9 +85,8 @@ const PROCESS_EVENTS: [&str; 5] = [
 ];
 
 /// Requests of devices and of io_uring's threads: events of any thread.
-const SYSTEM_EVENTS: [&str; 6] = [
+const SYSTEM_EVENTS: [&str; 5] = [
     "block/block_bio_queue",
-    "block/block_rq_issue",
     "block/block_rq_complete",
     "io_uring/io_uring_submit_req",
     "io_uring/io_uring_file_get",
@@ -219,7 +218,7 @@ impl Recorder {
         let device = (rustix::fs::major(number), rustix::fs::minor(number));
         let mut decoder = Decoder::default();
         let clock = TraceClock::monotonic_clock();
-        let system = system_events(&mut decoder, clock, &SYSTEM_EVENTS[..3], Some(device))?;
+        let system = system_events(&mut decoder, clock, &SYSTEM_EVENTS[..2], Some(device))?;
         let (processes, command) = (BTreeSet::new(), Vec::new());
         let pipes = vec![system];
         Ok(Recorder { pipes, decoder, clock, names: None, processes, child: None, command })

@@ -1,9 +1,9 @@
 //! Trace events with their fields, whatever the kernel's layout of them is.
 
 use super::RecordError;
-use super::calls::{CALLS, Call, OpenCall};
+use super::calls::{CALLS, Call, OpenCall, RenameCall};
 use super::format::{Field, Format};
-use super::given_names::NamePlace;
+use super::given_names::{NamePlace, Which};
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;
 
@@ -58,7 +58,6 @@ pub(super) enum What {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Queued,
-    Issued,
     Completed,
 }
 
@@ -67,8 +66,8 @@ pub(super) struct Sectors {
     pub(super) device: (u32, u32),
     pub(super) first: u64,
     pub(super) count: u64,
-    /// The first letters of the kernel's description: `R`, `WS`, `FF`.
-    pub(super) letters: [u8; 4],
+    /// The first letters of the kernel's description: `R`, `WS`, `FF`, `FWFSM`.
+    pub(super) letters: [u8; 8],
 }
 
 type Arguments = Vec<Field>;
@@ -113,11 +112,16 @@ impl Decoder {
             let formats = Format::read(instance, &enter).zip(Format::read(instance, &leave));
             let Some((enter_format, leave_format)) = formats else { continue };
             let arguments = enter_format.arguments();
-            if let Call::Open(OpenCall { path: Some(path), .. }) = call
-                && let Some(field) = arguments.get(path)
-            {
-                let offset = field.offset() as u16;
-                places.push(NamePlace { event: enter_format.id, offset });
+            let paths = match call {
+                Call::Open(OpenCall { path, .. }) => [path, None],
+                Call::Rename(RenameCall { from, to, .. }) => [Some(from), Some(to)],
+                _ => [None; 2],
+            };
+            for (which, path) in [Which::First, Which::Second].into_iter().zip(paths) {
+                if let Some(field) = path.and_then(|path| arguments.get(path)) {
+                    let (event, offset) = (enter_format.id, field.offset() as u16);
+                    places.push(NamePlace { event, offset, which });
+                }
             }
             self.add(enter_format.id, Layout::Enter(call, arguments));
             self.add(leave_format.id, Layout::Leave(call, leave_format.field("ret")?));
@@ -156,7 +160,6 @@ impl Decoder {
                 Layout::Unlinked(format.field("dev")?, format.field("ino")?, format.field("ret")?)
             }
             "block/block_bio_queue" => block(Step::Queued)?,
-            "block/block_rq_issue" => block(Step::Issued)?,
             "block/block_rq_complete" => block(Step::Completed)?,
             "io_uring/io_uring_submit_req" => {
                 Layout::RingSubmit(format.field("req")?, format.field("opcode")?)
@@ -204,8 +207,8 @@ impl Decoder {
             },
             Layout::Block(step, [device, first, count, letters]) => {
                 let device = device.of(event) as u32;
-                let mut four = [0; 4];
-                for (letter, byte) in four.iter_mut().zip(letters.bytes(event)) {
+                let mut first_letters = [0; 8];
+                for (letter, byte) in first_letters.iter_mut().zip(letters.bytes(event)) {
                     *letter = *byte;
                 }
                 let sectors = Sectors {
@@ -213,7 +216,7 @@ impl Decoder {
                     device: (device >> 20, device & 0xf_ffff),
                     first: first.of(event),
                     count: count.of(event),
-                    letters: four,
+                    letters: first_letters,
                 };
                 What::Block(*step, sectors)
             }

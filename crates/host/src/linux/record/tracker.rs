@@ -2,12 +2,13 @@
 
 mod calls;
 mod others;
+mod renames;
 
 use super::calls::Call;
 use super::descriptors::{Descriptors, Open, OpenId};
 use super::devices::Devices;
 use super::early::EarlyNames;
-use super::given_names::GivenNames;
+use super::given_names::{GivenNames, Which};
 use super::identity::{self, Found, Identity, Names};
 use super::order::Order;
 use super::rings::Rings;
@@ -94,7 +95,11 @@ pub(super) struct Tracker<W: Write> {
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
     /// The names in calls that have not returned, by thread.
-    opening: HashMap<i32, String>,
+    called: HashMap<(i32, Which), String>,
+    /// The present names of files and directories.
+    paths: BTreeMap<PathBuf, Index>,
+    /// Device and inode, by file.
+    places: Vec<(u64, u64)>,
     /// When the recording began.
     began: SystemTime,
     /// Directories of the recording, for names that are relative to them.
@@ -125,7 +130,9 @@ impl<W: Write> Tracker<W> {
             order: Order::default(),
             early: EarlyNames::default(),
             given: GivenNames::default(),
-            opening: HashMap::new(),
+            called: HashMap::new(),
+            paths: BTreeMap::new(),
+            places: Vec::new(),
             began: SystemTime::now(),
             directories: HashMap::new(),
             working: HashMap::new(),
@@ -344,7 +351,9 @@ impl<W: Write> Tracker<W> {
 
     fn ended(&mut self, thread: i32) {
         self.pending.remove(&thread);
-        self.opening.remove(&thread);
+        for which in [Which::First, Which::Second] {
+            self.called.remove(&(thread, which));
+        }
         let Some(state) = self.threads.remove(&thread) else { return };
         if !self.threads.values().any(|other| other.table == state.table) {
             self.descriptors.exit(state.table);
@@ -362,6 +371,10 @@ impl<W: Write> Tracker<W> {
         let index = self.sizes.len() as Index;
         self.sizes.push(file.size_bytes);
         self.inodes.insert((identity.0, identity.1), index);
+        self.places.push((identity.0, identity.1));
+        if matches!(file.kind, Kind::Regular | Kind::Directory) {
+            self.paths.insert(file.name.clone().into(), index);
+        }
         if file.kind == Kind::Regular {
             self.file_systems.insert(identity.0);
         }

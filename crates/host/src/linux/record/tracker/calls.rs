@@ -2,6 +2,7 @@
 
 use super::{Pending, Target, Traced, Tracker};
 use crate::linux::record::calls::{Call, CopyCall, OpenCall, Transfer};
+use crate::linux::record::given_names::Which;
 use crate::linux::record::identity;
 use crate::linux::record::seen::Seen;
 use apptrace::{Access, Index, Interface, Kind, OpenFile, Result};
@@ -32,11 +33,12 @@ impl<W: Write> Tracker<W> {
                 return Ok(());
             }
             Call::Open(OpenCall { path: Some(_), .. }) => {
-                let name = self.given.take(seen.thread, seen.at);
-                match name {
-                    Some(name) => self.opening.insert(seen.thread, name),
-                    None => self.opening.remove(&seen.thread),
-                };
+                self.take_name(seen, Which::First);
+                None
+            }
+            Call::Rename(_) => {
+                self.take_name(seen, Which::First);
+                self.take_name(seen, Which::Second);
                 None
             }
             Call::OnlyAtDevices(name) => {
@@ -54,6 +56,15 @@ impl<W: Write> Tracker<W> {
         };
         self.pending.insert(seen.thread, Pending { at: seen.at, call, arguments, file, to: None });
         Ok(())
+    }
+
+    /// Keeps a name of a call until it returns.
+    fn take_name(&mut self, seen: &Seen, which: Which) {
+        let of = (seen.thread, which);
+        match self.given.take(of, seen.at) {
+            Some(name) => self.called.insert(of, name),
+            None => self.called.remove(&of),
+        };
     }
 
     fn target(&mut self, thread: i32, descriptor: i32) -> Result<Target> {
@@ -103,6 +114,7 @@ impl<W: Write> Tracker<W> {
             }
             _ if result < 0 => Ok(()),
             Call::Open(how) => self.opened(seen, &pending, how, result as i32),
+            Call::Rename(how) => self.renamed(seen, &pending, how),
             Call::ChangeDirectory => {
                 let process = self.state(seen.thread).process;
                 self.working.remove(&process);
@@ -177,7 +189,8 @@ impl<W: Write> Tracker<W> {
         let table = self.state(seen.thread).table;
         let flags = how.flags.map(|index| pending.arguments[index] as i32);
         let found = self.early.take(seen);
-        let given = self.given_name(seen, pending, how);
+        let directory = how.path.filter(|&path| path > 0).map(|path| path - 1);
+        let given = how.path.and_then(|_| self.full_name(seen, pending, Which::First, directory));
         let again = given.as_deref().and_then(identity::descriptor_of);
         let again = again.and_then(|descriptor| self.descriptors.get(table, descriptor));
         let found = match given {
@@ -215,14 +228,20 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// The name that the program gave, with its directory.
-    fn given_name(&mut self, seen: &Seen, pending: &Pending, how: OpenCall) -> Option<PathBuf> {
-        let place = how.path?;
-        let name = PathBuf::from(self.opening.remove(&seen.thread)?);
+    /// The name that the program gave, with its directory: that of a descriptor among the arguments,
+    /// or the working one.
+    pub(super) fn full_name(
+        &mut self,
+        seen: &Seen,
+        pending: &Pending,
+        which: Which,
+        directory: Option<usize>,
+    ) -> Option<PathBuf> {
+        let name = PathBuf::from(self.called.remove(&(seen.thread, which))?);
         if name.is_absolute() {
             return Some(name);
         }
-        let directory = (place > 0).then(|| pending.arguments[0] as i32);
+        let directory = directory.map(|index| pending.arguments[index] as i32);
         let state = self.state(seen.thread);
         if let Some(directory) = directory.filter(|&directory| directory != libc::AT_FDCWD) {
             let id = self.descriptors.get(state.table, directory)?;

@@ -65,6 +65,7 @@ impl<W: Write> Tracker<W> {
             offset: Some(done.offset),
             bytes: done.bytes,
             result: i64::try_from(done.bytes).ok(),
+            open: OpenFile { metadata: done.metadata, ..OpenFile::default() },
             ..Traced::new(done.at, file, done.access, Interface::Block)
         })
     }

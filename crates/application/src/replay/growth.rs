@@ -1,0 +1,30 @@
+//! Files that a program makes longer.
+
+use machine::Op;
+
+/// Finds out whether a file is made longer by appends only, and whether a replay that makes it longer
+/// in the same way can still read it: a thread reads only its own appends.
+#[derive(Default)]
+pub(super) struct Growth {
+    pub(super) is_broken: bool,
+    appender: Option<Option<u32>>,
+}
+
+impl Growth {
+    /// Of a file that has `end` bytes so far.
+    pub(super) fn see(
+        &mut self,
+        thread: Option<u32>,
+        op: Op,
+        place: std::ops::Range<u64>,
+        end: u64,
+    ) {
+        if op == Op::Write && place.end > end {
+            self.is_broken |=
+                place.start > end || self.appender.is_some_and(|other| other != thread);
+            self.appender = Some(thread);
+        } else if op == Op::Read && self.appender.is_some_and(|other| other != thread) {
+            self.is_broken = true;
+        }
+    }
+}
