@@ -7,7 +7,7 @@
 use crate::sample::Options;
 use machine::units::show_size;
 use machine::{
-    Access, Buffers, Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, NullBackend,
+    Access, Buffers, Capabilities, ClientRuns, Error, Machine, MachineFacts, MemoryUse, Nanos, NullBackend,
     Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage, TargetFacts,
     TargetKind, TargetSpec,
 };
@@ -264,6 +264,15 @@ impl<M> Resumable<M> {
         Resumable { machine, journal, scope: RefCell::default(), owed_ns: Cell::new(0) }
     }
 
+    /// The machine itself.
+    pub fn inner(&self) -> &M {
+        &self.machine
+    }
+
+    pub fn into_inner(self) -> M {
+        self.machine
+    }
+
     /// Runs from now on are made with these settings of the machine.
     pub fn set_scope(&self, settings: String) {
         self.scope.borrow_mut()[0] = settings;
@@ -385,6 +394,14 @@ impl<M: Machine> Machine for Resumable<M> {
 
     fn run_log(&self) -> Option<&dyn RunLog> {
         Some(self)
+    }
+
+    fn clients(&self) -> u32 {
+        self.machine.clients()
+    }
+
+    fn client_runs(&self) -> Option<&dyn ClientRuns> {
+        self.machine.client_runs()
     }
 
     fn processors(&self) -> Vec<ProcessorTimes> {

@@ -1,6 +1,7 @@
 //! The results document of a study, a sweep or a run.
 
 use crate::answer::Answer;
+use crate::clients::Clients;
 use crate::figure::Figure;
 use crate::finding::Finding;
 use crate::interference::Interference;
@@ -8,6 +9,7 @@ use crate::ladder::Ladder;
 use crate::latency_goal::LatencyGoal;
 use crate::operation::OperationRate;
 use crate::point::Point;
+use crate::scaling::Scaling;
 use crate::seconds::SecondRecord;
 use machine::units::show_time;
 use machine::{Machine, MachineFacts, MemoryUse, Nanos, TargetFacts};
@@ -63,6 +65,12 @@ pub struct Results {
     /// The layers from the program down, with advertised and achieved rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Ladder>,
+    /// The clients, if processes on several hosts measured together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<Clients>,
+    /// The gain of more clients, for each workload measured with several numbers of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<Scaling>,
     /// The user's interrupt ended it early: the points are those measured until then, and a study
     /// has no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -115,6 +123,8 @@ impl Results {
             experiments: Vec::new(),
             answer: None,
             ladder: None,
+            clients: None,
+            scaling: Vec::new(),
             incomplete: false,
         }
     }

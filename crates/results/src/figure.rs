@@ -25,6 +25,8 @@ pub enum Axis {
     Depth,
     /// Streams; logarithmic.
     Threads,
+    /// Clients at the same time; logarithmic.
+    Clients,
     /// Completions awaited at a time; logarithmic.
     Completions,
     /// Offset of every request in bytes; a category per value.

@@ -118,6 +118,12 @@ impl World {
             (self.fs.command_bytes, self.transfers[number].durable, self.now());
         let count: u64 = pieces.iter().map(|piece| piece.bytes.div_ceil(limit)).sum();
         self.transfers[number].pending = count as u32;
+        let client = match self.transfers[number].owner {
+            Owner::Request(request) | Owner::Through(request) => {
+                self.clients.get(self.requests[request].source as usize).copied()
+            }
+            _ => None,
+        };
         let mut before = 0;
         for piece in pieces {
             let at = self.arrived(number, before, piece);
@@ -133,6 +139,7 @@ impl World {
                     bytes,
                     durable,
                     since: at.max(now),
+                    client,
                 };
                 let command = self.commands.insert(command);
                 if at > now {
