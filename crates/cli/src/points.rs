@@ -309,8 +309,9 @@ pub(crate) fn of_clients<M: Machine>(
         None => return Ok(workloads),
     };
     let each = |workload: Workload| {
-        let with = move |&clients: &usize| {
-            Workload { clients: u32::try_from(clients).ok(), ..workload.clone() }
+        let with = move |&clients: &usize| Workload {
+            clients: u32::try_from(clients).ok(),
+            ..workload.clone()
         };
         numbers.iter().map(with).collect::<Vec<Workload>>()
     };

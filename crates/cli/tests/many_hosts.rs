@@ -126,8 +126,10 @@ mod over_mpi {
         assert_eq!(document["clients"]["same_directory"], true);
         assert_eq!(document["clients"]["ranks"].as_array().unwrap().len(), 3);
         assert_eq!(document["target"]["size_bytes"], 2 << 20, "of each client");
-        let numbers: Vec<u64> =
-            points(&document).iter().map(|point| point["workload"]["clients"].as_u64().unwrap()).collect();
+        let numbers: Vec<u64> = points(&document)
+            .iter()
+            .map(|point| point["workload"]["clients"].as_u64().unwrap())
+            .collect();
         assert_eq!(numbers, [1, 2, 3]);
         for point in points(&document) {
             let clients = number(point, "/workload/clients");

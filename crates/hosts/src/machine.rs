@@ -212,10 +212,11 @@ impl<G: Group, M: Machine> ClientRuns for GroupMachine<'_, G, M> {
         let open = self.open.borrow().upgrade();
         let open = open.ok_or_else(|| Error::Unsupported("no target is open".into()))?;
         let clients = workload.clients.map_or(self.order.len(), |clients| clients as usize);
-        let ranks = self.order.get(..clients).filter(|ranks| !ranks.is_empty()).ok_or_else(|| {
-            let why = format!("{} were started", self.order.len());
-            Error::refused(format!("{clients} clients"), why, "start more (mpirun -np)")
-        })?;
+        let ranks =
+            self.order.get(..clients).filter(|ranks| !ranks.is_empty()).ok_or_else(|| {
+                let why = format!("{} were started", self.order.len());
+                Error::refused(format!("{clients} clients"), why, "start more (mpirun -np)")
+            })?;
         let work: Vec<(usize, Workload)> =
             ranks.iter().map(|&rank| (rank, self.own(&workload, rank))).collect();
         let mut leader = self.leader.borrow_mut();
@@ -232,7 +233,8 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
 
     /// Rank 0's computer, with the processors of all hosts.
     fn facts(&self) -> MachineFacts {
-        let processors = hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();
+        let processors =
+            hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();
         MachineFacts { processors, ..self.machine.facts() }
     }
 
@@ -279,10 +281,8 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
         self.unique.set(self.unique.get().wrapping_add(1));
         let opened = self.leader.borrow_mut().open(&requests, self.unique.get());
         let opened = opened.map_err(|error| self.failed(error))?;
-        *self.seen.borrow_mut() = Seen {
-            same_directory: opened.same_directory,
-            elsewhere: opened.elsewhere.clone(),
-        };
+        *self.seen.borrow_mut() =
+            Seen { same_directory: opened.same_directory, elsewhere: opened.elsewhere.clone() };
         // Every rank has checked the workloads before anything was written.
         check(&[opened.target_facts()])?;
         let open = Rc::new(RefCell::new(opened));

@@ -99,6 +99,8 @@ pub fn merge(
     };
     let mut sample = sum(runs, clients);
     sample.rate = iops.iter().sum();
+    // The mean time in the window, by Little's law.
+    sample.mean_service_ns = sample.mean_depth / sample.rate.max(f64::MIN_POSITIVE) * 1e9;
     sample.measured_ns = (curves.iter().map(Curve::end).fold(f64::MIN, f64::max) - begin) as u64;
     sample.warm_up_ns = 0;
     sample.slice_ns = runs.iter().map(|run| run.sample.slice_ns).max().unwrap_or(1).max(1);
@@ -118,7 +120,8 @@ pub fn merge(
         sample.warm_up_ns = warm_up;
         sample.warm_up_rates = vec![sample.rate; (warm_up / sample.slice_ns) as usize];
     }
-    let shares = runs.iter().zip(iops).map(|(run, iops)| share(run, &clients[run.rank], iops, first));
+    let shares =
+        runs.iter().zip(iops).map(|(run, iops)| share(run, &clients[run.rank], iops, first));
     sample.together = Some(Box::new(Together { run, clients: shares.collect() }));
     Ok(sample)
 }

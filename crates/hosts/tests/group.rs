@@ -154,12 +154,10 @@ fn measured<'a>(
     repeats: u32,
     mut on_run: impl FnMut(usize),
 ) -> Vec<Point> {
-    let with = |&clients: &u32| {
-        Workload { clients: Some(clients), ..request.parts[0].workload.clone() }
-    };
+    let with =
+        |&clients: &u32| Workload { clients: Some(clients), ..request.parts[0].workload.clone() };
     let workloads: Vec<Workload> = numbers.iter().map(with).collect();
-    let request =
-        RunRequest::in_turn(&request.targets[0], &workloads, Repeats::exactly(repeats));
+    let request = RunRequest::in_turn(&request.targets[0], &workloads, Repeats::exactly(repeats));
     let mut runner = Runner::open(group, &request).unwrap();
     let samples = match runner.run(&request, |_, runs| on_run(runs)) {
         Err(MachineError::Interrupted) => runner.take_interrupted().unwrap(),

@@ -5,9 +5,7 @@ use machine::{TargetFacts, TargetKind, Usage};
 use measure::Sample;
 use measure::histogram::Histogram;
 use measure::stats::Verdict;
-use results::{
-    ClientNumbers, LatencySummary, Point, PointClients, Scaling, ScalingLimit, jain,
-};
+use results::{ClientNumbers, LatencySummary, Point, PointClients, Scaling, ScalingLimit, jain};
 use workload::Workload;
 
 fn facts() -> TargetFacts {

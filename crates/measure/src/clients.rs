@@ -149,8 +149,7 @@ pub(crate) fn sample_simulated_clients<M: Machine>(
             began_late_ns: 0,
         }
     };
-    let shares: Vec<ClientSample> =
-        streams.chunks(each.max(1)).enumerate().map(share).collect();
+    let shares: Vec<ClientSample> = streams.chunks(each.max(1)).enumerate().map(share).collect();
     sample.together =
         Some(Box::new(Together { run: timing(&sample, &streams, each.max(1)), clients: shares }));
     Ok(sample)

@@ -7,9 +7,9 @@
 use crate::sample::Options;
 use machine::units::show_size;
 use machine::{
-    Access, Buffers, Capabilities, ClientRuns, Error, Machine, MachineFacts, MemoryUse, Nanos, NullBackend,
-    Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage, TargetFacts,
-    TargetKind, TargetSpec,
+    Access, Buffers, Capabilities, ClientRuns, Error, Machine, MachineFacts, MemoryUse, Nanos,
+    NullBackend, Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage,
+    TargetFacts, TargetKind, TargetSpec,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -197,9 +197,8 @@ fn sample_now<M: Machine>(
         return sample_as(machine, target, workload, options, 1, watch).map(|all| all.0);
     }
     let options = if workload.load.is_empty() { options } else { at_once(options) };
-    let (mut sample, streams) = sample_as(machine, target, workload, options, 1, |stream| Observed {
-        stream: watch(stream),
-        observer: Intervals::new(&intervals),
+    let (mut sample, streams) = sample_as(machine, target, workload, options, 1, |stream| {
+        Observed { stream: watch(stream), observer: Intervals::new(&intervals) }
     })?;
     sample.intervals = interval_samples(&streams, &intervals);
     Ok(sample)

@@ -218,7 +218,7 @@ mod tests {
             requests_with_ramp: 1000,
             bytes_with_ramp: 65_536_000,
             intervals: Vec::new(),
-        together: None,
+            together: None,
         }
     }
 

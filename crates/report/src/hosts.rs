@@ -111,7 +111,9 @@ fn points(text: &mut Text, result: &Results) {
                 show_time(numbers.latency_ns.p50 as f64),
                 show_time(numbers.latency_ns.p99 as f64),
                 efficiency(index).unwrap_or_default(),
-                of(one).and_then(|of| of.fairness).map_or(String::new(), |index| significant(index, 3)),
+                of(one)
+                    .and_then(|of| of.fairness)
+                    .map_or(String::new(), |index| significant(index, 3)),
             ]);
             row
         })

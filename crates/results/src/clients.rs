@@ -173,7 +173,8 @@ fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
     let first = runs.first()?;
     let mut latency = Histogram::new();
     runs.iter().flat_map(|run| &run.latency).for_each(|one| latency.merge(one));
-    let sum = |of: &dyn Fn(&ClientSample) -> u64| runs.iter().map(|run| of(run)).sum::<u64>() as f64;
+    let sum =
+        |of: &dyn Fn(&ClientSample) -> u64| runs.iter().map(|run| of(run)).sum::<u64>() as f64;
     let requests = sum(&|run| run.requests).max(1.0);
     let iops = runs.iter().map(|run| run.iops).sum::<f64>() / runs.len() as f64;
     let elapsed = sum(&|run| run.elapsed_ns).max(1.0);
@@ -187,7 +188,8 @@ fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
         cpu_ns_per_request: sum(&|run| run.cpu_ns) / requests,
         processor_percent: sum(&|run| run.busy_ns) / elapsed / f64::from(first.processors.max(1))
             * 100.0,
-        network_percent: (!links.is_empty()).then(|| links.iter().sum::<f64>() / links.len() as f64),
+        network_percent: (!links.is_empty())
+            .then(|| links.iter().sum::<f64>() / links.len() as f64),
         began_late_ns: runs.iter().map(|run| run.began_late_ns).max().unwrap_or(0),
         of_median: 1.0,
     })

@@ -197,7 +197,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`, `allocation`, `alignment`,
-    /// `streams`, `location`, `stripe`, `device_cache`.
+    /// `streams`, `clients`, `location`, `stripe`, `device_cache`, `long_writes`.
     pub id: String,
     pub title: String,
     /// The question.

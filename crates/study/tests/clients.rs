@@ -68,8 +68,7 @@ fn studied(twin: &Twin) -> Results {
         only: vec!["clients".into()],
         seed: 7,
     };
-    let program =
-        Program { name: "halfpower".into(), version: "0".into(), arguments: Vec::new() };
+    let program = Program { name: "halfpower".into(), version: "0".into(), arguments: Vec::new() };
     study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {}).unwrap()
 }
 

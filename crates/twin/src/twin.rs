@@ -1,8 +1,8 @@
 use crate::Result;
 use crate::bus::{Bus, Pci, PhaseTimes};
 use crate::description::MemoryRate;
-use crate::device::{ClientLink, Slot};
 use crate::device::disk::geometry::SECTOR;
+use crate::device::{ClientLink, Slot};
 use crate::ram_cache::RamCache;
 use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
@@ -14,8 +14,8 @@ use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
     Allowance, Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts,
-    MemoryKind, MemoryUse, Nanos, NetworkLink, OnFailure, Part, PartUsage, Reap, RequestSource, RunOptions,
-    RunUsage, Start, TargetFacts, TargetKind, TargetSpec, run_allowed,
+    MemoryKind, MemoryUse, Nanos, NetworkLink, OnFailure, Part, PartUsage, Reap, RequestSource,
+    RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec, run_allowed,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -216,12 +216,8 @@ impl Twin {
 pub(crate) fn world(setup: &Setup) -> World {
     let (description, model) = (&setup.description, setup.drive().model());
     let on_bus = setup.disks.div_ceil(setup.buses).max(description.volume.bus_disks);
-    let slot = |number| Slot {
-        number,
-        bus: number / on_bus,
-        wce: setup.wce,
-        clients: setup.clients,
-    };
+    let slot =
+        |number| Slot { number, bus: number / on_bus, wce: setup.wce, clients: setup.clients };
     let members: Vec<Member> =
         (0..setup.disks).map(|number| Member::new(model.build(slot(number)))).collect();
     let kind = model.bus().map(|name| &description.buses[name]);

@@ -103,10 +103,7 @@ fn failure(error: &Error) -> Failure {
 }
 
 /// Refuses a command before anything was asked of the other ranks.
-fn refused(
-    mut leader: Leader<'_, MpiRank, Host>,
-    failure: Failure,
-) -> (Result<(), Failure>, bool) {
+fn refused(mut leader: Leader<'_, MpiRank, Host>, failure: Failure) -> (Result<(), Failure>, bool) {
     leader.finish();
     (Err(failure), leader.has_lost())
 }

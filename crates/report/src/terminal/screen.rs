@@ -93,8 +93,8 @@ fn how_many_clients(results: &Results, width: usize) -> Vec<Line> {
     let lines = |text: String| {
         let mark = |place| if place == 0 { "- " } else { "  " };
         let lines = wrap(&text, width - 2).into_iter().enumerate();
-        let lines = lines
-            .map(|(place, line)| vec![(Tone::Quiet, mark(place).into()), (Tone::Plain, line)]);
+        let lines =
+            lines.map(|(place, line)| vec![(Tone::Quiet, mark(place).into()), (Tone::Plain, line)]);
         lines.collect::<Vec<Line>>()
     };
     let lines: Vec<Line> = sentences::of_clients(results).into_iter().flat_map(lines).collect();
