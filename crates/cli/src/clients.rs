@@ -1,4 +1,4 @@
-//! `--clients`: how many of the clients that mpirun started measure at once.
+//! `--clients`: how many of the clients measure at once.
 
 use std::str::FromStr;
 
@@ -30,7 +30,6 @@ impl FromStr for Clients {
 
 impl Clients {
     /// The numbers of clients to measure, of which there are `all`.
-    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
     pub(crate) fn of(&self, all: usize) -> Result<Vec<usize>, String> {
         match self {
             Clients::Powers => {
@@ -39,7 +38,7 @@ impl Clients {
             }
             Clients::Numbers(numbers) => match numbers.iter().find(|&&number| number > all) {
                 Some(number) => Err(format!(
-                    "--clients {number}: only {all} were started; start more (mpirun -np {number}) or give a smaller number"
+                    "--clients {number}: there are only {all}; start more (mpirun -np {number}, or twin:nas,clients={number}), or give a smaller number"
                 )),
                 None => Ok(numbers.clone()),
             },
@@ -59,7 +58,7 @@ mod tests {
         assert_eq!(of("powers", 8), Ok(vec![1, 2, 4, 8]));
         assert_eq!(of("4,1,2,4", 4), Ok(vec![1, 2, 4]));
         for (text, words) in
-            [("8", "--clients 8: only 4 were started"), ("0", "'0'"), ("two", "'two'"), ("", "''")]
+            [("8", "--clients 8: there are only 4"), ("0", "'0'"), ("two", "'two'"), ("", "''")]
         {
             assert!(of(text, 4).unwrap_err().contains(words), "{text}");
         }

@@ -1,4 +1,4 @@
-//! `mpirun ... halfpower run|sweep`: the same workloads on many clients at once.
+//! `mpirun ... halfpower COMMAND`: the same work on many clients at once.
 
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -28,13 +28,17 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
 pub(crate) fn run(context: &Context, cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let measures = matches!(
         cli.command,
-        Command::Run(_) | Command::Sweep(_) | Command::Ior(_) | Command::Mdtest(_)
+        Command::Run(_)
+            | Command::Sweep(_)
+            | Command::Study(_)
+            | Command::Ior(_)
+            | Command::Mdtest(_)
     );
     if !measures {
         return Err(silently(
             launch,
             Failure::Usage(format!(
-                "{} started {} copies of this command: only halfpower run, sweep, ior and mdtest work with many clients; start it once, without {}",
+                "{} started {} copies of this command: only halfpower run, sweep, study, ior and mdtest work with many clients; start it once, without {}",
                 launch.launcher, launch.processes, launch.launcher
             )),
         ));

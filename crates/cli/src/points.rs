@@ -33,7 +33,6 @@ const MAX_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     let _units = arguments.units.choose(context);
-    one_client(arguments)?;
     lists_in(arguments)?;
     if arguments.p99.is_some() {
         return Err(Failure::Usage(
@@ -42,6 +41,7 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
     }
     let several = arguments.profile().is_some_and(|one| one.workloads(Engine::Sync).len() > 1);
     if arguments.each || !arguments.beside.is_empty() || several {
+        one_client(arguments)?;
         return crate::concurrent::run(context, arguments);
     }
     points(context, arguments, Kind::Run)
@@ -122,7 +122,6 @@ fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
 
 pub(crate) fn sweep(context: &Context, arguments: &PointArguments) -> Result<(), Failure> {
     let _units = arguments.units.choose(context);
-    one_client(arguments)?;
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
@@ -144,6 +143,10 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
     }
     check_grid(arguments)?;
     let (place, mut spec) = target_of(context, arguments)?;
+    match &place {
+        Where::Twin(machine) if machine.clients() > 1 => one_process(arguments)?,
+        _ => one_client(arguments)?,
+    }
     if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
         // Fill the whole region, regardless of the time.
         spec.size = Some(bytes_with_parity(&spec, arguments.region_start.saturating_add(bytes)));
@@ -151,17 +154,18 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
     match place {
         Where::Twin(machine) => {
             refuse_twin(arguments.resume)?;
-            points_on(context, &*machine, &spec, arguments, kind, None)
+            points_on(context, &*machine, &spec, arguments, (kind, &|_| Ok(())), None)
         }
         // A verifying run reads back what it wrote itself.
         Where::Host(machine) if arguments.verify => {
-            points_on(context, &machine, &spec, arguments, kind, None)
+            points_on(context, &machine, &spec, arguments, (kind, &|_| Ok(())), None)
         }
         Where::Host(machine) => {
             let command = if kind == Kind::Run { "run" } else { "sweep" };
             let unfinished = Unfinished::begin(context, command, &spec.places, arguments.resume)?;
             let machine = unfinished.machine(machine);
-            let result = points_on(context, &machine, &spec, arguments, kind, Some(&unfinished));
+            let about: (Kind, Finish<'_>) = (kind, &|_| Ok(()));
+            let result = points_on(context, &machine, &spec, arguments, about, Some(&unfinished));
             unfinished.end(&result);
             result
         }
@@ -191,17 +195,20 @@ fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     bytes.div_ceil(chunk).div_ceil(with_data).saturating_mul(chunk).saturating_mul(members)
 }
 
-fn points_on<M: Machine>(
+/// Adds what the command knows to a document before it is shown.
+pub(crate) type Finish<'f> = &'f dyn Fn(&mut Results) -> Result<(), Failure>;
+
+pub(crate) fn points_on<M: Machine>(
     context: &Context,
     machine: &M,
     spec: &TargetSpec,
     arguments: &PointArguments,
-    kind: Kind,
+    (kind, finish): (Kind, Finish<'_>),
     unfinished: Option<&Unfinished>,
 ) -> Result<(), Failure> {
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
-    let workloads = grid(arguments, &machine.capabilities().engines);
+    let workloads = of_clients(arguments, machine)?;
     let repeats = repeats(arguments);
     let request = RunRequest::in_turn(spec, &workloads, repeats);
     context.writes.plan_runs(&workloads, repeats);
@@ -262,13 +269,16 @@ fn points_on<M: Machine>(
     if interrupted {
         results = results.interrupted(Some(workloads.len()));
     }
+    results.scaling = hosts::scalings(&results.points);
     let capabilities = machine.capabilities();
     if capabilities.noisy {
         results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
     }
     drop(runner);
+    let finished = finish(&mut results);
     crate::history::keep(context, &results);
     crate::output::show_points(context, &results, arguments.json)?;
+    finished?;
     // Keep the last complete metrics: an interrupted run has too few points.
     if interrupted {
         return Err(Failure::Interrupted);
@@ -290,6 +300,39 @@ pub(crate) fn published_bar(
     noisy: bool,
 ) -> Option<LatencyGoal> {
     meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
+}
+
+/// The workloads of a command, on each number of clients.
+pub(crate) fn of_clients<M: Machine>(
+    arguments: &PointArguments,
+    machine: &M,
+) -> Result<Vec<Workload>, Failure> {
+    let workloads = grid(arguments, &machine.capabilities().engines);
+    let all = machine.clients() as usize;
+    let numbers = match &arguments.clients {
+        Some(clients) => clients.of(all).map_err(Failure::Usage)?,
+        None if all > 1 => vec![all],
+        None => return Ok(workloads),
+    };
+    let each = |workload: Workload| {
+        let with = move |&clients: &usize| Workload {
+            clients: u32::try_from(clients).ok(),
+            ..workload.clone()
+        };
+        numbers.iter().map(with).collect::<Vec<Workload>>()
+    };
+    Ok(workloads.into_iter().flat_map(each).collect())
+}
+
+/// Refuses options for clients that are processes.
+fn one_process(arguments: &PointArguments) -> Result<(), Failure> {
+    let given = [(arguments.shared_file, "--shared-file"), (arguments.save.is_some(), "--save")];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(Failure::Usage(format!(
+            "{option}: a simulated machine's clients are not processes; leave it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Refuses options for many clients if there is one only.

@@ -13,13 +13,45 @@ use results::Results;
 use results::compare::Side;
 use std::path::{Path, PathBuf};
 use study::{Effort, Plan};
-use twin::Setup;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
+/// A measured study, and its kept runs until it is shown.
+pub(crate) type Studied = (Result<Results, Failure>, Option<Unfinished>);
+
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
+    study_by(context, arguments, |place, spec, plan| match place {
+        Where::Twin(machine) => {
+            refuse_twin(arguments.resume)?;
+            let setup = machine.setup().clone();
+            let results = study_on(context, &*machine, spec, plan).map(|mut results| {
+                predict::outlook::add(&setup, &mut results);
+                results
+            });
+            Ok((results, None))
+        }
+        Where::Host(machine) => {
+            let busy = arguments.load.look(context)?;
+            busy.iter().for_each(|warning| context.console.tell(warning));
+            let begun = Unfinished::begin(context, "study", &spec.places, arguments.resume)?;
+            let machine = begun.machine(machine);
+            let results = study_on(context, &machine, spec, plan).map(|mut results| {
+                results.warnings.extend(busy);
+                results
+            });
+            Ok((results, Some(begun)))
+        }
+    })
+}
+
+/// Checks the options, lets `measure` do the study, and shows it.
+pub(crate) fn study_by(
+    context: &Context,
+    arguments: &StudyArguments,
+    measure: impl FnOnce(Where, &TargetSpec, &Plan) -> Result<Studied, Failure>,
+) -> Result<(), Failure> {
     let _units = arguments.units.choose(context);
     if arguments.sustained.sustained {
         let asked = crate::sustained::Asked {
@@ -50,27 +82,8 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
         &["results.json", "report.html", "points.csv"],
     )?;
     let metrics = Metrics::open(context, arguments.openmetrics.as_deref(), &targets)?;
-    let simulated = simulated(&place);
-    let busy = if simulated.is_none() { arguments.load.look(context)? } else { None };
-    busy.iter().for_each(|warning| context.console.tell(warning));
-    let mut unfinished = None;
-    let results = match place {
-        Where::Twin(machine) => {
-            refuse_twin(arguments.resume)?;
-            study_on(context, &*machine, &spec, &plan)
-        }
-        Where::Host(machine) => {
-            let begun = Unfinished::begin(context, "study", &spec.places, arguments.resume)?;
-            let machine = begun.machine(machine);
-            unfinished = Some(begun);
-            study_on(context, &machine, &spec, &plan)
-        }
-    };
+    let (results, unfinished) = measure(place, &spec, &plan)?;
     let shown = results.and_then(|mut results| {
-        if let Some(setup) = simulated {
-            predict::outlook::add(&setup, &mut results);
-        }
-        results.warnings.extend(busy);
         if let Some(limit) = context.writes.note() {
             results.warnings.push(limit.clone());
             if let Some(answer) = &mut results.answer {
@@ -122,13 +135,6 @@ pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-fn simulated(place: &Where) -> Option<Setup> {
-    match place {
-        Where::Twin(twin) => Some(twin.setup().clone()),
-        Where::Host(_) => None,
-    }
 }
 
 pub(crate) fn study_on<M: Machine>(

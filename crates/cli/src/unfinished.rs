@@ -5,7 +5,6 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Watch;
 use files::{Directory, Input};
-use host::Host;
 use host::knobs::journal::{STATE_VARIABLE, state_directory};
 use machine::units::show_time;
 use measure::{Begun, Journal, JournalLine, Opened, Resumable, RunLine, WriteLine};
@@ -316,7 +315,7 @@ impl Unfinished {
         self.journal.earlier_size()
     }
 
-    pub(crate) fn machine(&self, machine: Host) -> Resumable<Host> {
+    pub(crate) fn machine<M>(&self, machine: M) -> Resumable<M> {
         Resumable::new(machine, Arc::clone(&self.journal))
     }
 

@@ -19,14 +19,14 @@ fn as_rank(rank: &str, words: &str) -> common::Ended {
 
 #[test]
 fn only_rank_0_speaks_for_the_command_line() {
-    for words in ["run . --bogus", "study .", "run . --op move"] {
+    for words in ["run . --bogus", "tune .", "run . --op move"] {
         let (first, other) = (as_rank("0", words), as_rank("1", words));
         assert_eq!((first.code, other.code), (Some(2), Some(2)), "{words}");
         assert!(!first.stderr.is_empty(), "{words}");
         assert_eq!((other.stdout.as_str(), other.stderr.as_str()), ("", ""), "{words}");
     }
-    let study = as_rank("0", "study .");
-    study.refused(&["mpirun started 4 copies", "only halfpower run, sweep, ior and mdtest"]);
+    let tune = as_rank("0", "tune .");
+    tune.refused(&["mpirun started 4 copies", "only halfpower run, sweep, study, ior and mdtest"]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ mod over_mpi {
     /// The document; mpirun must end well.
     pub fn document(ended: &Ended) -> Value {
         let document = ended.good_json();
-        let schema: Value = serde_json::from_str(&hosts::HostsResult::schema()).unwrap();
+        let schema: Value = serde_json::from_str(&results::schema()).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         let errors: Vec<String> =
             validator.iter_errors(&document).map(|error| error.to_string()).collect();
@@ -103,8 +103,8 @@ mod over_mpi {
 
     /// The conclusion of the first scaling.
     fn sentence(document: &Value) -> String {
-        let result: hosts::HostsResult = serde_json::from_value(document.clone()).unwrap();
-        report::hosts::sentence(&result.scaling[0], &result.points)
+        let result: results::Results = serde_json::from_value(document.clone()).unwrap();
+        result.scaling[0].sentence()
     }
 
     pub fn warnings(document: &Value) -> String {
@@ -122,19 +122,21 @@ mod over_mpi {
         let directory = memory_directory();
         let ended = clients(directory.path(), 3, &format!("run . {PACED} --clients powers"));
         let document = document(&ended);
-        assert_eq!(document["schema"], "halfpower.hosts/1");
-        assert_eq!(document["same_directory"], true);
-        assert_eq!(document["clients"].as_array().unwrap().len(), 3);
-        assert_eq!(document["target"]["size_bytes"], 3 * (2 << 20));
-        let numbers: Vec<u64> =
-            points(&document).iter().map(|point| point["clients"].as_u64().unwrap()).collect();
+        assert_eq!(document["schema"], "halfpower.results/1");
+        assert_eq!(document["clients"]["same_directory"], true);
+        assert_eq!(document["clients"]["ranks"].as_array().unwrap().len(), 3);
+        assert_eq!(document["target"]["size_bytes"], 2 << 20, "of each client");
+        let numbers: Vec<u64> = points(&document)
+            .iter()
+            .map(|point| point["workload"]["clients"].as_u64().unwrap())
+            .collect();
         assert_eq!(numbers, [1, 2, 3]);
         for point in points(&document) {
-            let clients = number(point, "/clients");
-            let iops = number(point, "/point/iops");
+            let clients = number(point, "/workload/clients");
+            let iops = number(point, "/iops");
             assert!((iops / (clients * 300.0) - 1.0).abs() < 0.1, "{iops} with {clients} clients");
-            assert!(number(point, "/fairness") > 0.95);
-            assert_eq!(point["by_client"].as_array().unwrap().len() as f64, clients);
+            assert!(number(point, "/clients/fairness") > 0.95);
+            assert_eq!(point["clients"]["each"].as_array().unwrap().len() as f64, clients);
         }
         let scaling = &document["scaling"][0];
         assert_eq!(
@@ -159,7 +161,7 @@ mod over_mpi {
         let document = document(&clients(Path::new("/"), 4, &words));
         let rates: Vec<f64> = points(&document)
             .iter()
-            .map(|point| number(point, "/point/throughput_bytes_per_s") / 1e6)
+            .map(|point| number(point, "/throughput_bytes_per_s") / 1e6)
             .collect();
         for (rate, truth) in rates.iter().zip([10.0, 20.0, 25.0, 25.0]) {
             assert!((rate / truth - 1.0).abs() < 0.1, "{rates:?}");
@@ -221,8 +223,8 @@ mod over_mpi {
             [(2, &[], HALFPOWER), (1, &slow, HALFPOWER), (1, &[], HALFPOWER)];
         let document = document(&finish(launch(Path::new("/"), &blocks, &words)));
         let all = &points(&document)[1];
-        let share = number(all, "/by_client/2/of_median");
-        assert!((share - 0.5).abs() < 0.1, "{:#}", all["by_client"]);
+        let share = number(all, "/clients/each/2/of_median");
+        assert!((share - 0.5).abs() < 0.1, "{:#}", all["clients"]["each"]);
         assert!(warnings(&document).contains("rank 2 ("), "{}", warnings(&document));
         let scaling = &document["scaling"][0];
         assert_eq!(scaling["limit"], "imbalance", "{scaling:#}");
@@ -281,7 +283,7 @@ mod over_mpi {
         let blocks: [(usize, &[&str], &str); 2] =
             [(1, &[], HALFPOWER), (1, &["-wdir", there.path().to_str().unwrap()], HALFPOWER)];
         let document = document(&finish(launch(here.path(), &blocks, &format!("run . {PACED}"))));
-        assert_eq!(document["same_directory"], false);
+        assert_eq!(document["clients"]["same_directory"], false);
         let words = document["warnings"].to_string();
         assert!(words.contains("rank 1 (") && words.contains("several file systems"), "{words}");
     }
@@ -298,9 +300,9 @@ mod over_mpi {
         let blocks: [(usize, &[&str], &str); 2] = [(1, &[], HALFPOWER), (1, &shifted, HALFPOWER)];
         let ended = finish(launch(directory.path(), &blocks, &format!("run . {PACED}")));
         let document = document(&ended);
-        let offset = number(&document, "/clients/1/clock_offset_ns");
+        let offset = number(&document, "/clients/ranks/1/clock_offset_ns");
         assert!((offset / 3e9 - 1.0).abs() < 0.01, "{offset}");
-        for run in points(&document)[0]["runs"].as_array().unwrap() {
+        for run in points(&document)[0]["clients"]["runs"].as_array().unwrap() {
             assert!(number(run, "/begin_spread_ns") < 1e8, "{run:#}");
         }
     }
@@ -374,6 +376,76 @@ mod over_mpi {
         assert!(test_files(directory.path()).is_empty());
     }
 
+    /// A study of the clients only, on a disk that admits 25 MB/s.
+    #[test]
+    fn a_study_finds_the_number_of_clients_and_their_limit() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let mount = or_skip!(Mount::on_loop("ext4", 96 << 20));
+        let _throttle = or_skip!(Throttle::set(mount.device(), &[("read_bps", 25_000_000)]));
+        let output = memory_directory();
+        let words = format!(
+            "study {} --quick --budget 30s --only clients --size 8m --output {} --progress none --json",
+            mount.name(),
+            output.path().display()
+        );
+        let ended = clients(Path::new("/"), 3, &words);
+        let document = document(&ended);
+        assert_eq!(document["kind"], "study");
+        assert_eq!(document["clients"]["ranks"].as_array().unwrap().len(), 3);
+        let experiments = document["experiments"].as_array().unwrap();
+        let own = experiments.iter().find(|one| one["id"] == "clients").unwrap();
+        let sentence = own["sentence"].as_str().unwrap();
+        assert!(sentence.contains("reaches half of the peak"), "{sentence}");
+        let large = &document["scaling"][0];
+        assert_eq!(large["half_power_clients"], 1, "{large:#}");
+        // One client has the whole rate, and three share it.
+        assert_eq!(large["limit"], "server", "{large:#}");
+        let rate = number(large, "/peak_bytes_per_s") / 25e6;
+        assert!((rate - 1.0).abs() < 0.15, "{large:#}");
+        let report = fs::read_to_string(output.path().join("report.html")).unwrap();
+        assert!(report.contains("How many clients?"), "the report has the answer");
+        assert!(test_files(Path::new(mount.name())).is_empty());
+    }
+
+    /// The next command takes the runs that an interrupted one kept, and the history has both.
+    #[test]
+    fn an_interrupted_sweep_of_all_clients_goes_on() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let directory = memory_directory();
+        let state = memory_directory();
+        let words = "sweep . --size 2m --buffered --request 4k,8k --rate 300 --runtime 300ms --repeats 3 --max-repeats 3 --clients 1,2 --progress none --json";
+        let start = |more: &str| {
+            let mut command =
+                launch(directory.path(), &[(2, &[], HALFPOWER)], &format!("{words} {more}"));
+            command.env("HALFPOWER_STATE", state.path());
+            command.env("HALFPOWER_HISTORY", state.path().join("history.sqlite"));
+            command
+        };
+        let mpirun = start("").spawn().unwrap();
+        let kept = || {
+            let files = fs::read_dir(state.path().join("unfinished")).into_iter().flatten();
+            files.map(|one| fs::read_to_string(one.unwrap().path()).unwrap()).collect::<String>()
+        };
+        common::wait_until("some runs are kept", || kept().matches("\"run\"").count() >= 4);
+        common::places::tool("kill", &["-INT", &mpirun.id().to_string()]).unwrap();
+        assert_ne!(ended(mpirun).code, Some(0));
+        let before = kept().lines().count();
+        assert!((4..14).contains(&before), "{before}");
+        let resumed = document(&finish(start("--resume")));
+        assert_eq!(points(&resumed).len(), 4);
+        assert!(points(&resumed).iter().all(|point| number(point, "/repeats") == 3.0));
+        let warnings = resumed["warnings"].to_string();
+        assert!(warnings.contains("--resume took the runs before"), "{warnings}");
+        assert_eq!(kept(), "", "a complete sweep leaves no runs");
+        let mut history = command(HALFPOWER, ["history", "--json"]);
+        history.env("HALFPOWER_HISTORY", state.path().join("history.sqlite"));
+        let history = finish(history).good_json().to_string();
+        assert!(history.contains("sweep"), "{history}");
+        assert!(test_files(directory.path()).is_empty());
+    }
+
     #[test]
     fn one_file_for_all_is_read_in_equal_parts() {
         or_skip!(mpi_is_here());
@@ -389,7 +461,7 @@ mod over_mpi {
         let read = document(&clients(directory.path(), 3, &words));
         assert_eq!(read["target"]["size_bytes"], 3 << 20, "one file, not three");
         let point = &points(&read)[0];
-        assert_eq!(number(point, "/point/latency_ns/count"), 48.0);
+        assert_eq!(number(point, "/latency_ns/count"), 48.0);
         assert_eq!(fs::read(&file).unwrap(), content, "only read");
         let run = |words: &str| clients(directory.path(), 3, words);
         run("run . --shared-file").refused(&["--shared-file", "is a directory"]);
@@ -400,17 +472,4 @@ mod over_mpi {
         ]);
         assert_eq!(fs::read(&file).unwrap(), content, "nothing was written");
     }
-}
-
-#[test]
-fn the_stored_schema_is_current() {
-    const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/hosts-1.json");
-    let own = hosts::HostsResult::schema();
-    if std::env::var("UPDATE").as_deref() == Ok("1") {
-        std::fs::write(KEPT, &own).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(KEPT).unwrap_or_default() == own,
-        "schema/hosts-1.json: UPDATE=1 cargo test -p halfpower --test many_hosts rewrites it"
-    );
 }

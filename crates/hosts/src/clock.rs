@@ -1,6 +1,6 @@
 //! The offset between two clocks, from the shortest of several round trips.
 
-use machine::Nanos;
+use ::machine::Nanos;
 
 /// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The ranks that do as rank 0 says.
 
 use crate::group::{Group, GroupError, receive, send};
-use crate::link::LinkWatch;
 use crate::marker;
 use crate::message::{Answer, Failure, Hello, Order, Ran};
-use machine::{Error, Machine, Nanos};
-use measure::{Options, RunRequest, Runner, sample};
+use ::machine::{Error, Machine, Nanos};
+use measure::{LinkWatch, Options, RunRequest, Runner, sample};
 use std::time::{Duration, Instant};
+use workload::Workload;
 
 /// After the user's interrupt, a rank still answers rank 0 for this long. A launcher kills the
 /// processes about a second after it has asked them to end.
@@ -33,22 +33,16 @@ impl<'i> Wait<'i> {
     }
 }
 
-/// Makes one run.
+/// Makes one run on the first target.
 pub(crate) fn run_once<M: Machine>(
     runner: &mut Runner<'_, M>,
-    request: &RunRequest,
-    part: usize,
+    workload: &Workload,
     options: Options,
 ) -> Result<Ran, Failure> {
     let machine = runner.machine();
-    let Some(part) = request.parts.get(part) else {
-        let why = format!("the request has {} parts", request.parts.len());
-        return Err(Error::refused(format!("part {part}"), why, "count from 0").into());
-    };
-    let target = runner.target_mut(part.target);
     let watch = LinkWatch::begin(machine);
-    let sample = Box::new(sample(machine, target, &part.workload, options)?);
-    let network_percent = watch.end(machine, sample.usage.elapsed_ns);
+    let sample = Box::new(sample(machine, runner.target_mut(0), workload, options)?);
+    let network_percent = watch.busiest(machine, sample.usage.elapsed_ns);
     Ok(Ran { sample, network_percent })
 }
 
@@ -76,17 +70,16 @@ pub fn follow<M: Machine>(
 ) -> Result<(), GroupError> {
     send(group, 0, hello)?;
     let mut wait = Wait::new(is_interrupted, PATIENCE);
-    let mut opened: Option<(Runner<'_, M>, RunRequest)> = None;
+    let mut opened: Option<Runner<'_, M>> = None;
     loop {
         match receive(group, 0, || wait.goes_on())? {
             Order::Clock => send(group, 0, &Answer::Clock(machine.now()))?,
             Order::Open(request) => {
-                let runner = open(group, machine, &request, &mut wait)?;
-                opened = runner.map(|runner| (runner, request));
+                opened = open(group, machine, &request, &mut wait)?;
             }
-            Order::Run { part, options } => {
+            Order::Run { workload, options } => {
                 let ran = match &mut opened {
-                    Some((runner, request)) => run_once(runner, request, part, options),
+                    Some(runner) => run_once(runner, &workload, options),
                     None => Err(Error::Unsupported("no target is open".into()).into()),
                 };
                 send(group, 0, &Answer::Ran(ran))?;

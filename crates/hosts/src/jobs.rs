@@ -4,7 +4,7 @@ use crate::follow::Perform;
 use crate::group::Group;
 use crate::lead::{Error, Leader};
 use crate::message::{Answer, Failure, Order};
-use machine::Machine;
+use ::machine::Machine;
 
 /// The answer to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,13 @@ use crate::follow::{Wait, run_once};
 use crate::group::{Group, GroupError, receive, send};
 use crate::marker::Made;
 use crate::merge::ClientRun;
-use crate::message::{Answer, Client, Failure, Hello, Order, Ran};
-use machine::{Error as MachineError, Machine, Nanos, Sharing, Start, TargetFacts, TargetKind};
-use measure::{Options, RunRequest, Runner};
+use crate::message::{Answer, Failure, Hello, Order, Ran};
+use ::machine::{Error as MachineError, Machine, Nanos, Sharing, Start, TargetFacts};
+use measure::{LATE_SHARE, Options, RunRequest, Runner};
+use results::Client;
 use std::path::Path;
 use std::time::Duration;
+use workload::Workload;
 
 /// Rank 0 waits this long for the others after the user's interrupt, or the launcher's: less than a
 /// launcher waits before it kills.
@@ -26,9 +28,6 @@ const AHEAD_NS: Nanos = 30_000_000;
 
 /// The start is not moved further ahead than this.
 const MAX_AHEAD_NS: Nanos = 60_000_000_000;
-
-/// A run in which a rank began later than this share of it is repeated with an earlier notice.
-pub(crate) const LATE_SHARE: f64 = 0.01;
 
 /// Attempts to begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: usize = 3;
@@ -91,8 +90,6 @@ pub struct Leader<'a, G: Group, M: Machine> {
 /// The targets of all ranks.
 pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
-    /// Rank 0's own request.
-    request: RunRequest,
     /// The targets of each rank.
     pub facts: Vec<Vec<TargetFacts>>,
     /// Whether all ranks see the same directory; `None` if the target is not one.
@@ -102,16 +99,12 @@ pub struct OpenGroup<'m, M: Machine> {
 }
 
 impl<M: Machine> OpenGroup<'_, M> {
-    /// Rank 0's target with the size of all clients' files together; an existing file or device is
-    /// one for all.
-    pub fn all_facts(&self) -> TargetFacts {
+    /// The targets of all ranks as one: as large as the smallest of them.
+    pub fn target_facts(&self) -> TargetFacts {
+        let first = || self.facts.iter().filter_map(|own| own.first());
         let mut all = self.facts[0][0].clone();
-        let shares = self.request.targets.iter().any(|spec| spec.sharing.is_some());
-        if all.kind == TargetKind::TestFile && !shares {
-            let sizes = self.facts.iter().filter_map(|own| own.first()).map(|own| own.size_bytes);
-            all.size_bytes = sizes.fold(0, u64::saturating_add);
-        }
-        for warning in self.facts.iter().flatten().flat_map(|facts| &facts.warnings) {
+        all.size_bytes = first().map(|own| own.size_bytes).min().unwrap_or(0);
+        for warning in first().flat_map(|facts| &facts.warnings) {
             if !all.warnings.contains(warning) {
                 all.warnings.push(warning.clone());
             }
@@ -278,7 +271,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         match runner {
             Some(runner) if failures.is_empty() => Ok(OpenGroup {
                 runner,
-                request: requests[0].clone(),
                 facts,
                 same_directory: directory.then_some(elsewhere.is_empty()),
                 elsewhere,
@@ -361,21 +353,20 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Makes one run of a part on some ranks, rank 0 among them, with one start.
+    /// Makes one run on some ranks, each with its workload, with one start; the first is rank 0.
     ///
     /// # Errors
     /// A rank that is lost; the user's interrupt; a rank whose run failed, by name.
     pub fn run(
         &mut self,
         open: &mut OpenGroup<'a, M>,
-        ranks: &[usize],
-        part: usize,
+        work: &[(usize, Workload)],
         options: Options,
-        run_ns: Option<Nanos>,
     ) -> Result<Vec<ClientRun>, Error> {
+        let run_ns = work.first().and_then(|(_, workload)| workload.run_ns());
         let mut attempt = 1;
         loop {
-            let runs = self.attempt(open, ranks, part, options)?;
+            let runs = self.attempt(open, work, options)?;
             let began = runs.iter().map(|run| run.began_ns);
             let late = began.clone().max().unwrap_or(0).max(0) as u64;
             let longest = runs.iter().map(|run| run.sample.measured_ns).max().unwrap_or(0);
@@ -392,23 +383,24 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
     fn attempt(
         &mut self,
         open: &mut OpenGroup<'a, M>,
-        ranks: &[usize],
-        part: usize,
+        work: &[(usize, Workload)],
         options: Options,
     ) -> Result<Vec<ClientRun>, Error> {
-        let others: Vec<usize> = ranks.iter().copied().filter(|&rank| rank != 0).collect();
-        for &rank in &others {
-            self.set_clock(rank)?;
-        }
+        let [(0, own), others @ ..] = work else {
+            return Err(Error::Confused("rank 0 takes part in each run".into()));
+        };
+        let ranks: Vec<usize> = others.iter().map(|(rank, _)| *rank).collect();
+        self.refresh_clocks(&ranks)?;
         let start = self.machine.now().saturating_add(self.ahead_ns);
         let at = |offset: Offset| Options { start: Start::At(offset.there(start)), ..options };
-        for &rank in &others {
-            let options = at(self.offsets[rank]);
-            self.order(rank, &Order::Run { part, options })?;
+        for (rank, workload) in others {
+            let options = at(self.offsets[*rank]);
+            let workload = Box::new(workload.clone());
+            self.order(*rank, &Order::Run { workload, options })?;
         }
-        let own = run_once(&mut open.runner, &open.request, part, at(Offset::default()));
+        let own = run_once(&mut open.runner, own, at(Offset::default()));
         let mut ended = vec![(0, own)];
-        for (rank, answer) in self.gather(others)? {
+        for (rank, answer) in self.gather(ranks)? {
             let Answer::Ran(ran) = answer else { return Err(self.confused(rank)) };
             ended.push((rank, ran));
         }

@@ -1,11 +1,10 @@
 //! One run on many ranks as a single run: the rate is that of the window in which all work.
 
 use crate::curve::Curve;
-use crate::document::HostsRun;
-use crate::message::Client;
-use machine::{CpuTimes, DeviceUse, Nanos, Reap, Usage, Waits, Warning};
+use ::machine::{CpuTimes, DeviceUse, Nanos, Reap, Usage, Waits, Warning};
 use measure::histogram::Histogram;
-use measure::{Options, Sample, stats};
+use measure::{ClientSample, ClientsRun, Options, Sample, Together, stats};
+use results::Client;
 use workload::{Stop, Workload};
 
 /// One run of one rank.
@@ -17,16 +16,6 @@ pub struct ClientRun {
     pub began_ns: i64,
     /// Use of its busiest network link in percent, if known.
     pub network_percent: Option<f64>,
-}
-
-/// The runs of all ranks as one.
-#[derive(Debug, Clone)]
-pub struct Merged {
-    /// As a single computer with all ranks' streams would have measured it.
-    pub sample: Sample,
-    pub run: HostsRun,
-    /// Requests per second of each rank in the window, in the order of the runs.
-    pub iops: Vec<f64>,
 }
 
 /// Runs that cannot be merged.
@@ -57,7 +46,7 @@ pub fn merge(
     clients: &[Client],
     workload: &Workload,
     options: Options,
-) -> Result<Merged, NoWindow> {
+) -> Result<Sample, NoWindow> {
     assert!(!runs.is_empty(), "there is always rank 0");
     let ramp = i64::try_from(ramp_ns(workload, options)).unwrap_or(i64::MAX);
     let curves: Vec<Curve> =
@@ -95,8 +84,9 @@ pub fn merge(
         each.map(|(curve, bytes)| curve.between(from, to) * bytes).sum::<f64>() / (to - from) * 1e9
     };
     let begin = curves[begins[0]].begin();
+    let first = runs.iter().map(|run| run.began_ns).min().unwrap_or(0);
     let end = measured_end(&curves[last_end]);
-    let run = HostsRun {
+    let run = ClientsRun {
         window_ns: (to - from) as u64,
         throughput_bytes_per_s: bytes_per_s(from, to),
         until_first_finished_bytes_per_s: bytes_per_s(begin, to),
@@ -109,6 +99,8 @@ pub fn merge(
     };
     let mut sample = sum(runs, clients);
     sample.rate = iops.iter().sum();
+    // The mean time in the window, by Little's law.
+    sample.mean_service_ns = sample.mean_depth / sample.rate.max(f64::MIN_POSITIVE) * 1e9;
     sample.measured_ns = (curves.iter().map(Curve::end).fold(f64::MIN, f64::max) - begin) as u64;
     sample.warm_up_ns = 0;
     sample.slice_ns = runs.iter().map(|run| run.sample.slice_ns).max().unwrap_or(1).max(1);
@@ -128,7 +120,29 @@ pub fn merge(
         sample.warm_up_ns = warm_up;
         sample.warm_up_rates = vec![sample.rate; (warm_up / sample.slice_ns) as usize];
     }
-    Ok(Merged { sample, run, iops })
+    let shares =
+        runs.iter().zip(iops).map(|(run, iops)| share(run, &clients[run.rank], iops, first));
+    sample.together = Some(Box::new(Together { run, clients: shares.collect() }));
+    Ok(sample)
+}
+
+/// The share of a client with this rate; `first`: when the first one began.
+fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSample {
+    let (cpu, elapsed_ns) = (run.sample.usage.cpu, run.sample.usage.elapsed_ns);
+    ClientSample {
+        rank: client.rank,
+        host: client.host.clone(),
+        processors: client.processors,
+        iops,
+        latency: run.sample.latency.clone(),
+        requests: run.sample.requests_with_ramp,
+        bytes: run.sample.bytes_with_ramp,
+        cpu_ns: cpu.user_ns + cpu.system_ns,
+        busy_ns: cpu.machine_ns,
+        elapsed_ns,
+        network_percent: run.network_percent,
+        began_late_ns: run.began_ns.abs_diff(first),
+    }
 }
 
 /// The latencies of runs together: of reads and of writes.
@@ -164,6 +178,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
         requests_with_ramp: samples().map(|sample| sample.requests_with_ramp).sum(),
         bytes_with_ramp: samples().map(|sample| sample.bytes_with_ramp).sum(),
         intervals: Vec::new(),
+        together: None,
     }
 }
 

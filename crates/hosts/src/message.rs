@@ -1,10 +1,10 @@
 //! The messages between rank 0 and the others.
 
-use machine::{Error, Nanos, TargetFacts};
+use ::machine::{Error, Nanos, TargetFacts};
 use measure::{Options, RunRequest, Sample};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use workload::Workload;
 
 /// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,27 +19,6 @@ pub struct Hello {
     pub process: u32,
     /// Identifies what processes with the same numbers are: one kernel, and one set of numbers.
     pub kernel: String,
-}
-
-/// A rank that takes part.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Client {
-    pub rank: u32,
-    /// Name of its host.
-    pub host: String,
-    /// Processors of the host.
-    pub processors: u32,
-    /// Its clock minus that of rank 0, at the last run.
-    pub clock_offset_ns: i64,
-    /// The offset is off by at most this.
-    pub clock_error_ns: u64,
-}
-
-impl Client {
-    /// The name in sentences.
-    pub fn name(&self) -> String {
-        format!("rank {} ({})", self.rank, self.host)
-    }
 }
 
 /// An instruction of rank 0.
@@ -58,9 +37,9 @@ pub(crate) enum Order {
     Go,
     /// A rank refused: write nothing.
     Stop,
-    /// Make one run of a part.
+    /// Make one run on the target.
     Run {
-        part: usize,
+        workload: Box<Workload>,
         options: Options,
     },
     /// Do a job that another crate describes, from this time on the rank's clock.

@@ -1,6 +1,6 @@
 //! The gain of more clients: a model of the rates with few, and its error on those left out.
 
-use crate::document::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
+use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
 /// Fewest numbers of clients for a model that can be tested on one of them.
 const MIN_STEPS: usize = 4;

@@ -1,10 +1,9 @@
 //! The gain of more clients: the half-power number, the knee, and the bottleneck.
 
-use crate::document::{ClientNumbers, HostsPoint, Scaling, ScalingLimit, ScalingStep};
-use crate::measure_group::SLOW_SHARE;
 use crate::model::model;
 use measure::stats::median;
-use results::WorkloadRecord;
+use results::{ClientNumbers, Point, PointClients, Question, Scaling, ScalingLimit, ScalingStep};
+use workload::Workload;
 
 /// More clients gain something from this factor on.
 const GAIN: f64 = 1.05;
@@ -24,32 +23,40 @@ const BUSY_PERCENT: f64 = 90.0;
 const LINK_PERCENT: f64 = 85.0;
 
 /// The scaling of each workload that was measured with several numbers of clients.
-pub fn scalings(points: &[HostsPoint]) -> Vec<Scaling> {
-    let mut workloads: Vec<&WorkloadRecord> = Vec::new();
-    for one in points {
-        if !workloads.contains(&&one.point.workload) {
-            workloads.push(&one.point.workload);
+pub fn scalings(points: &[Point]) -> Vec<Scaling> {
+    let mut questions: Vec<Question> = Vec::new();
+    for question in points.iter().filter_map(of_any_clients) {
+        if !questions.contains(&question) {
+            questions.push(question);
         }
     }
-    workloads.into_iter().filter_map(|workload| scaling(workload, points)).collect()
+    questions.iter().filter_map(|question| scaling(question, points)).collect()
 }
 
-fn scaling(workload: &WorkloadRecord, points: &[HostsPoint]) -> Option<Scaling> {
-    let mut steps: Vec<ScalingStep> = (points.iter().enumerate())
-        .filter(|(_, one)| one.point.workload == *workload)
+/// The question of a point with a number of clients, whatever the number.
+fn of_any_clients(point: &Point) -> Option<Question> {
+    let workload = &point.workload.workload;
+    workload.clients.map(|_| Question::of(&Workload { clients: None, ..workload.clone() }))
+}
+
+fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
+    // Of several visits to one workload the last counts.
+    let mut steps: Vec<ScalingStep> = (points.iter().enumerate().rev())
+        .filter(|(_, one)| of_any_clients(one).as_ref() == Some(question))
         .filter_map(|(index, one)| {
-            let numbers = one.point.numbers.as_ref()?;
+            let numbers = one.numbers.as_ref()?;
             Some(ScalingStep {
-                clients: one.clients,
+                clients: one.workload.clients?,
                 point: index as u32,
                 throughput_bytes_per_s: numbers.throughput_bytes_per_s,
                 interval_95: numbers.interval_95,
                 efficiency: None,
-                fairness: one.fairness,
+                fairness: numbers.clients.as_ref().and_then(|clients| clients.fairness),
             })
         })
         .collect();
     steps.sort_by_key(|step| step.clients);
+    steps.dedup_by_key(|step| step.clients);
     let one =
         steps.first().filter(|step| step.clients == 1).map(|step| step.throughput_bytes_per_s);
     for step in &mut steps {
@@ -65,6 +72,8 @@ fn scaling(workload: &WorkloadRecord, points: &[HostsPoint]) -> Option<Scaling> 
     let knee = steps.iter().find(|step| rate(step) * GAIN >= peak)?.clients;
     let last = &steps[steps.len() - 1];
     let most = &points[last.point as usize];
+    let workload = Workload { clients: None, ..most.workload.workload.clone() };
+    let most = most.numbers.as_ref()?.clients.as_ref()?;
     Some(Scaling {
         workload: workload.short(),
         peak_bytes_per_s: peak,
@@ -72,16 +81,16 @@ fn scaling(workload: &WorkloadRecord, points: &[HostsPoint]) -> Option<Scaling> 
         knee_clients: knee,
         limit: limit(&steps, knee, most),
         processors_busy: are_busy(most),
-        slow_clients: slow(most).map(|one| one.rank).collect(),
+        slow_clients: most.slow().map(Into::into).collect(),
         model: model(&steps),
         steps,
     })
 }
 
 /// The limit, from the rates and from the largest number of clients.
-fn limit(steps: &[ScalingStep], knee: u32, most: &HostsPoint) -> ScalingLimit {
+fn limit(steps: &[ScalingStep], knee: u32, most: &PointClients) -> ScalingLimit {
     let last = &steps[steps.len() - 1];
-    if slow(most).next().is_some() && are_others_free(steps, most) {
+    if most.slow().next().is_some() && are_others_free(steps, most) {
         return ScalingLimit::Imbalance;
     }
     if all(most, |one| one.network_percent.is_some_and(|percent| percent >= LINK_PERCENT)) {
@@ -102,23 +111,17 @@ fn limit(steps: &[ScalingStep], knee: u32, most: &HostsPoint) -> ScalingLimit {
 
 /// Whether the median client is about as fast as a client alone. If not, all share a limit, and a
 /// faster client would only take from the others.
-fn are_others_free(steps: &[ScalingStep], most: &HostsPoint) -> bool {
+fn are_others_free(steps: &[ScalingStep], most: &PointClients) -> bool {
     let alone = steps.first().filter(|step| step.clients == 1);
-    let rates: Vec<f64> = most.by_client.iter().map(|one| one.throughput_bytes_per_s).collect();
+    let rates: Vec<f64> = most.each.iter().map(|one| one.throughput_bytes_per_s).collect();
     alone.is_none_or(|one| median(&rates) >= EFFICIENT * one.throughput_bytes_per_s)
 }
 
-fn all(point: &HostsPoint, is: impl Fn(&ClientNumbers) -> bool) -> bool {
-    !point.by_client.is_empty() && point.by_client.iter().all(is)
+fn all(clients: &PointClients, is: impl Fn(&ClientNumbers) -> bool) -> bool {
+    !clients.each.is_empty() && clients.each.iter().all(is)
 }
 
 /// No client has a free processor.
-fn are_busy(point: &HostsPoint) -> bool {
-    all(point, |one| one.processor_percent >= BUSY_PERCENT)
-}
-
-/// Clients far below the others' rate; with two, neither is the usual one.
-fn slow(point: &HostsPoint) -> impl Iterator<Item = &ClientNumbers> {
-    let several = point.by_client.len() > 2;
-    point.by_client.iter().filter(move |one| several && one.of_median < SLOW_SHARE)
+fn are_busy(clients: &PointClients) -> bool {
+    all(clients, |one| one.processor_percent >= BUSY_PERCENT)
 }

@@ -1,12 +1,13 @@
 //! Ranks in one process on real files: one start, clocks that differ, refusals, lost ranks.
 
 use host::Host;
-use hosts::{Error, Hello, Leader, ThreadRank, follow, measure_group, scalings, thread_group};
+use hosts::{Error, GroupMachine, Hello, Leader, ThreadRank, follow, scalings, thread_group};
 use machine::{
     Capabilities, Engine, Error as MachineError, Machine, MachineFacts, MemoryUse, Nanos, Part,
     RequestSource, Result, RunOptions, RunUsage, Start, TargetFacts, TargetSpec,
 };
-use measure::{Repeats, RunRequest};
+use measure::{Repeats, RunRequest, Runner};
+use results::{Point, PointClients, points_of};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use workload::{Stop, Workload};
@@ -144,6 +145,31 @@ fn request(directory: &Path, workload: &Workload) -> RunRequest {
     RunRequest::in_turn(&spec, std::slice::from_ref(workload), Repeats::exactly(2))
 }
 
+/// Measures a workload with these numbers of clients, each run as often; points that have results
+/// if the group ends early.
+fn measured<'a>(
+    group: &GroupMachine<'a, ThreadRank, Odd>,
+    request: &RunRequest,
+    numbers: &[u32],
+    repeats: u32,
+    mut on_run: impl FnMut(usize),
+) -> Vec<Point> {
+    let with =
+        |&clients: &u32| Workload { clients: Some(clients), ..request.parts[0].workload.clone() };
+    let workloads: Vec<Workload> = numbers.iter().map(with).collect();
+    let request = RunRequest::in_turn(&request.targets[0], &workloads, Repeats::exactly(repeats));
+    let mut runner = Runner::open(group, &request).unwrap();
+    let samples = match runner.run(&request, |_, runs| on_run(runs)) {
+        Err(MachineError::Interrupted) => runner.take_interrupted().unwrap(),
+        samples => samples.unwrap(),
+    };
+    points_of(&workloads, &samples)
+}
+
+fn clients_of(point: &Point) -> &PointClients {
+    point.numbers.as_ref().unwrap().clients.as_ref().unwrap()
+}
+
 fn is_empty(directory: &Path) -> bool {
     directory.read_dir().unwrap().next().is_none()
 }
@@ -155,34 +181,30 @@ fn clocks_that_differ_by_seconds_still_give_one_start() {
     machines[1].ahead_ns = 3_000_000_000;
     machines[2].ahead_ns = -1_000_000_000;
     let workload = workload(300_000_000);
-    let requests = vec![request(directory.path(), &workload); 3];
-    let measured = with_group(machines, hello, |rank, machine| {
-        // A clock begins at the start of the computer; this one has to be set back by a second.
-        machine.pause(0);
-        let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
-        let mut open = leader.open(&requests, 1).unwrap();
-        assert_eq!(open.same_directory, Some(true));
-        assert_eq!(open.all_facts().size_bytes, 3 << 20);
-        let workloads = [workload.clone()];
-        let measured =
-            measure_group(&mut leader, &mut open, &workloads, &[1, 3], Repeats::exactly(2), |_| {});
-        leader.finish();
+    let request = request(directory.path(), &workload);
+    let points = with_group(machines, hello, |rank, machine| {
+        let leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+        let group = GroupMachine::new(leader, 1);
+        let points = measured(&group, &request, &[1, 3], 2, |_| {});
+        let clients = group.clients();
+        assert_eq!(clients.same_directory, Some(true));
         let offsets: Vec<f64> =
-            leader.clients().iter().map(|one| one.clock_offset_ns as f64 / 1e9).collect();
+            clients.ranks.iter().map(|one| one.clock_offset_ns as f64 / 1e9).collect();
         assert!((offsets[1] - 3.0).abs() < 0.05 && (offsets[2] + 1.0).abs() < 0.05, "{offsets:?}");
-        measured
+        assert!(matches!(group.finish(), (None, false)));
+        points
     });
-    assert!(measured.ended.is_none() && measured.points.len() == 2);
-    let [one, all] = measured.points.as_slice() else { panic!() };
-    assert_eq!((one.clients, all.clients, all.by_client.len()), (1, 3, 3));
-    let iops = |point: &hosts::HostsPoint| point.point.numbers.as_ref().unwrap().iops;
+    let [one, all] = points.as_slice() else { panic!("{points:?}") };
+    assert_eq!((clients_of(one).each.len(), clients_of(all).each.len()), (1, 3));
+    let iops = |point: &Point| point.numbers.as_ref().unwrap().iops;
     assert!((iops(one) / 500.0 - 1.0).abs() < 0.1, "{}", iops(one));
     assert!((iops(all) / 1500.0 - 1.0).abs() < 0.1, "{}", iops(all));
     // Seconds of difference would leave no window at all.
-    assert!(all.runs.iter().all(|run| run.begin_spread_ns < 200_000_000), "{:?}", all.runs);
-    assert!(all.fairness.unwrap() > 0.98);
-    let scaling = &scalings(&measured.points)[0];
-    assert_eq!(scaling.limit, hosts::ScalingLimit::Client, "{scaling:?}");
+    let runs = &clients_of(all).runs;
+    assert!(runs.iter().all(|run| run.begin_spread_ns < 200_000_000), "{runs:?}");
+    assert!(clients_of(all).fairness.unwrap() > 0.98);
+    let scaling = &scalings(&points)[0];
+    assert_eq!(scaling.limit, results::ScalingLimit::Client, "{scaling:?}");
     assert!(is_empty(directory.path()), "all test files are removed");
 }
 
@@ -192,25 +214,24 @@ fn a_late_client_is_named() {
     let mut machines: Vec<Odd> = (0..3).map(|_| Odd::new()).collect();
     machines[2].late_ns = 300_000_000;
     let workload = workload(600_000_000);
-    let requests = vec![request(directory.path(), &workload); 3];
+    let request = request(directory.path(), &workload);
     let point = with_group(machines, hello, |rank, machine| {
-        let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
-        let mut open = leader.open(&requests, 2).unwrap();
-        let workloads = [workload.clone()];
-        let mut measured =
-            measure_group(&mut leader, &mut open, &workloads, &[3], Repeats::exactly(1), |_| {});
-        leader.finish();
-        measured.points.remove(0)
+        let leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+        let group = GroupMachine::new(leader, 2);
+        let point = measured(&group, &request, &[3], 1, |_| {}).remove(0);
+        group.finish();
+        point
     });
-    let run = &point.runs[0];
+    let run = &clients_of(&point).runs[0];
     assert_eq!((run.began_last, run.finished_last), (2, 2));
     assert!((290_000_000..450_000_000).contains(&run.begin_spread_ns), "{run:?}");
     assert!(run.window_ns < 320_000_000, "{run:?}");
-    let words = point.warnings.join("\n");
+    assert!(clients_of(&point).each[2].began_late_ns >= 290_000_000);
+    let numbers = point.numbers.as_ref().unwrap();
+    let words = numbers.warnings.join("\n");
     assert!(words.contains("rank 2 (node2) began 3") && words.contains("of the run"), "{words}");
     // While all worked, each had its rate.
-    let iops = point.point.numbers.as_ref().unwrap().iops;
-    assert!((iops / 1500.0 - 1.0).abs() < 0.15, "{iops}");
+    assert!((numbers.iops / 1500.0 - 1.0).abs() < 0.15, "{}", numbers.iops);
 }
 
 #[test]
@@ -276,32 +297,29 @@ fn a_failed_run_is_the_error_of_its_point_by_name() {
     let mut machines: Vec<Odd> = (0..2).map(|_| Odd::new()).collect();
     machines[1].fails = true;
     let workload = workload(50_000_000);
-    let requests = vec![request(directory.path(), &workload); 2];
-    let measured = with_group(machines, hello, |rank, machine| {
-        let mut leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
-        let mut open = leader.open(&requests, 5).unwrap();
-        let workloads = [workload.clone()];
-        let measured =
-            measure_group(&mut leader, &mut open, &workloads, &[1, 2], Repeats::exactly(1), |_| {});
-        leader.finish();
-        measured
+    let request = request(directory.path(), &workload);
+    let points = with_group(machines, hello, |rank, machine| {
+        let leader = Leader::meet(rank, machine, &hello(0), &|| false).unwrap();
+        let group = GroupMachine::new(leader, 5);
+        let points = measured(&group, &request, &[1, 2], 1, |_| {});
+        assert!(matches!(group.finish(), (None, false)));
+        points
     });
-    assert!(measured.ended.is_none());
-    let [one, both] = measured.points.as_slice() else { panic!("{:?}", measured.points) };
-    assert!(one.point.numbers.is_some(), "one client works");
-    assert!(both.point.numbers.is_none(), "a failed measurement is no number");
-    assert_eq!(both.point.error.as_deref(), Some("rank 1 (node1): the disk is on fire"));
+    let [one, both] = points.as_slice() else { panic!("{points:?}") };
+    assert!(one.numbers.is_some(), "one client works");
+    assert!(both.numbers.is_none(), "a failed measurement is no number");
+    assert_eq!(both.error.as_deref(), Some("rank 1 (node1): the disk is on fire"));
 }
 
 #[test]
 fn a_lost_rank_is_named_and_finished_points_stay() {
     let directory = tempfile::tempdir().unwrap();
     let workload = workload(50_000_000);
-    let requests = vec![request(directory.path(), &workload); 2];
+    let request = request(directory.path(), &workload);
     let mut ranks = thread_group(2);
     let (second, first) = (ranks.remove(1), ranks.remove(0));
     let leaves = AtomicBool::new(false);
-    let measured = std::thread::scope(|scope| {
+    let points = std::thread::scope(|scope| {
         scope.spawn(|| {
             let machine = Odd::new();
             let _ = follow(
@@ -314,26 +332,24 @@ fn a_lost_rank_is_named_and_finished_points_stay() {
             drop(second);
         });
         let machine = Odd::new();
-        let mut leader = Leader::meet(&first, &machine, &hello(0), &|| false).unwrap();
-        let mut open = leader.open(&requests, 6).unwrap();
-        let workloads = [workload.clone()];
-        measure_group(
-            &mut leader,
-            &mut open,
-            &workloads,
-            &[1, 2],
-            Repeats::exactly(2),
-            |progress| {
-                leaves.store(progress.runs >= 1, Ordering::Relaxed);
-                // It leaves 900 ms after its interrupt.
-                machine.pause(1_000_000_000);
-            },
-        )
+        let leader = Leader::meet(&first, &machine, &hello(0), &|| false).unwrap();
+        let group = GroupMachine::new(leader, 6);
+        let points = measured(&group, &request, &[1, 2], 2, |runs| {
+            leaves.store(runs >= 1, Ordering::Relaxed);
+            // It leaves 900 ms after its interrupt.
+            machine.pause(1_000_000_000);
+        });
+        assert_eq!(
+            group.warnings().last().unwrap(),
+            "it ended early: rank 1 (node1) ended or does not answer; the launcher's own messages may say why"
+        );
+        let (Some(Error::Lost(who)), true) = group.finish() else { panic!("it lost a rank") };
+        assert_eq!(who, ["rank 1 (node1)"]);
+        points
     });
-    let Some(Error::Lost(who)) = &measured.ended else { panic!("{:?}", measured.ended) };
-    assert_eq!(*who, ["rank 1 (node1)"]);
-    assert_eq!(measured.points.len(), 1, "{:?}", measured.points);
-    assert!(measured.points[0].clients == 1 && measured.points[0].point.numbers.is_some());
+    let [one, both] = points.as_slice() else { panic!("{points:?}") };
+    assert_eq!((one.workload.clients, one.numbers.is_some()), (Some(1), true), "{points:?}");
+    assert!(both.numbers.is_none());
 }
 
 #[test]

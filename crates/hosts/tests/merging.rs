@@ -1,11 +1,12 @@
 //! Merged runs: the window in which all work, and latencies that equal the union.
 
-use hosts::{Client, ClientRun, merge, merged_latency};
+use hosts::{ClientRun, merge, merged_latency};
 use machine::Usage;
 use measure::histogram::Histogram;
 use measure::stats::Verdict;
-use measure::{Options, Sample};
+use measure::{ClientsRun, Options, Sample};
 use proptest::prelude::*;
+use results::Client;
 use workload::{Stop, Workload};
 
 const SLICE_NS: u64 = 1_000_000;
@@ -44,6 +45,7 @@ fn run(rate: f64, length_ns: u64, latencies: &[u64]) -> Sample {
         requests_with_ramp: requests,
         bytes_with_ramp: requests * 4096,
         intervals: Vec::new(),
+        together: None,
     }
 }
 
@@ -53,6 +55,10 @@ fn client_run(rank: usize, sample: Sample, began_ns: i64) -> ClientRun {
 
 fn timed(ns: u64) -> Workload {
     Workload { stop: Stop::AfterNs(ns), request_bytes: 4096, ..Workload::default() }
+}
+
+fn timing(merged: &Sample) -> &ClientsRun {
+    &merged.together.as_ref().unwrap().run
 }
 
 proptest! {
@@ -67,27 +73,28 @@ proptest! {
         let merged = merge(&runs, &clients(runs.len()), &by_bytes, Options::default()).unwrap();
         let sum: f64 = each.iter().map(|one| one.0).sum();
         // The last request may be rounded away.
-        prop_assert!((merged.sample.rate / sum - 1.0).abs() < 0.01, "{} for {sum}", merged.sample.rate);
-        for (found, one) in merged.iops.iter().zip(&each) {
+        prop_assert!((merged.rate / sum - 1.0).abs() < 0.01, "{} for {sum}", merged.rate);
+        let shares = &merged.together.as_ref().unwrap().clients;
+        for (found, one) in shares.iter().map(|share| share.iops).zip(&each) {
             prop_assert!((found / one.0 - 1.0).abs() < 0.01, "{found} for {}", one.0);
         }
         let last_begin = each.iter().map(|one| one.1).max().unwrap();
         let end = |one: &(f64, i64, u64)| one.1 + one.2 as i64;
         let first_end = each.iter().map(end).min().unwrap();
-        prop_assert!((merged.run.window_ns as i64 - (first_end - last_begin)).abs() <= 1);
+        prop_assert!((timing(&merged).window_ns as i64 - (first_end - last_begin)).abs() <= 1);
         let first_begin = each.iter().map(|one| one.1).min().unwrap();
         let last_end = each.iter().map(end).max().unwrap();
-        prop_assert_eq!(merged.run.begin_spread_ns as i64, last_begin - first_begin);
-        prop_assert_eq!(merged.run.end_spread_ns as i64, last_end - first_end);
-        prop_assert_eq!(each[merged.run.began_last as usize].1, last_begin);
-        prop_assert_eq!(end(&each[merged.run.finished_last as usize]), last_end);
-        prop_assert_eq!(end(&each[merged.run.finished_first as usize]), first_end);
+        prop_assert_eq!(timing(&merged).begin_spread_ns as i64, last_begin - first_begin);
+        prop_assert_eq!(timing(&merged).end_spread_ns as i64, last_end - first_end);
+        prop_assert_eq!(each[timing(&merged).began_last as usize].1, last_begin);
+        prop_assert_eq!(end(&each[timing(&merged).finished_last as usize]), last_end);
+        prop_assert_eq!(end(&each[timing(&merged).finished_first as usize]), first_end);
         // The rate until the last has finished counts all data, and time in which some rest.
         let all: u64 = runs.iter().map(|run| run.sample.bytes).sum();
         let wear_out = all as f64 * 1e9 / (last_end - first_begin) as f64;
-        prop_assert!((merged.run.until_last_finished_bytes_per_s / wear_out - 1.0).abs() < 1e-6);
-        prop_assert_eq!(merged.sample.requests, runs.iter().map(|run| run.sample.requests).sum::<u64>());
-        prop_assert!(merged.sample.slice_rates.iter().all(|rate| (rate / sum - 1.0).abs() < 0.01));
+        prop_assert!((timing(&merged).until_last_finished_bytes_per_s / wear_out - 1.0).abs() < 1e-6);
+        prop_assert_eq!(merged.requests, runs.iter().map(|run| run.sample.requests).sum::<u64>());
+        prop_assert!(merged.slice_rates.iter().all(|rate| (rate / sum - 1.0).abs() < 0.01));
     }
 
     #[test]
@@ -101,7 +108,7 @@ proptest! {
         let runs: Vec<ClientRun> = samples.into_iter().enumerate()
             .map(|(rank, sample)| client_run(rank, sample, 0)).collect();
         let merged = merge(&runs, &clients(runs.len()), &timed(1_000_000_000), Options::default()).unwrap();
-        prop_assert_eq!(&merged.sample.latency[0], &union);
+        prop_assert_eq!(&merged.latency[0], &union);
     }
 }
 
@@ -115,9 +122,9 @@ fn a_slow_second_half_counts_only_while_all_work() {
     let runs = [client_run(0, run(50_000.0, 500_000_000, &[1000]), 0), client_run(1, second, 0)];
     let by_bytes = Workload { stop: Stop::AfterBytes(1), ..timed(1) };
     let merged = merge(&runs, &clients(2), &by_bytes, Options::default()).unwrap();
-    assert!((merged.sample.rate / 100_000.0 - 1.0).abs() < 0.01, "{}", merged.sample.rate);
-    assert_eq!(merged.run.window_ns, 500_000_000);
-    assert_eq!((merged.run.finished_first, merged.run.finished_last), (0, 1));
+    assert!((merged.rate / 100_000.0 - 1.0).abs() < 0.01, "{}", merged.rate);
+    assert_eq!(timing(&merged).window_ns, 500_000_000);
+    assert_eq!((timing(&merged).finished_first, timing(&merged).finished_last), (0, 1));
 }
 
 #[test]
@@ -135,7 +142,7 @@ fn requests_after_the_deadline_are_outside_the_window() {
     let slow = run(1000.0, 1_200_000_000, &[5]);
     let runs = [client_run(0, run(1000.0, 1_000_000_000, &[5]), 0), client_run(1, slow, 0)];
     let merged = merge(&runs, &clients(2), &timed(1_000_000_000), Options::default()).unwrap();
-    assert_eq!((merged.run.window_ns, merged.run.end_spread_ns), (1_000_000_000, 0));
+    assert_eq!((timing(&merged).window_ns, timing(&merged).end_spread_ns), (1_000_000_000, 0));
 }
 
 #[test]
@@ -149,6 +156,6 @@ fn what_the_kernel_counts_for_a_computer_counts_once_per_host() {
     let mut clients = clients(4);
     clients[1].host = clients[0].host.clone();
     let merged = merge(&runs, &clients, &timed(1_000_000_000), Options::default()).unwrap();
-    let cpu = merged.sample.usage.cpu;
+    let cpu = merged.usage.cpu;
     assert_eq!((cpu.machine_ns, cpu.user_ns), (300, 40), "three hosts, four processes");
 }

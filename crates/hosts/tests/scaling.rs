@@ -1,11 +1,11 @@
 //! The bottleneck of many clients, on made-up rates.
 
-use hosts::{ClientNumbers, HostsPoint, ScalingLimit, jain, scalings};
+use hosts::scalings;
 use machine::{TargetFacts, TargetKind, Usage};
 use measure::Sample;
 use measure::histogram::Histogram;
 use measure::stats::Verdict;
-use results::{LatencySummary, Point};
+use results::{ClientNumbers, LatencySummary, Point, PointClients, Scaling, ScalingLimit, jain};
 use workload::Workload;
 
 fn facts() -> TargetFacts {
@@ -30,11 +30,12 @@ fn facts() -> TargetFacts {
 }
 
 /// A point at these rates of its clients, in requests of 64 KiB per second.
-fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> HostsPoint {
+fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> Point {
     let rate: f64 = rates.iter().sum();
     let mut reads = Histogram::new();
     reads.record(1_000_000);
-    let workload = Workload { request_bytes: 65536, ..Workload::default() };
+    let clients = u32::try_from(rates.len()).ok();
+    let workload = Workload { request_bytes: 65536, clients, ..Workload::default() };
     let sample = Sample {
         measured_ns: 1_000_000_000,
         requests: rate as u64,
@@ -53,6 +54,7 @@ fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> HostsPoint {
         requests_with_ramp: rate as u64,
         bytes_with_ramp: rate as u64 * 65536,
         intervals: Vec::new(),
+        together: None,
     };
     let mut sorted = rates.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -73,19 +75,18 @@ fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> HostsPoint {
         of_each(&mut client);
         client
     };
-    HostsPoint {
-        clients: rates.len() as u32,
-        point: Point::from_samples(&workload, &facts(), &[sample]),
-        runs: Vec::new(),
-        by_client: rates.iter().enumerate().map(client).collect(),
+    let mut point = Point::from_samples(&workload, &facts(), &[sample]);
+    point.numbers.as_mut().unwrap().clients = Some(PointClients {
         fairness: jain(rates),
-        warnings: Vec::new(),
-    }
+        each: rates.iter().enumerate().map(client).collect(),
+        runs: Vec::new(),
+    });
+    point
 }
 
 /// The scaling of equal clients at these total rates, with 1, 2, 4, ... of them.
-fn scaling(totals: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> hosts::Scaling {
-    let points: Vec<HostsPoint> = totals
+fn scaling(totals: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> Scaling {
+    let points: Vec<Point> = totals
         .iter()
         .enumerate()
         .map(|(step, total)| {
@@ -138,16 +139,16 @@ fn a_slow_client_is_the_limit_by_name() {
     let points = [point(&[1000.0], |_| {}), point(&[1000.0, 1000.0, 500.0, 990.0], |_| {})];
     let found = scalings(&points).remove(0);
     assert_eq!(found.limit, ScalingLimit::Imbalance);
-    assert_eq!(found.slow_clients, [2]);
+    assert_eq!(found.slow_clients.iter().map(|one| one.rank).collect::<Vec<u32>>(), [2]);
 }
 
 #[test]
 fn a_slow_client_does_not_limit_the_others_of_a_full_server() {
     let rates: [&[f64]; 3] = [&[1000.0], &[833.0; 3], &[790.0, 780.0, 770.0, 160.0]];
-    let points: Vec<HostsPoint> = rates.iter().map(|rates| point(rates, |_| {})).collect();
+    let points: Vec<_> = rates.iter().map(|rates| point(rates, |_| {})).collect();
     let found = scalings(&points).remove(0);
     assert_eq!(found.limit, ScalingLimit::Server);
-    assert_eq!(found.slow_clients, [3]);
+    assert_eq!(found.slow_clients.iter().map(|one| one.rank).collect::<Vec<_>>(), [3]);
 }
 
 #[test]

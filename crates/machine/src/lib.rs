@@ -127,6 +127,15 @@ pub trait RunLog {
     fn keep(&self, run: &str, result: &str);
 }
 
+/// Makes runs on several computers at once.
+pub trait ClientRuns {
+    /// Makes a run that is described as JSON, and returns its result as JSON.
+    ///
+    /// # Errors
+    /// The run failed on a client, or a client is gone.
+    fn run(&self, run: &str) -> Result<String>;
+}
+
 /// # Contract
 ///
 /// [`Machine::now`] is monotonic, and the sources' clock. [`Machine::run`] returns when every
@@ -269,6 +278,17 @@ pub trait Machine {
 
     /// If a later process shall go on with finished runs.
     fn run_log(&self) -> Option<&dyn RunLog> {
+        None
+    }
+
+    /// Clients that can use a target at the same time.
+    fn clients(&self) -> u32 {
+        1
+    }
+
+    /// The maker of runs, if the clients are other processes; otherwise [`Machine::run`] has the
+    /// sources of all clients, those of the first client first.
+    fn client_runs(&self) -> Option<&dyn ClientRuns> {
         None
     }
 

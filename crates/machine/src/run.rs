@@ -132,6 +132,8 @@ pub struct RunOptions {
     pub cache_bytes: u64,
     /// During the run, so that others cannot use them.
     pub locked_bytes: u64,
+    /// Clients among which the sources of each part are divided equally; 0: one.
+    pub clients: u32,
 }
 
 #[derive(Debug, Default)]

@@ -2,9 +2,11 @@
 //! [`Runner`] repeats runs until their interval is narrow enough.
 
 mod ceiling;
+mod clients;
 mod concurrent;
 mod course;
 pub mod histogram;
+mod link;
 pub mod live;
 mod observed;
 mod over_time;
@@ -21,7 +23,9 @@ pub mod turns;
 mod verified;
 
 pub use ceiling::{Ceiling, Ceilings};
+pub use clients::{ClientSample, ClientsOrder, ClientsRun, LATE_SHARE, Together};
 pub use course::{Course, RatePhase, course, course_of_runs};
+pub use link::LinkWatch;
 pub use over_time::IntervalSample;
 pub use repeat::{
     Measured, PointStatus, Repeated, Repeats, await_throttle, cached_before, counted,

@@ -7,9 +7,9 @@
 use crate::sample::Options;
 use machine::units::show_size;
 use machine::{
-    Access, Buffers, Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, NullBackend,
-    Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage, TargetFacts,
-    TargetKind, TargetSpec, Wear,
+    Access, Buffers, Capabilities, ClientRuns, Error, Machine, MachineFacts, MemoryUse, Nanos,
+    NullBackend, Part, ProcessorTimes, RequestSource, Result, RunLog, RunOptions, RunUsage,
+    TargetFacts, TargetKind, TargetSpec, Wear,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -264,6 +264,14 @@ impl<M> Resumable<M> {
         Resumable { machine, journal, scope: RefCell::default(), owed_ns: Cell::new(0) }
     }
 
+    pub fn inner(&self) -> &M {
+        &self.machine
+    }
+
+    pub fn into_inner(self) -> M {
+        self.machine
+    }
+
     pub fn set_scope(&self, settings: String) {
         self.scope.borrow_mut()[0] = settings;
     }
@@ -392,6 +400,14 @@ impl<M: Machine> Machine for Resumable<M> {
 
     fn run_log(&self) -> Option<&dyn RunLog> {
         Some(self)
+    }
+
+    fn clients(&self) -> u32 {
+        self.machine.clients()
+    }
+
+    fn client_runs(&self) -> Option<&dyn ClientRuns> {
+        self.machine.client_runs()
     }
 
     fn processors(&self) -> Vec<ProcessorTimes> {

@@ -1,3 +1,4 @@
+use crate::clients::{Together, sample_of_clients, sample_simulated_clients};
 use crate::histogram::Histogram;
 use crate::live::{SecondLog, WatchedRun};
 use crate::observed::Observed;
@@ -74,6 +75,9 @@ pub struct Sample {
     /// [`Workload::intervals`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalSample>,
+    /// The share of each client, if the machine has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Box<Together>>,
 }
 
 impl Sample {
@@ -168,18 +172,26 @@ fn sample_now<M: Machine>(
     options: Options,
     watched: Option<WatchedRun>,
 ) -> Result<Sample> {
+    if let Some(runs) = machine.client_runs() {
+        machine::live::started(workload.short());
+        let sample = sample_of_clients(runs, workload, options)?;
+        show(&sample, workload);
+        return Ok(sample);
+    }
+    if machine.clients() > 1 || workload.clients.is_some() {
+        return sample_simulated_clients(machine, target, workload, options);
+    }
     let watch = |mut stream: Stream| {
         watched.iter().for_each(|run| stream.watch(run.clone()));
         stream
     };
     let intervals = workload.intervals();
     if intervals.is_empty() {
-        return sample_as(machine, target, workload, options, watch).map(|all| all.0);
+        return sample_as(machine, target, workload, options, 1, watch).map(|all| all.0);
     }
     let options = if workload.load.is_empty() { options } else { at_once(options) };
-    let (mut sample, streams) = sample_as(machine, target, workload, options, |stream| Observed {
-        stream: watch(stream),
-        observer: Intervals::new(&intervals),
+    let (mut sample, streams) = sample_as(machine, target, workload, options, 1, |stream| {
+        Observed { stream: watch(stream), observer: Intervals::new(&intervals) }
     })?;
     sample.intervals = interval_samples(&streams, &intervals);
     Ok(sample)
@@ -195,6 +207,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     target: &mut M::Target,
     workload: &Workload,
     options: Options,
+    clients: u32,
     source: impl Fn(Stream) -> A,
 ) -> Result<(Sample, Vec<A>)> {
     machine::live::started(workload.short());
@@ -212,6 +225,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
         trace,
         cache_bytes,
         on_interrupt,
+        clients,
         ..RunOptions::default()
     };
     let job = Job::new(target, &facts, workload);
@@ -458,6 +472,7 @@ pub fn gather<S: Borrow<Stream>>(
         requests_with_ramp: streams.iter().map(|stream| stream.completed_with_ramp()).sum(),
         bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
         intervals: Vec::new(),
+        together: None,
         usage,
     };
     show(&sample, workload);

@@ -114,7 +114,7 @@ pub fn traced_times<M: Machine>(
     let short = Workload { stop: Stop::AfterNs(long as Nanos), ..workload.clone() };
     let sums = Arc::new(Sums::default());
     let options = Options { trace: true, ..Options::default() };
-    let made = sample_as(machine, target, &short, options, |stream| Observed {
+    let made = sample_as(machine, target, &short, options, 1, |stream| Observed {
         stream,
         observer: sums.clone(),
     })
@@ -216,6 +216,7 @@ mod tests {
             requests_with_ramp: 1000,
             bytes_with_ramp: 65_536_000,
             intervals: Vec::new(),
+            together: None,
         }
     }
 

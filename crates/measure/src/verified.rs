@@ -287,7 +287,7 @@ pub fn measure_verified<M: Machine>(
     let stats = Arc::new(VerifyStats::new(verifier, log).map_err(log_failed())?);
     let once = |_, options| {
         let watched = seconds.as_ref().map(SecondLog::begin_run);
-        sample_as(machine, target, workload, options, |mut stream| {
+        sample_as(machine, target, workload, options, 1, |mut stream| {
             watched.iter().for_each(|run| stream.watch(run.clone()));
             Verifying::observe(stream, stats.clone())
         })

@@ -36,6 +36,7 @@ fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> S
         requests_with_ramp: requests,
         bytes_with_ramp: requests * 4096,
         intervals: Vec::new(),
+        together: None,
     }
 }
 

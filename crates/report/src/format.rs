@@ -95,6 +95,7 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
         Axis::RequestBytes => "request size",
         Axis::Depth => "requests outstanding",
         Axis::Threads => "streams",
+        Axis::Clients => "clients",
         Axis::Completions => "completions waited for",
         Axis::OffsetBytes => "shift of every request",
         Axis::Position => "position in the target",
@@ -115,7 +116,7 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
 pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     match axis {
         Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => size(value),
-        Axis::Depth | Axis::Threads | Axis::Completions | Axis::Members => {
+        Axis::Depth | Axis::Threads | Axis::Clients | Axis::Completions | Axis::Members => {
             trim_zeros(&significant(value, 3))
         }
         Axis::Position | Axis::MissShare => format!("{} %", trim_zeros(&percent(value * 100.0))),
@@ -135,6 +136,7 @@ pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
         Axis::RequestBytes => format!("{shown} requests"),
         Axis::Depth => format!("{shown} outstanding"),
         Axis::Threads => format!("{shown} stream{}", if value == 1.0 { "" } else { "s" }),
+        Axis::Clients => format!("{shown} client{}", if value == 1.0 { "" } else { "s" }),
         Axis::Completions => format!("{shown} completion{}", if value == 1.0 { "" } else { "s" }),
         Axis::OffsetBytes => format!("shifted by {shown}"),
         Axis::Position => format!("at {shown}"),

@@ -11,7 +11,7 @@ mod doubts;
 pub mod foreign;
 mod format;
 pub mod history;
-pub mod hosts;
+mod hosts;
 mod html;
 pub mod openmetrics;
 mod pipeline;

@@ -1,6 +1,6 @@
 //! The sentences that people read, in full and in short, from the values of a document.
 
-use results::{Answer, Limit, LimitOf, LimitTrial, Predicted};
+use results::{Answer, Limit, LimitOf, LimitTrial, Predicted, Results};
 use workload::OpKind;
 
 use crate::format::rate;
@@ -71,6 +71,11 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
         significant(one.gain, 3)
     );
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
+}
+
+/// The gain of more clients, for each workload.
+pub(crate) fn of_clients(results: &Results) -> Vec<String> {
+    results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence())).collect()
 }
 
 #[cfg(test)]

@@ -240,6 +240,7 @@ fn axis_column(axis: Axis) -> &'static str {
         Axis::RequestBytes => "request_bytes",
         Axis::Depth => "depth",
         Axis::Threads => "threads",
+        Axis::Clients => "clients",
         Axis::Completions => "completions",
         Axis::OffsetBytes => "offset_bytes",
         Axis::Position => "position_share",

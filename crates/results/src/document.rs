@@ -1,6 +1,7 @@
 //! Of a study, a sweep or a run.
 
 use crate::answer::Answer;
+use crate::clients::Clients;
 use crate::figure::Figure;
 use crate::finding::Finding;
 use crate::interference::Interference;
@@ -8,6 +9,7 @@ use crate::ladder::Ladder;
 use crate::latency_goal::LatencyGoal;
 use crate::operation::OperationRate;
 use crate::point::Point;
+use crate::scaling::Scaling;
 use crate::seconds::SecondRecord;
 use machine::units::show_time;
 use machine::{Machine, MachineFacts, MemoryUse, Nanos, TargetFacts};
@@ -58,6 +60,12 @@ pub struct Results {
     /// The layers from the program down, with advertised and achieved rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Ladder>,
+    /// The clients, if processes on several hosts measured together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<Clients>,
+    /// The gain of more clients, for each workload measured with several numbers of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scaling: Vec<Scaling>,
     /// The user's interrupt ended it early: the points are those measured until then, and a study
     /// has no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -109,6 +117,8 @@ impl Results {
             experiments: Vec::new(),
             answer: None,
             ladder: None,
+            clients: None,
+            scaling: Vec::new(),
             incomplete: false,
         }
     }
@@ -175,7 +185,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`, `allocation`, `alignment`,
-    /// `streams`, `location`, `stripe`, `device_cache`.
+    /// `streams`, `clients`, `location`, `stripe`, `device_cache`, `long_writes`.
     pub id: String,
     pub title: String,
     pub question: String,

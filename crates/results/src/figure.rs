@@ -24,6 +24,8 @@ pub enum Axis {
     Depth,
     /// Streams; logarithmic.
     Threads,
+    /// At the same time; logarithmic.
+    Clients,
     /// Awaited at a time; logarithmic.
     Completions,
     /// Offset of every request in bytes; a category per value.

@@ -4,6 +4,7 @@
 mod achieved;
 mod answer;
 mod checks;
+mod clients;
 pub mod columns;
 pub mod compare;
 mod csv;
@@ -29,6 +30,7 @@ mod point;
 mod question;
 mod rate_change;
 pub mod rules;
+mod scaling;
 mod seconds;
 mod soundness;
 mod visits;
@@ -41,6 +43,7 @@ pub use answer::{
     ServiceMode, ServiceModel, Varied,
 };
 pub use checks::{CACHED_PERCENT, NO_IO};
+pub use clients::{Client, ClientNumbers, Clients, PointClients, jain};
 pub use csv::{csv, history_csv};
 pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
@@ -71,5 +74,8 @@ pub use point::{
 };
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};
+pub use scaling::{
+    ModelForm, Scaling, ScalingLimit, ScalingModel, ScalingPrediction, ScalingStep, SlowClient,
+};
 pub use seconds::SecondRecord;
 pub use visits::representatives;

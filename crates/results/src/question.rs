@@ -23,6 +23,7 @@ impl Question {
             align_bytes,
             depth,
             threads,
+            clients,
             engine,
             buffering,
             hint,
@@ -54,6 +55,9 @@ impl Question {
             }
         };
         add(matches!(read_percent, 0 | 100), &format_args!("reads={read_percent}%"));
+        if let Some(clients) = clients {
+            add(false, &format_args!("clients={clients}"));
+        }
         if let Some(sizes) = sizes {
             add(false, &format_args!("sizes={}/{}", mix(&sizes.read), mix(&sizes.write)));
         }
@@ -156,6 +160,7 @@ mod tests {
             Workload { align_bytes: Some(512), ..base() },
             Workload { depth: 2, ..base() },
             Workload { threads: 2, ..base() },
+            Workload { clients: Some(2), ..base() },
             Workload { engine: machine::Engine::IoUring, ..base() },
             Workload { buffering: machine::Buffering::DirectDsync, ..base() },
             Workload { hint: Hint::Random, ..base() },

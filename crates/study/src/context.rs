@@ -14,6 +14,8 @@ pub(crate) struct StudyContext {
     pub(crate) run_ns: Nanos,
     pub(crate) seed: u64,
     pub(crate) members: u32,
+    /// Clients that the machine has.
+    pub(crate) clients: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,6 +111,7 @@ impl StudyContext {
                 CacheState::Cold
             },
             stop: Stop::AfterNs(self.run_ns),
+            clients: (self.clients > 1).then_some(self.clients),
             seed: self.seed,
             ..Workload::default()
         }

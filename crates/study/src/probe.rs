@@ -54,6 +54,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     let unknown = OpSpeed { bytes_per_s: 1e9, iops: 1e5 };
     let mut setting = StudyContext {
         members: facts.members,
+        clients: sampler.machine.clients(),
         facts,
         engines: sampler.machine.capabilities().engines,
         speed: Speed { read: unknown, write: unknown, flush_bytes_per_s: PROBE_FLUSH },

@@ -252,8 +252,9 @@ impl<'a, M: Machine> Sampler<'a, M> {
             .as_ref()
             .map_or(1.0, |shape| shape.members.len() as f64 / f64::from(setting.members.max(1)));
         let speed = setting.speed_of(&cell.workload);
-        let round =
-            speed.round_ns(cell.workload.outstanding(), cell.workload.request_bytes) / share;
+        let clients = cell.workload.clients.unwrap_or(1);
+        let outstanding = cell.workload.outstanding().saturating_mul(clients);
+        let round = speed.round_ns(outstanding, cell.workload.request_bytes) / share;
         if self.noisy && round > ROUND_RUNS * setting.run_ns as f64 {
             self.too_long += 1;
             return None;

@@ -123,6 +123,7 @@ pub fn study<M: Machine>(
         points,
         answer: Some(Answer { left_out, ..answer }),
         ladder: Some(ladder),
+        scaling: hosts::scalings(&sampler.points()),
         warnings,
         ..Results::new(machine, Kind::Study, program, started, facts, plan.seed)
     })

@@ -75,6 +75,7 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
         count: layout.members,
         buses: setup.buses,
         wce: setup.wce,
+        clients: setup.clients,
         bus_kinds: &d.buses,
     };
     layers.extend(setup.drive().model().layers(&drives));

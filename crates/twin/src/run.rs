@@ -95,8 +95,11 @@ impl<'a, S: RequestSource> Run<'a, S> {
         access: &Access,
         buffering: &[Buffering],
         files: Vec<u32>,
-        sources: &'a mut [S],
+        (sources, clients): (&'a mut [S], u32),
     ) {
+        let (count, all) = (sources.len().max(1) as u64, u64::from(clients.max(1)));
+        let client = |index: usize| (index as u64 * all / count) as u32;
+        self.world.clients.extend((0..sources.len()).map(client));
         let first = self.world.accesses.len() as u32;
         self.world.prepare(access, &files);
         let mut accesses = vec![first; files.len()];

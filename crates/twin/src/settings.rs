@@ -38,6 +38,8 @@ pub struct Setup {
     pub temporary: bool,
     /// How a program with several requests outstanding per thread learns of completions.
     pub shape: Shape,
+    /// Computers that use the volume at the same time.
+    pub clients: u32,
     given: Vec<Given>,
 }
 
@@ -62,7 +64,7 @@ impl Given {
 }
 
 /// Applied in this order, whatever the order in a name.
-pub const SETTINGS: [(&str, &str); 22] = [
+pub const SETTINGS: [(&str, &str); 23] = [
     ("drive=NAME", "drive model, one of the machine's"),
     ("disks=N", "how many, as one volume"),
     ("buses=N", "number of buses, filled in disk order"),
@@ -94,6 +96,7 @@ pub const SETTINGS: [(&str, &str); 22] = [
     ("link=PERCENT", "rate of the drive's link or of the network, in percent of the original"),
     ("memory=SIZE", "memory for file data"),
     ("readahead=N", "units read ahead"),
+    ("clients=N", "computers that use the server at the same time, each with a link of its own"),
 ];
 
 /// Splits `NAME[,SETTING=VALUE]...[#FILE]` into the machine and the file.
@@ -197,6 +200,7 @@ impl Setup {
             last_access: false,
             temporary: false,
             shape: Shape::default(),
+            clients: 1,
             given: Vec::new(),
             description,
         }
@@ -373,6 +377,7 @@ impl Setup {
                 fs.cache_bytes = bytes;
                 fs.dirty_bytes = ((bytes as f64 * dirty) as u64).max(fs.unit_bytes);
             }
+            "clients" => self.clients = number(1, 1024)?,
             "readahead" => self.description.file_system.read_ahead_units = number(0, 4096)?,
             _ => return Err(unknown(setting)),
         }
@@ -380,6 +385,13 @@ impl Setup {
     }
 
     fn check(&self) -> Result<()> {
+        if self.clients > 1 && !self.drive().model().serves_clients() {
+            let reason = format!(
+                "the drive {} has one computer; only a server over a network (nas) has several",
+                self.drive
+            );
+            return Err(wrong(&format!("clients={}", self.clients), reason));
+        }
         if self.buses > self.disks {
             return Err(wrong(
                 &format!("buses={}", self.buses),

@@ -1,8 +1,8 @@
 use crate::Result;
 use crate::bus::{Bus, Pci, PhaseTimes};
 use crate::description::MemoryRate;
-use crate::device::Slot;
 use crate::device::disk::geometry::SECTOR;
+use crate::device::{ClientLink, Slot};
 use crate::ram_cache::RamCache;
 use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
@@ -14,8 +14,8 @@ use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
     Allowance, Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts,
-    MemoryKind, MemoryUse, Nanos, OnFailure, Part, PartUsage, Reap, RequestSource, RunOptions,
-    RunUsage, Start, TargetFacts, TargetKind, TargetSpec, run_allowed,
+    MemoryKind, MemoryUse, Nanos, NetworkLink, OnFailure, Part, PartUsage, Reap, RequestSource,
+    RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec, run_allowed,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -216,7 +216,8 @@ impl Twin {
 pub(crate) fn world(setup: &Setup) -> World {
     let (description, model) = (&setup.description, setup.drive().model());
     let on_bus = setup.disks.div_ceil(setup.buses).max(description.volume.bus_disks);
-    let slot = |number| Slot { number, bus: number / on_bus, wce: setup.wce };
+    let slot =
+        |number| Slot { number, bus: number / on_bus, wce: setup.wce, clients: setup.clients };
     let members: Vec<Member> =
         (0..setup.disks).map(|number| Member::new(model.build(slot(number)))).collect();
     let kind = model.bus().map(|name| &description.buses[name]);
@@ -328,12 +329,17 @@ impl Twin {
             .iter()
             .map(|part| part.targets.iter().map(|target| target.file).collect())
             .collect();
+        if self.setup.clients > 1 {
+            let cores = self.setup.description.processor.cores;
+            world.with_clients(options.clients.max(1), cores);
+        }
         world.rebuild_next();
         let mut run = Run::new(world, began, options.on_failure);
         for ((part, files), _) in
             parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok())
         {
-            run.add(&part.access, &part.buffering, files.clone(), part.sources);
+            let sources = (&mut *part.sources, options.clients);
+            run.add(&part.access, &part.buffering, files.clone(), sources);
         }
         let mut outcomes = run.go()?.into_iter();
         let outcomes: Vec<machine::Result<Ended>> = checked
@@ -366,7 +372,7 @@ impl machine::Machine for Twin {
             simulated: true,
             system: d.system.clone(),
             processor: d.processor.name.clone(),
-            processors: d.processor.cores,
+            processors: d.processor.cores.saturating_mul(self.setup.clients),
             memory_bytes: d.memory.bytes,
             virtualization: None,
             processor_quota: None,
@@ -458,6 +464,32 @@ impl machine::Machine for Twin {
             }
             None => self.run_parts(parts, options),
         }
+    }
+
+    fn clients(&self) -> u32 {
+        self.setup.clients
+    }
+
+    fn network(&self) -> Vec<NetworkLink> {
+        let computer = lock(&self.computer);
+        let links = computer.world.members.iter().map(|member| member.device.client_links());
+        let both = |mut sums: Vec<ClientLink>, one: Vec<ClientLink>| {
+            for (sum, link) in sums.iter_mut().zip(one) {
+                sum.sent_bytes += link.sent_bytes;
+                sum.received_bytes += link.received_bytes;
+                sum.bytes_per_s += link.bytes_per_s;
+            }
+            sums
+        };
+        let links = links.reduce(both).unwrap_or_default().into_iter().enumerate();
+        links
+            .map(|(client, link)| NetworkLink {
+                name: format!("client {}", client + 1),
+                received_bytes: link.received_bytes,
+                sent_bytes: link.sent_bytes,
+                speed_bytes_per_s: link.bytes_per_s as u64,
+            })
+            .collect()
     }
 
     fn may_write(&self) -> u64 {

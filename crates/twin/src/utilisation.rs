@@ -88,7 +88,7 @@ fn kind(name: &str) -> ResourceKind {
         "bus" | "bus to the array" => ResourceKind::Bus,
         "disk mechanics" | "flash dies" => ResourceKind::Media,
         "drive link" => ResourceKind::Link,
-        "network" => ResourceKind::Network,
+        "network" | "client's link" => ResourceKind::Network,
         "volume quota" => ResourceKind::Throttle,
         _ => ResourceKind::Device,
     }

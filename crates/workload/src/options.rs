@@ -104,6 +104,7 @@ impl Workload {
         add(!matches!(self.read_percent, 0 | 100), format!("--read-percent {}", self.read_percent));
         add(true, format!("--depth {}", self.depth));
         add(self.threads > 1, format!("--threads {}", self.threads));
+        add(self.clients.is_some(), format!("--clients {}", self.clients.unwrap_or_default()));
         add(true, format!("--engine {}", self.engine));
         add(true, if self.buffering.is_direct() { "--direct".into() } else { "--buffered".into() });
         add(self.buffering.is_dsync(), "--dsync".into());
@@ -166,8 +167,13 @@ impl Workload {
             (1, depth) => format!(" x {depth}"),
             (threads, depth) => format!(" x {depth} x {threads} threads"),
         };
+        let clients = match self.clients {
+            None => String::new(),
+            Some(1) => ", 1 client".into(),
+            Some(clients) => format!(", {clients} clients"),
+        };
         format!(
-            "{mode} {}, {}, {}{outstanding}, {}",
+            "{mode} {}, {}, {}{outstanding}, {}{clients}",
             self.op(),
             self.pattern,
             if self.sizes.is_some() {

@@ -157,6 +157,10 @@ pub struct Workload {
     pub depth: u32,
     /// One per stream.
     pub threads: u32,
+    /// Clients that do this at the same time, each with this depth and these streams; absent: all
+    /// that the machine has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
     pub engine: Engine,
     /// Cache and durability.
     pub buffering: Buffering,
@@ -248,6 +252,7 @@ impl Default for Workload {
             align_bytes: None,
             depth: 1,
             threads: 1,
+            clients: None,
             engine: Engine::Sync,
             buffering: Buffering::Direct,
             hint: Hint::None,
@@ -296,6 +301,23 @@ impl Workload {
     /// Over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
+    }
+
+    /// The same for this many clients of one machine: their streams, rates and bytes together.
+    pub fn of_clients(&self, clients: u32) -> Workload {
+        let all = u64::from(clients);
+        let times = |bytes: u64| bytes.saturating_mul(all);
+        Workload {
+            threads: self.threads.saturating_mul(clients),
+            clients: None,
+            stop: match self.stop {
+                Stop::AfterBytes(bytes) => Stop::AfterBytes(times(bytes)),
+                timed @ Stop::AfterNs(_) => timed,
+            },
+            limit_bytes: self.limit_bytes.map(times),
+            rate_iops: self.rate_iops.map(|rate| rate * f64::from(clients)),
+            ..self.clone()
+        }
     }
 
     pub fn buffers(&self) -> Buffers {

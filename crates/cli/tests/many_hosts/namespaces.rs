@@ -146,11 +146,11 @@ fn three_hosts_measure_together() {
     let _alone = alone();
     let hosts = or_skip!(Hosts::new());
     let document = document(&hosts.run(&format!("run . {PACED}")));
-    let names: Vec<&str> = (document["clients"].as_array().unwrap().iter())
+    let names: Vec<&str> = (document["clients"]["ranks"].as_array().unwrap().iter())
         .map(|one| one["host"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["node1", "node2", "node3"]);
-    assert_eq!(document["same_directory"], true);
+    assert_eq!(document["clients"]["same_directory"], true);
     assert!(!document["warnings"].to_string().contains("share"), "{}", document["warnings"]);
     let ior = hosts.run("ior -w -W -r -R -C -e -t 64k -b 64k -s 10 -i 2 -o f");
     assert_eq!(ior.code, Some(0), "{}", ior.stderr);
@@ -240,7 +240,7 @@ fn a_clock_that_is_off_on_one_host_does_no_harm() {
     or_skip!(tool("unshare", &["--time", "--fork", "--monotonic", "3", "true"]).map(drop));
     hosts.first(2, "exec unshare --time --fork --monotonic 3 -- ");
     let document = document(&hosts.run(&format!("run . {PACED}")));
-    let offset = common::number(&document, "/clients/1/clock_offset_ns");
+    let offset = common::number(&document, "/clients/ranks/1/clock_offset_ns");
     assert!((offset / 3e9 - 1.0).abs() < 0.01, "{offset}");
     assert!(!warnings(&document).contains(" began "), "{}", warnings(&document));
     assert!(!points(&document).is_empty());
@@ -263,9 +263,10 @@ fn a_killed_host_is_named_and_no_file_is_left() {
         let mut victim = None;
         common::wait_until("rank 2 runs", || {
             victim = hosts.process_on(3);
-            let runs = words != run || saved.exists();
-            victim.is_some() && runs && hosts.left() >= 3
+            victim.is_some() && hosts.left() >= 3
         });
+        // Some runs are finished.
+        std::thread::sleep(Duration::from_secs(3));
         tool("kill", &["-KILL", &victim.unwrap().to_string()]).unwrap();
         let ended = ended(mpirun);
         assert_ne!(ended.code, Some(0));

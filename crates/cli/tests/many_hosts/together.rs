@@ -29,7 +29,7 @@ fn all_clients_write_one_file_and_read_what_others_wrote() {
         assert_eq!(points(&document).len(), 2, "{more}");
         assert_eq!(document["target"]["size_bytes"], 3 << 20);
         for point in points(&document) {
-            let iops = number(point, "/point/iops");
+            let iops = number(point, "/iops");
             assert!((iops / 900.0 - 1.0).abs() < 0.1, "{iops} {more}");
         }
         assert!(names(directory.path()).is_empty(), "{more}");
@@ -47,7 +47,7 @@ fn an_existing_file_is_written_by_all_only_if_it_is_named() {
     clients(directory.path(), 3, &words).refused(&["mine", "--destroy-data"]);
     assert!(fs::read(&file).unwrap().iter().all(|&byte| byte == 7));
     let document = document(&clients(directory.path(), 3, &format!("{words} --destroy-data mine")));
-    assert_eq!(points(&document)[0]["by_client"].as_array().unwrap().len(), 3);
+    assert_eq!(points(&document)[0]["clients"]["each"].as_array().unwrap().len(), 3);
     assert!(fs::read(&file).unwrap().iter().any(|&byte| byte != 7));
     assert_eq!(names(directory.path()), ["mine"], "it is the user's");
 }

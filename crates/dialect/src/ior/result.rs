@@ -183,5 +183,6 @@ pub(super) fn sample(phase: &Phase, tasks: u32, latency: &Histogram) -> measure:
         requests_with_ramp: phase.transfers,
         bytes_with_ramp: phase.bytes,
         intervals: Vec::new(),
+        together: None,
     }
 }

@@ -19,6 +19,7 @@ pub(super) struct ScreenView {
     /// Name, and a cell for each operation.
     speeds: Vec<(String, Vec<String>)>,
     why: Vec<String>,
+    clients: Vec<String>,
     pictures: Vec<Picture>,
     changes: Vec<[String; 3]>,
     more_changes: Vec<[String; 3]>,
@@ -48,6 +49,7 @@ pub(super) fn view(results: &Results) -> Option<ScreenView> {
         heads: overview.as_ref().map(speeds::heads).unwrap_or_default(),
         speeds: rows.into_iter().map(|row| (row.name, row.cells)).collect(),
         why: limits.map(|limit| sentences::cause(limit).full().to_owned()).collect(),
+        clients: sentences::of_clients(results),
         pictures: overview.iter().flat_map(|one| pipeline::pictures(results, one)).collect(),
         changes,
         more_changes,

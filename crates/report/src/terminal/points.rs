@@ -23,6 +23,9 @@ fn notes(point: &Point) -> String {
 /// Common settings are printed once above the table. If the columns do not fit, derived ones are
 /// dropped first.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
+    if crate::hosts::are_several(results) {
+        return crate::hosts::terminal(results, width, colour);
+    }
     let width = width.max(40);
     let rates = operations(&results.rates, width, colour);
     let table = match (results.points.as_slice(), results.kind) {

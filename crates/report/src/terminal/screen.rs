@@ -84,8 +84,24 @@ fn compose(
             part(picture(&pipeline, width));
         }
     }
+    part(how_many_clients(results, width));
     part(what_to_do(answer, detail.changes, width));
     lines
+}
+
+fn how_many_clients(results: &Results, width: usize) -> Vec<Line> {
+    let lines = |text: String| {
+        let mark = |place| if place == 0 { "- " } else { "  " };
+        let lines = wrap(&text, width - 2).into_iter().enumerate();
+        let lines =
+            lines.map(|(place, line)| vec![(Tone::Quiet, mark(place).into()), (Tone::Plain, line)]);
+        lines.collect::<Vec<Line>>()
+    };
+    let lines: Vec<Line> = sentences::of_clients(results).into_iter().flat_map(lines).collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    std::iter::once(heading("How many clients?", &[], 0)).chain(lines).collect()
 }
 
 /// The target on the left, points and time on the right.

@@ -108,6 +108,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
             write_latency_ns: None,
             over_time: Vec::new(),
             rate_change: None,
+            clients: None,
             cpu_ns_per_request: CpuPerRequest {
                 user: process * 0.22,
                 system: process * 0.78,
@@ -220,6 +221,8 @@ pub fn study() -> Results {
         experiments,
         answer: Some(answer),
         ladder: Some(answer::ladder()),
+        clients: None,
+        scaling: Vec::new(),
         warnings: vec![
             "the hypervisor took up to 7 % of a processor away: rates of small requests may be low"
                 .into(),
@@ -246,6 +249,8 @@ pub fn sweep() -> Results {
         experiments: Vec::new(),
         answer: None,
         ladder: None,
+        clients: None,
+        scaling: Vec::new(),
         budget_ns: None,
         warnings: Vec::new(),
         ..study()

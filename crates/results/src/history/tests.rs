@@ -31,6 +31,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
             process_interval_95: None,
         },
         achieved: Achieved::default(),
+        clients: None,
         warnings: Vec::new(),
         doubts: Vec::new(),
     };
@@ -74,6 +75,8 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         experiments: Vec::new(),
         answer: None,
         ladder: None,
+        clients: None,
+        scaling: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 use super::LatencySummary;
 use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
+use crate::clients::PointClients;
 use crate::over_time::{IntervalNumbers, over_time};
 use crate::rate_change::RateChange;
 use machine::{TargetFacts, Warning};
@@ -45,6 +46,9 @@ pub struct Numbers {
     pub cpu_ns_per_request: CpuPerRequest,
     /// The load that the runs achieved.
     pub achieved: Achieved,
+    /// The share of each client, if there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<PointClients>,
     /// Warnings about the figures.
     pub warnings: Vec<String>,
     /// `warnings` with their figures apart, so that those of several points can be merged; older
@@ -200,11 +204,14 @@ impl Numbers {
             rate_change: checks::rate_change(workload, facts, all, request),
             cpu_ns_per_request: CpuPerRequest::from_samples(samples),
             achieved,
+            clients: PointClients::of(all),
             warnings: Vec::new(),
             doubts: Vec::new(),
         };
         numbers.note_flush();
         numbers.warn(checks::warnings(workload, facts, all, &numbers));
+        let of_clients = numbers.clients.as_ref().map(|clients| clients.warnings(workload));
+        numbers.warn(of_clients.unwrap_or_default());
         numbers
     }
 }

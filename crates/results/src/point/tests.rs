@@ -30,6 +30,7 @@ fn run(rate: f64, latency_ns: u64, warm_up_ns: u64) -> Sample {
         requests_with_ramp: rate as u64,
         bytes_with_ramp: rate as u64 * 65536,
         intervals: Vec::new(),
+        together: None,
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod alignment;
 mod allocation;
 pub(crate) mod buffered;
+mod clients;
 mod completions;
 mod cost;
 mod depth;
@@ -23,7 +24,7 @@ use crate::context::StudyContext;
 use crate::grid::{Grid, Rank};
 use crate::plan::{Effort, Plan};
 
-pub(crate) static ALL: [&Experiment; 14] = [
+pub(crate) static ALL: [&Experiment; 15] = [
     &memory::EXPERIMENT,
     &buffered::EXPERIMENT,
     &unbuffered::EXPERIMENT,
@@ -34,6 +35,7 @@ pub(crate) static ALL: [&Experiment; 14] = [
     &allocation::EXPERIMENT,
     &alignment::EXPERIMENT,
     &streams::EXPERIMENT,
+    &clients::EXPERIMENT,
     &location::EXPERIMENT,
     &stripe::EXPERIMENT,
     &device_cache::EXPERIMENT,

@@ -47,6 +47,7 @@ fn setting() -> StudyContext {
         run_ns: 100_000_000,
         seed: 7,
         members: 4,
+        clients: 1,
     }
 }
 
@@ -84,6 +85,7 @@ pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
         requests_with_ramp: requests,
         bytes_with_ramp: requests * request,
         intervals: Vec::new(),
+        together: None,
     }
 }
 

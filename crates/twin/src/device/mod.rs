@@ -29,6 +29,8 @@ pub(crate) struct Command {
     /// Must be on stable storage when done.
     pub durable: bool,
     pub since: Nanos,
+    /// The client that sent it; `None` for a page cache, which simulated clients share.
+    pub client: Option<u32>,
 }
 
 pub(crate) struct Host<'a> {
@@ -128,7 +130,19 @@ pub(crate) trait Device: Send {
         None
     }
 
+    /// The link of each client, with what it carried so far.
+    fn client_links(&self) -> Vec<ClientLink> {
+        Vec::new()
+    }
+
     fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ClientLink {
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub bytes_per_s: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -136,6 +150,7 @@ pub(crate) struct Slot {
     pub number: u32,
     pub bus: u32,
     pub wce: bool,
+    pub clients: u32,
 }
 
 /// Identical drives, described to the layer model.
@@ -144,6 +159,7 @@ pub struct Drives<'a> {
     pub count: u32,
     pub buses: u32,
     pub wce: bool,
+    pub clients: u32,
     pub bus_kinds: &'a BTreeMap<String, BusKind>,
 }
 
@@ -189,6 +205,11 @@ pub(crate) trait Model {
 
     fn bus(&self) -> Option<&str> {
         None
+    }
+
+    /// Several computers can use it at the same time.
+    fn serves_clients(&self) -> bool {
+        false
     }
 
     /// Layers from the top down, with advertised rates.

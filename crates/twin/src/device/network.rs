@@ -1,6 +1,7 @@
-//! A path with variable latency, a link, and a server with a fixed number of threads.
+//! A path with variable latency, a link of each client, the link of the server, and a server with a
+//! fixed number of threads.
 
-use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
+use crate::device::{ClientLink, Command, Device, Drives, Model, Slot, Tunable};
 use crate::units::us;
 use machine::{Layer, LayerKind, Nanos, Op};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,11 @@ use serde::{Deserialize, Serialize};
 pub struct NetworkVolume {
     pub about: String,
     pub capacity_bytes: u64,
+    /// Of each client.
     pub link_bytes_per_s: f64,
+    /// Of the server, for all clients; absent: as that of a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_bytes_per_s: Option<f64>,
     /// Median, without data.
     pub round_trip_us: f64,
     /// Standard deviation of the logarithm.
@@ -23,19 +28,32 @@ pub struct NetworkVolume {
     pub write_us: f64,
     /// Extra server time to bring a write to stable storage.
     pub stable_us: f64,
-    /// Requests the client keeps in flight.
+    /// Requests that each client keeps in flight.
     pub queue: u32,
 }
 
 impl Model for NetworkVolume {
     fn build(&self, slot: Slot) -> Box<dyn Device> {
-        Box::new(Network::new(self.clone(), slot.number))
+        Box::new(Network::new(self.clone(), slot))
+    }
+
+    fn serves_clients(&self) -> bool {
+        true
     }
 
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
-        let link =
-            drives.layer(LayerKind::Network, drives.count, "network", Some(self.link_bytes_per_s));
-        vec![link, drives.disks(None)]
+        let server = self.server_bytes_per_s.unwrap_or(self.link_bytes_per_s);
+        let links = if drives.clients > 1 {
+            let each = self.link_bytes_per_s * f64::from(drives.clients);
+            vec![
+                drives.layer(LayerKind::Network, drives.clients, "client's link", Some(each)),
+                drives.layer(LayerKind::Network, drives.count, "server's link", Some(server)),
+            ]
+        } else {
+            let rate = self.link_bytes_per_s.min(server);
+            vec![drives.layer(LayerKind::Network, drives.count, "network", Some(rate))]
+        };
+        links.into_iter().chain([drives.disks(None)]).collect()
     }
 
     fn scale_latency(&mut self, by: f64) {
@@ -56,30 +74,54 @@ impl Model for NetworkVolume {
     }
 }
 
+/// When a link is free, to the server and back, and how long it was busy.
+#[derive(Debug, Clone, Copy, Default)]
+struct Link {
+    free: [Nanos; 2],
+    busy: [Nanos; 2],
+}
+
+impl Link {
+    /// Carries data that are ready at `at`; returns when the first and the last byte pass.
+    fn carry(&mut self, way: usize, at: Nanos, time: Nanos) -> (Nanos, Nanos) {
+        self.busy[way] += time;
+        let begin = self.free[way].max(at);
+        self.free[way] = begin + time;
+        (begin, self.free[way])
+    }
+
+    fn busiest(&self) -> Nanos {
+        self.busy[0].max(self.busy[1])
+    }
+}
+
 struct Network {
     volume: NetworkVolume,
     number: u32,
     random: u64,
     workers: Vec<Nanos>,
-    /// When the link is free, to the server and back.
-    link: [Nanos; 2],
-    link_busy: [Nanos; 2],
+    clients: Vec<Link>,
+    server: Link,
+    /// Bytes of each client to the server and back, in all runs.
+    carried: Vec<[u64; 2]>,
     worker_busy: Nanos,
     last_write: Nanos,
     cached: bool,
 }
 
 impl Network {
-    fn new(volume: NetworkVolume, number: u32) -> Self {
+    fn new(volume: NetworkVolume, slot: Slot) -> Self {
         let workers = vec![0; volume.workers.max(1) as usize];
-        let random = u64::from(number);
+        let random = u64::from(slot.number);
+        let clients = slot.clients.max(1) as usize;
         Network {
             volume,
-            number,
+            number: slot.number,
             random,
             workers,
-            link: [0; 2],
-            link_busy: [0; 2],
+            clients: vec![Link::default(); clients],
+            server: Link::default(),
+            carried: vec![[0; 2]; clients],
             worker_busy: 0,
             last_write: 0,
             cached: false,
@@ -102,11 +144,18 @@ impl Network {
         us(self.volume.round_trip_us * (normal * self.volume.round_trip_spread).exp())
     }
 
-    fn transfer(&mut self, way: usize, at: Nanos, bytes: u64) -> Nanos {
-        let time = (bytes as f64 / self.volume.link_bytes_per_s * 1e9) as Nanos;
-        self.link_busy[way] += time;
-        self.link[way] = self.link[way].max(at) + time;
-        self.link[way]
+    /// A byte passes both links without a pause between them, so the slower one sets the time.
+    fn transfer(&mut self, way: usize, at: Nanos, command: &Command) -> Nanos {
+        let link = self.volume.link_bytes_per_s;
+        let server = self.volume.server_bytes_per_s.unwrap_or(link);
+        let time = |rate: f64| (command.bytes as f64 / rate * 1e9) as Nanos;
+        // The page caches of all clients are one; what it sends takes the first free link.
+        let first_free = || (0..self.clients.len()).min_by_key(|&at| self.clients[at].free[way]);
+        let client = command.client.map(|client| client as usize).or_else(first_free);
+        let client = client.unwrap_or(0).min(self.clients.len() - 1);
+        self.carried[client][way] += command.bytes;
+        let (begin, own) = self.clients[client].carry(way, at, time(link));
+        self.server.carry(way, begin, time(server)).1.max(own)
     }
 
     fn work(&mut self, at: Nanos, time: Nanos) -> Nanos {
@@ -129,18 +178,19 @@ impl Device for Network {
     fn rest(&mut self, _now: Nanos) {
         self.workers.fill(0);
         self.random = u64::from(self.number);
-        (self.link, self.link_busy) = ([0; 2], [0; 2]);
+        self.clients.fill(Link::default());
+        self.server = Link::default();
         (self.worker_busy, self.last_write, self.cached) = (0, 0, false);
     }
 
     fn serve(&mut self, now: Nanos, command: &Command) -> Nanos {
-        let Command { op, bytes, durable, .. } = *command;
+        let Command { op, durable, .. } = *command;
         let path = self.round_trip();
         if op == Op::Read {
             let read = self.work(now + path / 2, us(self.volume.read_us));
-            return self.transfer(1, read, bytes) + path / 2;
+            return self.transfer(1, read, command) + path / 2;
         }
-        let there = self.transfer(0, now, bytes) + path / 2;
+        let there = self.transfer(0, now, command) + path / 2;
         let stable = if durable { us(self.volume.stable_us) } else { 0 };
         self.cached |= !durable;
         self.last_write = self.work(there, us(self.volume.write_us) + stable);
@@ -155,7 +205,24 @@ impl Device for Network {
         self.last_write.max(now + path / 2) + us(self.volume.stable_us) + path / 2
     }
 
+    fn client_links(&self) -> Vec<ClientLink> {
+        let link = |&[sent_bytes, received_bytes]: &[u64; 2]| ClientLink {
+            sent_bytes,
+            received_bytes,
+            bytes_per_s: self.volume.link_bytes_per_s,
+        };
+        self.carried.iter().map(link).collect()
+    }
+
     fn busy(&self, _ran: Nanos) -> Vec<(&'static str, Nanos)> {
-        vec![("network", self.link_busy[0].max(self.link_busy[1])), ("server", self.worker_busy)]
+        let own = self.clients.iter().map(Link::busiest).max().unwrap_or(0);
+        let mut busy = vec![("server", self.worker_busy)];
+        if self.clients.len() == 1 {
+            busy.push(("network", own.max(self.server.busiest())));
+        } else {
+            busy.push(("network", self.server.busiest()));
+            busy.push(("client's link", own));
+        }
+        busy
     }
 }

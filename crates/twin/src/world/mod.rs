@@ -243,6 +243,8 @@ pub(crate) struct World {
     /// How programs with several requests outstanding learn of completions.
     pub shape: Shape,
     pub writer: Writer,
+    /// The client of each source.
+    pub clients: Vec<u32>,
 }
 
 impl World {
@@ -278,6 +280,15 @@ impl World {
             temporary: false,
             shape: Shape::default(),
             writer: Writer::default(),
+            clients: Vec::new(),
+        }
+    }
+
+    /// Clients at work in the next run: each has the processors of one computer and its queue.
+    pub fn with_clients(&mut self, clients: u32, cores: u32) {
+        self.cpu = Cpu::new(cores.saturating_mul(clients));
+        for member in &mut self.members {
+            member.queue = member.device.queue().saturating_mul(clients);
         }
     }
 
@@ -312,6 +323,7 @@ impl World {
         self.commands.clear();
         self.files.rest();
         self.accesses.clear();
+        self.clients.clear();
         self.writer = Writer::default();
     }
 

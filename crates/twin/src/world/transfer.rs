@@ -121,6 +121,12 @@ impl World {
         let queued_bytes = if is_log { u64::from(self.fs.block_bytes) } else { u64::MAX };
         let count: u64 = pieces.iter().map(|piece| piece.bytes.div_ceil(limit)).sum();
         self.transfers[number].pending = count as u32;
+        let client = match self.transfers[number].owner {
+            Owner::Request(request) | Owner::Through(request) => {
+                self.clients.get(self.requests[request].source as usize).copied()
+            }
+            _ => None,
+        };
         let mut before = 0;
         for piece in pieces {
             let at = self.arrived(number, before, piece);
@@ -137,6 +143,7 @@ impl World {
                     queued: bytes.div_ceil(queued_bytes),
                     durable,
                     since: at.max(now),
+                    client,
                 };
                 let command = self.commands.insert(command);
                 if at > now {

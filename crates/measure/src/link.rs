@@ -3,25 +3,30 @@
 use machine::{Machine, Nanos, NetworkLink};
 
 /// The counters at the start.
-pub(crate) struct LinkWatch {
+pub struct LinkWatch {
     began: Nanos,
     before: Vec<NetworkLink>,
 }
 
 impl LinkWatch {
-    pub(crate) fn begin<M: Machine>(machine: &M) -> LinkWatch {
+    pub fn begin<M: Machine>(machine: &M) -> LinkWatch {
         LinkWatch { before: machine.network(), began: machine.now() }
     }
 
-    /// Use of the busiest link in its busier direction since the start, in percent of its speed;
-    /// `None` if no link has a known speed. `active_ns`: the time in which the run did I/O.
-    pub(crate) fn end<M: Machine>(self, machine: &M, active_ns: Nanos) -> Option<f64> {
+    /// Use of each link in its busier direction since the start, in percent of its speed; `None` if
+    /// the speed is not known. `active_ns`: the time in which the run did I/O.
+    pub fn each<M: Machine>(self, machine: &M, active_ns: Nanos) -> Vec<Option<f64>> {
         let passed = machine.now().saturating_sub(self.began).min(active_ns).max(1);
-        busiest(&self.before, &machine.network(), passed)
+        percents(&self.before, &machine.network(), passed)
+    }
+
+    /// Use of the busiest link, as [`LinkWatch::each`]; `None` if no link has a known speed.
+    pub fn busiest<M: Machine>(self, machine: &M, active_ns: Nanos) -> Option<f64> {
+        self.each(machine, active_ns).into_iter().flatten().reduce(f64::max)
     }
 }
 
-fn busiest(before: &[NetworkLink], after: &[NetworkLink], passed_ns: Nanos) -> Option<f64> {
+fn percents(before: &[NetworkLink], after: &[NetworkLink], passed_ns: Nanos) -> Vec<Option<f64>> {
     let percent = |link: &NetworkLink| {
         let first = before.iter().find(|one| one.name == link.name)?;
         let received = link.received_bytes.saturating_sub(first.received_bytes);
@@ -29,7 +34,7 @@ fn busiest(before: &[NetworkLink], after: &[NetworkLink], passed_ns: Nanos) -> O
         let most = link.speed_bytes_per_s as f64 * passed_ns as f64 / 1e9;
         (most > 0.0).then(|| received.max(sent) as f64 / most * 100.0)
     };
-    after.iter().filter_map(percent).reduce(f64::max)
+    after.iter().map(percent).collect()
 }
 
 #[cfg(test)]
@@ -37,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_busier_direction_of_the_busiest_link_counts() {
+    fn the_busier_direction_of_each_link_counts() {
         let link = |name: &str, received_bytes, sent_bytes| NetworkLink {
             name: name.into(),
             received_bytes,
@@ -46,8 +51,10 @@ mod tests {
         };
         let before = [link("a", 1000, 1000), link("b", 0, 0)];
         let after = [link("a", 1000, 50_001_000), link("b", 1_000_000, 0), link("new", 1 << 40, 0)];
-        let found = busiest(&before, &after, 500_000_000).unwrap();
-        assert!((found - 80.0).abs() < 1e-9, "{found}");
-        assert_eq!(busiest(&[], &[], 1), None);
+        let found = percents(&before, &after, 500_000_000);
+        assert!((found[0].unwrap() - 80.0).abs() < 1e-9, "{found:?}");
+        assert!((found[1].unwrap() - 1.6).abs() < 1e-9, "{found:?}");
+        assert_eq!(found[2], None, "it was not there at the start");
+        assert!(percents(&[], &[], 1).is_empty());
     }
 }

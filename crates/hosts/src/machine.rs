@@ -1,0 +1,360 @@
+//! A group of ranks as one machine with several clients.
+
+use crate::group::Group;
+use crate::lead::{Error as GroupError, Leader, OpenGroup};
+use crate::merge::merge;
+use crate::shared::SharedFile;
+use ::machine::units::MIB;
+use ::machine::{
+    Access, Buffers, Capabilities, ClientRuns, Error, Machine, MachineFacts, MemoryUse, Nanos,
+    NullBackend, Part, ProcessorTimes, RequestSource, Result, RunOptions, RunUsage, Sharing,
+    TargetFacts, TargetSpec,
+};
+use measure::{ClientsOrder, Repeats, RunRequest};
+use results::{Client, Clients};
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use workload::Workload;
+
+/// The smallest test file of a client whose size the group chooses.
+const MIN_BYTES: u64 = MIB;
+
+/// The order in which ranks join: one of each host, then the second of each, and so on.
+pub fn joining_order(clients: &[Client]) -> Vec<usize> {
+    let place = |index: usize| {
+        let own = &clients[index].host;
+        clients[..index].iter().filter(|one| one.host == *own).count()
+    };
+    let mut order: Vec<usize> = (0..clients.len()).collect();
+    order.sort_by_key(|&index| place(index));
+    order
+}
+
+/// Ranks that run the same workloads at the same time. Rank 0 is this process.
+pub struct GroupMachine<'a, G: Group, M: Machine> {
+    leader: RefCell<Leader<'a, G, M>>,
+    machine: &'a M,
+    order: Vec<usize>,
+    /// Every rank checks these before anything is written.
+    workloads: Vec<Workload>,
+    shared: Option<SharedFile>,
+    open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
+    seen: RefCell<Seen>,
+    ended: RefCell<Option<GroupError>>,
+    /// Differs between two markers.
+    unique: Cell<u64>,
+}
+
+/// What the ranks see of rank 0's directory.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    same_directory: Option<bool>,
+    elsewhere: Vec<String>,
+}
+
+/// The open targets of all ranks.
+pub struct GroupTarget<'a, M: Machine> {
+    open: Rc<RefCell<OpenGroup<'a, M>>>,
+}
+
+impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
+    /// The ranks of a leader; `unique` differs between two runs.
+    pub fn new(leader: Leader<'a, G, M>, unique: u64) -> GroupMachine<'a, G, M> {
+        GroupMachine {
+            machine: leader.machine(),
+            order: joining_order(leader.clients()),
+            leader: RefCell::new(leader),
+            workloads: Vec::new(),
+            shared: None,
+            open: RefCell::default(),
+            seen: RefCell::default(),
+            ended: RefCell::default(),
+            unique: Cell::new(unique),
+        }
+    }
+
+    /// Lets every rank check these workloads before anything is written.
+    #[must_use]
+    pub fn checking(self, workloads: &[Workload]) -> Self {
+        GroupMachine { workloads: workloads.to_vec(), ..self }
+    }
+
+    /// All ranks use one file.
+    #[must_use]
+    pub fn sharing(self, shared: Option<SharedFile>) -> Self {
+        GroupMachine { shared, ..self }
+    }
+
+    /// The ranks, with their clocks at the last run.
+    pub fn clients(&self) -> Clients {
+        Clients {
+            ranks: self.leader.borrow().clients().to_vec(),
+            same_directory: self.seen.borrow().same_directory,
+        }
+    }
+
+    /// Sentences about the ranks for a document.
+    pub fn warnings(&self) -> Vec<String> {
+        let (leader, seen) = (self.leader.borrow(), self.seen.borrow());
+        let clients = leader.clients();
+        let mut warnings = Vec::new();
+        if !seen.elsewhere.is_empty() {
+            warnings.push(format!(
+                "{} do not see the file that rank 0 made in the target: these are several file systems, and the sum of their rates is not the rate of one server",
+                seen.elsewhere.join(", ")
+            ));
+        }
+        let hosts = hosts(clients).len();
+        if hosts < clients.len() {
+            warnings.push(format!(
+                "{} clients share {hosts} {}: its processors and its cache are theirs together; to measure a server, start one rank per host",
+                clients.len(),
+                if hosts == 1 { "host" } else { "hosts" },
+            ));
+        }
+        if let Some(error) = &*self.ended.borrow() {
+            warnings.push(format!("it ended early: {error}"));
+        }
+        warnings
+    }
+
+    /// Ends the other ranks; returns the reason of an early end, and whether a rank is lost.
+    pub fn finish(self) -> (Option<GroupError>, bool) {
+        let mut leader = self.leader.into_inner();
+        leader.finish();
+        (self.ended.into_inner(), leader.has_lost())
+    }
+
+    /// The reason of an early end, as text.
+    pub fn ended(&self) -> Option<String> {
+        self.ended.borrow().as_ref().map(ToString::to_string)
+    }
+
+    /// The workload of a rank: its random sequence and its data differ from those of the others.
+    fn own(&self, workload: &Workload, rank: usize) -> Workload {
+        let seed = workload.seed.wrapping_add(rank as u64);
+        let mut own = Workload { seed, clients: None, ..workload.clone() };
+        if let Some(shared) = &self.shared {
+            shared.give(&mut own, rank as u64, self.order.len() as u64);
+        }
+        own
+    }
+
+    fn request(&self, spec: &TargetSpec, rank: usize) -> RunRequest {
+        let mut spec = TargetSpec { seed: spec.seed.wrapping_add(rank as u64), ..spec.clone() };
+        if let Some(shared) = &self.shared {
+            spec.sharing = shared.writes.then_some(Sharing::Holds);
+            spec.create = shared.writes;
+        }
+        let own: Vec<Workload> = self.workloads.iter().map(|one| self.own(one, rank)).collect();
+        RunRequest::in_turn(&spec, &own, Repeats::default())
+    }
+
+    /// The size of each rank's file if it is not given: together they take what one would.
+    fn size_of_each(&self, spec: &TargetSpec) -> Result<Option<u64>> {
+        if spec.size.is_some() || !spec.places.iter().all(|place| place.is_dir()) {
+            return Ok(spec.size);
+        }
+        let mut size = None;
+        // Ends before anything is written.
+        let probed = self.machine.open_all(std::slice::from_ref(spec), &mut |facts| {
+            size = Some(facts[0].size_bytes);
+            Err(Error::Unsupported("only the size was wanted".into()))
+        });
+        let Some(size) = size else {
+            return Err(probed.err().unwrap_or(Error::Interrupted));
+        };
+        let each = size / self.order.len() as u64 / MIN_BYTES * MIN_BYTES;
+        if each < MIN_BYTES {
+            return Err(Error::refused(
+                spec.places[0].display().to_string(),
+                format!(
+                    "the free space is too small for the files of {} clients",
+                    self.order.len()
+                ),
+                "free some or give --size",
+            ));
+        }
+        Ok(Some(each))
+    }
+
+    /// An error of the group as one of a machine; the end of the group is kept.
+    fn failed(&self, error: GroupError) -> Error {
+        match error {
+            GroupError::Failed(failures) => {
+                Error::Unsupported(GroupError::Failed(failures).to_string())
+            }
+            error => {
+                *self.ended.borrow_mut() = Some(error);
+                Error::Interrupted
+            }
+        }
+    }
+}
+
+fn hosts(clients: &[Client]) -> Vec<&Client> {
+    let mut hosts: Vec<&Client> = Vec::new();
+    for one in clients {
+        if !hosts.iter().any(|known| known.host == one.host) {
+            hosts.push(one);
+        }
+    }
+    hosts
+}
+
+impl<G: Group, M: Machine> ClientRuns for GroupMachine<'_, G, M> {
+    fn run(&self, run: &str) -> Result<String> {
+        let confused = |error: serde_json::Error| Error::Unsupported(error.to_string());
+        let ClientsOrder { workload, options } = serde_json::from_str(run).map_err(confused)?;
+        if self.ended.borrow().is_some() {
+            return Err(Error::Interrupted);
+        }
+        let open = self.open.borrow().upgrade();
+        let open = open.ok_or_else(|| Error::Unsupported("no target is open".into()))?;
+        let clients = workload.clients.map_or(self.order.len(), |clients| clients as usize);
+        let ranks =
+            self.order.get(..clients).filter(|ranks| !ranks.is_empty()).ok_or_else(|| {
+                let why = format!("{} were started", self.order.len());
+                Error::refused(format!("{clients} clients"), why, "start more (mpirun -np)")
+            })?;
+        let work: Vec<(usize, Workload)> =
+            ranks.iter().map(|&rank| (rank, self.own(&workload, rank))).collect();
+        let mut leader = self.leader.borrow_mut();
+        let runs = leader.run(&mut open.borrow_mut(), &work, options);
+        let runs = runs.map_err(|error| self.failed(error))?;
+        let merged = merge(&runs, leader.clients(), &workload, options)
+            .map_err(|error| Error::Unsupported(error.to_string()))?;
+        serde_json::to_string(&merged).map_err(confused)
+    }
+}
+
+impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
+    type Target = GroupTarget<'a, M>;
+
+    /// Rank 0's computer, with the processors of all hosts.
+    fn facts(&self) -> MachineFacts {
+        let processors =
+            hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();
+        MachineFacts { processors, ..self.machine.facts() }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            counts_instructions: false,
+            traces_requests: false,
+            ..self.machine.capabilities()
+        }
+    }
+
+    fn clients(&self) -> u32 {
+        self.order.len() as u32
+    }
+
+    fn client_runs(&self) -> Option<&dyn ClientRuns> {
+        Some(self)
+    }
+
+    fn now(&self) -> Nanos {
+        self.machine.now()
+    }
+
+    fn pause(&self, for_ns: Nanos) {
+        self.machine.pause(for_ns);
+    }
+
+    fn open(&self, spec: &TargetSpec) -> Result<Self::Target> {
+        self.open_checked(spec, |_| Ok(()))
+    }
+
+    fn open_all(
+        &self,
+        specs: &[TargetSpec],
+        check: &mut dyn FnMut(&[TargetFacts]) -> Result<()>,
+    ) -> Result<Vec<Self::Target>> {
+        let [spec] = specs else {
+            let what = format!("{} targets", specs.len());
+            return Err(Error::refused(what, "several clients use one at a time", "name one"));
+        };
+        let spec = TargetSpec { size: self.size_of_each(spec)?, ..spec.clone() };
+        let ranks = 0..self.order.len();
+        let requests: Vec<RunRequest> = ranks.map(|rank| self.request(&spec, rank)).collect();
+        self.unique.set(self.unique.get().wrapping_add(1));
+        let opened = self.leader.borrow_mut().open(&requests, self.unique.get());
+        let opened = opened.map_err(|error| self.failed(error))?;
+        *self.seen.borrow_mut() =
+            Seen { same_directory: opened.same_directory, elsewhere: opened.elsewhere.clone() };
+        // Every rank has checked the workloads before anything was written.
+        check(&[opened.target_facts()])?;
+        let open = Rc::new(RefCell::new(opened));
+        *self.open.borrow_mut() = Rc::downgrade(&open);
+        Ok(vec![GroupTarget { open }])
+    }
+
+    fn check_memory(&self, streams: &[Buffers]) -> Result<()> {
+        self.machine.check_memory(streams)
+    }
+
+    fn target_facts(&self, target: &Self::Target) -> TargetFacts {
+        target.open.borrow().target_facts()
+    }
+
+    fn run<S: RequestSource>(
+        &self,
+        _parts: &mut [Part<'_, Self::Target, S>],
+        _options: RunOptions,
+    ) -> Result<RunUsage> {
+        let why = "the clients are other processes, which make their own requests";
+        Err(Error::refused("requests of this process", why, "start halfpower without mpirun"))
+    }
+
+    fn measure_ceiling<A: RequestSource>(
+        &self,
+        _target: &Self::Target,
+        _access: &Access,
+        _backend: NullBackend,
+        _sources: &mut [A],
+    ) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn restripe(&self, _target: &mut Self::Target, members: &[u32], _chunk: u64) -> Result<()> {
+        match members {
+            [0] | [] => Ok(()),
+            _ => Err(Error::refused("a stripe", "several clients use one target", "name one")),
+        }
+    }
+
+    fn may_write(&self) -> u64 {
+        self.machine.may_write()
+    }
+
+    fn processors(&self) -> Vec<ProcessorTimes> {
+        self.machine.processors()
+    }
+
+    /// Of rank 0's computer.
+    fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {
+        self.machine.memory(for_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_join_on_different_hosts_first() {
+        let client = |rank: u32, host: &str| Client {
+            rank,
+            host: host.into(),
+            processors: 2,
+            clock_offset_ns: 0,
+            clock_error_ns: 0,
+        };
+        let hosts = ["a", "a", "b", "b", "c"];
+        let clients: Vec<Client> =
+            hosts.iter().enumerate().map(|(rank, host)| client(rank as u32, host)).collect();
+        assert_eq!(joining_order(&clients), [0, 2, 4, 1, 3]);
+        assert_eq!(joining_order(&clients[..1]), [0]);
+    }
+}

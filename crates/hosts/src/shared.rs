@@ -1,0 +1,43 @@
+//! One file that all ranks use, each its own part of it.
+
+use workload::{Pattern, Workload};
+
+/// How ranks divide a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedFile {
+    /// First byte of the divided part.
+    pub start: u64,
+    /// Its length.
+    pub whole: u64,
+    /// Bytes of the largest request.
+    pub request: u64,
+    /// Each rank reads the part of the rank this much further.
+    pub shift: u64,
+    /// The ranks take turns request by request.
+    pub interleaved: bool,
+    /// The file is written, and made if it does not exist.
+    pub writes: bool,
+}
+
+impl SharedFile {
+    /// Bytes of the part of one of these ranks.
+    pub fn each(&self, ranks: u64) -> u64 {
+        self.whole / ranks / self.request * self.request
+    }
+
+    /// Restricts a workload to the part of a rank.
+    pub(crate) fn give(&self, workload: &mut Workload, rank: u64, ranks: u64) {
+        // A client reads data that another has written.
+        let shift = if workload.writes() { 0 } else { self.shift };
+        let place = (rank + shift) % ranks;
+        if self.interleaved {
+            let request = u64::from(workload.request_bytes);
+            workload.region_start_bytes = self.start + place * request;
+            workload.region_bytes = Some(self.whole - (ranks - 1) * request);
+            workload.pattern = Pattern::Stride(ranks * request);
+        } else {
+            workload.region_start_bytes = self.start + place * self.each(ranks);
+            workload.region_bytes = Some(self.each(ranks));
+        }
+    }
+}
