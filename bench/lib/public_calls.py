@@ -95,8 +95,9 @@ def totals_of(threads):
 
 def reported(document):
     """Requests of all jobs, and their rates and times by direction."""
-    total = sum(job[side]["total_ios"] for job in document["jobs"] for side in ("read", "write"))
-    each = [(job[side]["iops"], job[side]["runtime"]) for job in document["jobs"] for side in ("read", "write")]
+    each_side = [side for job in document["jobs"] for side in public_jobs.sides(job)]
+    total = sum(side["total_ios"] for side in each_side)
+    each = [(side["iops"], side["runtime"]) for side in each_side]
     return total, each
 
 

@@ -32,6 +32,7 @@ DROPPED = {"output", "write_bw_log", "write_lat_log", "write_iops_log", "startde
 # Options that end a job by time or with other jobs: its work is not fixed.
 ENDS = {"runtime", "timeout", "time_based", "rate", "rate_iops", "steadystate", "ss", "exitall", "latency_target", "flow", "rate_min"}
 TIMEOUT_S = 60
+NOTHING = {"io_bytes": 0, "total_ios": 0, "iops": 0, "runtime": 0}
 # Faults of this version of fio, by the tests of a later one.
 FAULTS_OF_FIO = {"t/jobs/t0029.fio": "loops of a job that reads to verify: fio 3.33 makes one pass, later versions as many as requested"}
 
@@ -169,6 +170,11 @@ def run(program, text, premade):
         return document, None
 
 
+def sides(job):
+    """What a job read and wrote; with unified_rw_reporting all of it counts as read."""
+    return job.get("read") or job["mixed"], job.get("write") or NOTHING
+
+
 def differs(sections, ours, theirs):
     """How the work of equal jobs differs; None if it does not, or is not fixed."""
     names = [[job["jobname"] for job in document["jobs"]] for document in (ours, theirs)]
@@ -183,7 +189,7 @@ def differs(sections, ours, theirs):
     unmapped = any(option.split("=")[0] == "norandommap" for _, options in sections for option in options)
     for job, other in zip(ours["jobs"], theirs["jobs"]):
         for field in ["io_bytes"] if mixed else ["io_bytes", "total_ios"]:
-            pair = [[one[side][field] for side in ("read", "write")] for one in (job, other)]
+            pair = [[side[field] for side in sides(one)] for one in (job, other)]
             # The reads of a mix are random. Data read back for verification counts as read.
             same = pair[0] == pair[1]
             if all(pair[1]):

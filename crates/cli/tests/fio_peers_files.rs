@@ -91,6 +91,61 @@ fn a_file_that_is_too_short_becomes_longer_if_its_data_may_be_lost() {
     assert!(bytes.chunks(512).all(|part| part.iter().any(|&byte| byte != part[0])));
 }
 
+/// The requests of a job in order: file, kind, offset and length.
+fn requests(ours: bool, options: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    succeeds(ours, directory.path(), &format!("--name=j {options} --write_iolog=log"));
+    let log = fs::read_to_string(directory.path().join("log")).unwrap();
+    let request = |line: &str| {
+        // A time, then the file and what is done.
+        let words: Vec<&str> = line.split(' ').collect();
+        (words.len() == 5).then(|| words[1..].join(" "))
+    };
+    log.lines().filter_map(request).collect()
+}
+
+#[test]
+fn files_of_several_sizes_are_as_large_as_those_of_fio_and_end_by_themselves() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    for (options, in_order) in [
+        ("--filesize=16k-128k --nrfiles=10 --rw=write", true),
+        ("--filesize=16k-128k --nrfiles=10 --rw=write --size=400k --randseed=7", true),
+        ("--filesize=16k-128k --nrfiles=5 --rw=read --loops=2", true),
+        ("--filesize=16k-128k --nrfiles=5 --rw=write --file_service_type=sequential", true),
+        ("--filesize=16k-128k --nrfiles=6 --rw=write --file_service_type=roundrobin:3", true),
+        ("--filesize=16k-128k --nrfiles=6 --rw=read --openfiles=2", true),
+        ("--filesize=1k-16k --nrfiles=6 --rw=write", true),
+        ("--filesize=16k-128k --nrfiles=4 --numjobs=3 --group_reporting --rw=write", false),
+        ("--filesize=16k-128k --nrfiles=10 --rw=randread", false),
+        ("--filesize=16k-128k --nrfiles=10 --rw=randwrite --file_service_type=random", false),
+        ("--filesize=16k-128k --nrfiles=10 --rw=randread --file_service_type=sequential", false),
+        ("--filesize=16k-128k --nrfiles=5 --rw=randwrite --norandommap --io_size=1m", false),
+        ("--filesize=16k-128k --nrfiles=5 --rw=randwrite --verify=crc32c", false),
+        (
+            "--filesize=16k-128k --nrfiles=5 --rw=write --verify=crc32c --ioengine=libaio --iodepth=4",
+            false,
+        ),
+        ("--filesize=16k-128k --size=50% --nrfiles=4 --rw=write", true),
+        ("--filesize=1m --size=33% --offset=33% --rw=write", true),
+        ("--filesize=1m --size=50% --nrfiles=2 --rw=read", true),
+        ("--filesize=1m --offset=33% --size=100% --rw=write", true),
+        ("--size=1m --offset=50% --rw=read", true),
+        ("--size=1m --offset=50% --filename=x --numjobs=2 --group_reporting --rw=write", false),
+    ] {
+        let [ours, theirs] =
+            [true, false].map(|ours| done(ours, tempfile::tempdir().unwrap().path(), options));
+        assert_eq!(ours, theirs, "{options}");
+        if in_order {
+            let [ours, theirs] = [true, false].map(|ours| requests(ours, options));
+            assert!(!theirs.is_empty(), "{options}");
+            assert_eq!(ours, theirs, "{options}");
+        }
+    }
+}
+
 /// A job's operations on whole files, in order: the operation, and the file's name.
 fn operations(ours: bool, options: &str) -> Vec<(&'static str, String)> {
     let directory = tempfile::tempdir().unwrap();
@@ -181,7 +236,6 @@ fn files_of_others_are_not_deleted() {
         ("--fsync=1", "transfers no data"),
         ("--allow_file_create=0", "allow_file_create"),
         ("--ioengine=filestat --filename=twin:hdd-2020", "simulated"),
-        ("--ioengine=dircreate", "halfpower metadata"),
         ("--ioengine=splice", "psync"),
     ] {
         let said = refused(options);

@@ -462,6 +462,48 @@ fn blocks(job: &str) -> Vec<u64> {
 }
 
 #[test]
+fn files_have_fios_sizes_and_are_used_to_their_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    for (job, requests) in [
+        ("rw=write", [0, 162]),
+        ("rw=read\nfile_service_type=sequential\nloops=2", [324, 0]),
+        ("rw=randread\nfile_service_type=random", [162, 0]),
+        ("rw=randwrite\nverify=crc32c\nioengine=io_uring\niodepth=4", [162, 162]),
+        ("rw=write\nverify=crc32c", [162, 162]),
+        ("rw=write\nsize=400k", [0, 100]),
+    ] {
+        let text = format!("[j]\nbs=4k\nnrfiles=10\nfilesize=16k-128k\n{job}\n");
+        let result = measured(&text, directory.path(), &[]).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&json(&result, false)).unwrap();
+        let job = &document["jobs"][0];
+        let counted = ["read", "write"].map(|side| job[side]["total_ios"].as_u64().unwrap());
+        assert_eq!((job["error"].as_i64(), counted), (Some(0), requests), "{text}");
+    }
+    let plan = plan("[global]\ndirectory=/dir\n[j]\nnrfiles=4\nfilesize=16k-128k\nrw=write\n");
+    let arranged = Arrangement::new(&plan, &imagined, &[]).unwrap();
+    let sizes: Vec<u64> = arranged.files.iter().map(|file| file.bytes / 4096).collect();
+    assert_eq!(sizes, [8, 12, 12, 29], "as Debian's fio 3.33 draws them");
+}
+
+#[test]
+fn directories_are_made_looked_at_and_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = |engine: &str| format!("[j]\nnrfiles=3\nfilesize=4k\nioengine={engine}\n");
+    for engine in ["dircreate", "dirstat", "dirdelete"] {
+        let result = measured(&job(engine), directory.path(), &[]).unwrap();
+        assert_eq!(result.entries()[0].recorded.requests[0], 3, "{engine}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "{engine}");
+    }
+    // Another's directory is neither made nor removed.
+    fs::create_dir(directory.path().join("j.0.1")).unwrap();
+    for engine in ["dircreate", "dirdelete", "filestat"] {
+        let error = measured(&job(engine), directory.path(), &[]).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("j.0.1"), "{engine}: {error}");
+    }
+    assert!(directory.path().join("j.0.1").is_dir());
+}
+
+#[test]
 fn the_value_after_rw_sets_gaps_or_runs() {
     // As Debian's fio 3.33 logs it.
     assert_eq!(blocks("rw=read:8k\n"), [0, 3, 6, 9, 12, 15]);

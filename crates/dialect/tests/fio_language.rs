@@ -243,9 +243,9 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
             "openfiles=1",
         ),
         (
-            "[a]\nrw=randread\nnorandommap\nserialize_overlap=1",
+            "[a]\nrw=randread\nioengine=libaio\ndirect=1\niodepth=4\nnorandommap\nserialize_overlap=1",
             "serialize_overlap",
-            "leave out norandommap",
+            "use iodepth=1",
         ),
         ("[a]\nallow_file_create=2", "allow_file_create=2", "0 nor 1"),
         ("[a]\nrate_process=even", "rate_process=even", "linear, poisson"),
@@ -292,11 +292,6 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
         ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "at least one request"),
         ("[a]\nrw=read:-8k\noffset=4k", "negative value", "without offset"),
-        (
-            "[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2",
-            "complete_max=2",
-            "4 or more",
-        ),
         (
             "[a]\nio_submit_mode=offload\nioengine=libaio",
             "io_submit_mode=offload",

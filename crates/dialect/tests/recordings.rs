@@ -253,6 +253,7 @@ fn repetitions_of_ior_and_elbencho_are_runs() {
     assert_eq!(read.readings[0].runs.len(), 2);
     let made = case(&elbencho, &[("operation", "MKDIRS")]);
     assert_eq!(of(made, Measure::Operations), Some(4000.0));
+    assert_eq!(of(made, Measure::LatencyMean), Some(200_000.0));
     assert_eq!(of(made, Measure::Throughput), None);
 }
 

@@ -222,6 +222,22 @@ impl Directory {
         Ok(unlinkat(self, name, AtFlags::empty())?)
     }
 
+    /// Makes a directory in it.
+    ///
+    /// # Errors
+    /// The system's, if the name exists.
+    pub fn make_directory(&self, name: &OsStr, mode: u32) -> io::Result<()> {
+        Ok(mkdirat(self, name, bits(mode))?)
+    }
+
+    /// Removes an empty directory in it.
+    ///
+    /// # Errors
+    /// The system's, if it is not empty.
+    pub fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
+    }
+
     /// The name leads to this file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
         matches!((file.metadata(), self.look(name)), (Ok(own), Ok(there)) if is_same_file(&own, &there))

@@ -28,12 +28,14 @@ const SETTINGS: [&str; 14] = [
     "operation",
 ];
 
-/// Columns with figures, and the factor to the measure's unit.
-const FIGURES: [(&str, Measure, f64); 4] = [
+/// Columns with figures, and the factor to the measure's unit. Of two columns with one measure the
+/// first that is not empty counts: phases without requests have latencies of entries only.
+const FIGURES: [(&str, Measure, f64); 5] = [
     ("IOPS [last]", Measure::Iops, 1.0),
     ("MiB/s [last]", Measure::Throughput, 1_048_576.0),
     ("entries/s [last]", Measure::Operations, 1.0),
     ("IO lat us [avg]", Measure::LatencyMean, 1e3),
+    ("Ent lat us [avg]", Measure::LatencyMean, 1e3),
 ];
 
 /// Parses one case for each line; `[last]` counts until the last thread was done. Repeated lines
@@ -59,8 +61,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
             head.iter().position(|column| column == name).and_then(|place| row.get(place))
         };
         let settings = SETTINGS.map(|name| (name, cell(name).unwrap_or_default().to_string()));
-        let mut readings = Vec::new();
+        let mut readings: Vec<Reading> = Vec::new();
         for (name, measure, factor) in FIGURES {
+            if readings.iter().any(|one| one.measure == measure) {
+                continue;
+            }
             if let Some(text) = cell(name).filter(|text| !text.is_empty()) {
                 readings.push(Reading::value(measure, number(text, line)? * factor));
             }

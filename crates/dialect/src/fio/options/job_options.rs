@@ -11,7 +11,7 @@ use super::pattern::Fill;
 use super::tolerated::Tolerated;
 use super::trace::{Replay, Trace};
 use super::value::{Amount, Reason, number, size};
-use machine::{Engine, IoClass, IoPriority};
+use machine::{Engine, Hint, IoClass, IoPriority};
 use std::sync::Arc;
 use workload::SizeMix;
 
@@ -179,6 +179,8 @@ pub struct Options {
     pub min_rates: MinRates,
     /// `thinktime`.
     pub think_ns: u64,
+    /// `thinktime_spin`: the part of a pause in which fio computes.
+    pub think_spin_ns: u64,
     /// `rate_ignore_thinktime`: the rate does not catch up with pauses.
     pub ignores_pauses: bool,
     /// `thinktime_blocks`: requests between pauses.
@@ -200,8 +202,10 @@ pub struct Options {
     pub repeatable: bool,
     /// `invalidate`: drop the file from the cache first.
     pub invalidate: bool,
-    /// `fadvise_hint`.
-    pub hint: bool,
+    /// `mem`: huge pages for buffers.
+    pub huge_pages: bool,
+    /// `fadvise_hint`; `None`: by the order of the requests.
+    pub hint: Option<Hint>,
     /// `buffer_compress_percentage`; `zero_buffers` is 100.
     pub compressible_percent: u8,
     /// `dedupe_percentage`.
@@ -357,6 +361,7 @@ impl Default for Options {
             poisson: false,
             min_rates: MinRates::default(),
             think_ns: 0,
+            think_spin_ns: 0,
             ignores_pauses: false,
             think_blocks: None,
             think_io_ns: 0,
@@ -368,7 +373,8 @@ impl Default for Options {
             seed: None,
             repeatable: true,
             invalidate: true,
-            hint: true,
+            huge_pages: false,
+            hint: None,
             compressible_percent: 0,
             duplicate_percent: 0,
             working_set: false,
@@ -408,6 +414,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Whether `filesize` is a range, so that the files of a job may differ in size.
+    pub(crate) fn sizes_range(&self) -> bool {
+        self.file_bytes.is_some_and(|[low, high]| low < high)
+    }
+
     pub(crate) fn verifies(&self) -> Option<Method> {
         // The null engine stores no data to read.
         self.verify.filter(|_| self.engine.does_io())

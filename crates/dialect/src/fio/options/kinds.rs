@@ -1,7 +1,7 @@
 use machine::Engine;
 
 /// fio's engine names; the usual name of an engine comes first.
-const ENGINES: [(&str, Engine); 13] = [
+const ENGINES: [(&str, Engine); 16] = [
     ("psync", Engine::Sync),
     ("sync", Engine::Sync),
     ("vsync", Engine::Sync),
@@ -13,31 +13,57 @@ const ENGINES: [(&str, Engine); 13] = [
     ("posixaio", Engine::Threads),
     ("mmap", Engine::Mmap),
     ("null", Engine::Null),
-    // Operations on whole files, which transfer no data: [`FileOperation`].
+    // Operations on whole files and directories, which transfer no data: [`FileOperation`].
     ("filecreate", Engine::Null),
     ("filestat", Engine::Null),
     ("filedelete", Engine::Null),
+    ("dircreate", Engine::Null),
+    ("dirstat", Engine::Null),
+    ("dirdelete", Engine::Null),
 ];
 
-/// The operation on each file of an engine without data transfers.
+/// The operation of an engine without data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOperation {
-    /// Opens the file, and creates it if it does not exist.
-    Create,
+    /// Opens the file, and creates it if it does not exist; makes the directory.
+    Create(Named),
     /// Reads its attributes.
-    Stat,
+    Stat(Named),
     /// Removes its name.
-    Delete,
+    Delete(Named),
+}
+
+/// What the names of such a job stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    File,
+    Directory,
 }
 
 impl FileOperation {
     pub(crate) fn of_engine(name: &str) -> Option<FileOperation> {
         match name {
-            "filecreate" => Some(FileOperation::Create),
-            "filestat" => Some(FileOperation::Stat),
-            "filedelete" => Some(FileOperation::Delete),
+            "filecreate" => Some(FileOperation::Create(Named::File)),
+            "filestat" => Some(FileOperation::Stat(Named::File)),
+            "filedelete" => Some(FileOperation::Delete(Named::File)),
+            "dircreate" => Some(FileOperation::Create(Named::Directory)),
+            "dirstat" => Some(FileOperation::Stat(Named::Directory)),
+            "dirdelete" => Some(FileOperation::Delete(Named::Directory)),
             _ => None,
         }
+    }
+
+    pub(crate) fn named(self) -> Named {
+        match self {
+            FileOperation::Create(named)
+            | FileOperation::Stat(named)
+            | FileOperation::Delete(named) => named,
+        }
+    }
+
+    /// Whether a second pass over the same names must fail.
+    pub(crate) fn works_once(self) -> bool {
+        matches!(self, FileOperation::Delete(_) | FileOperation::Create(Named::Directory))
     }
 }
 
@@ -54,9 +80,6 @@ pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
     found.ok_or_else(|| match text {
-        "dircreate" | "dirstat" | "dirdelete" => {
-            "fio 3.33 does not have it; for files write filecreate, filestat or filedelete, for directories use halfpower metadata".into()
-        }
         "splice" => {
             "it moves each block through a pipe, with two calls (vmsplice and splice), which are not supported; use psync or mmap".into()
         }

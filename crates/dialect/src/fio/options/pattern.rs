@@ -48,8 +48,8 @@ impl Fill {
     }
 }
 
-/// Maximum bytes of a pattern, as in fio 3.33.
-const MAX_PATTERN: usize = 512;
+/// Maximum bytes of a pattern. fio 3.33 uses the first 512 of a file, later versions all.
+const MAX_PATTERN: usize = 1 << 20;
 
 /// Parses a pattern: `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several of them in a row.
 pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
@@ -68,9 +68,9 @@ pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     }
     match fill.bytes.len() {
         0 => Err(PATTERN_HINT.into()),
-        len if len > MAX_PATTERN => Err(format!(
-            "it has more than {MAX_PATTERN} bytes, which is fio's limit; write a shorter pattern"
-        )),
+        len if len > MAX_PATTERN => {
+            Err(format!("it has more than {MAX_PATTERN} bytes; write a shorter pattern"))
+        }
         _ => Ok(fill),
     }
 }
@@ -178,14 +178,16 @@ mod tests {
         ] {
             assert!(plain_pattern(text).unwrap_err().contains("write it as"), "{text}");
         }
-        // Debian's fio 3.33 takes 512 bytes and refuses 513.
-        assert_eq!(
-            plain_pattern(&format!("0x{}", "ab".repeat(512))).map(|bytes| bytes.len()),
-            Ok(512)
-        );
-        std::fs::write(&file, [7; 513]).unwrap();
-        for long in [format!("0x{}", "ab".repeat(513)), format!("'{}'", file.path().display())] {
-            assert!(plain_pattern(&long).unwrap_err().contains("more than 512 bytes"));
+        for (bytes, taken) in [(513, true), (MAX_PATTERN, true), (MAX_PATTERN + 1, false)] {
+            std::fs::write(&file, vec![7; bytes]).unwrap();
+            let in_file = format!("'{}'", file.path().display());
+            for long in [format!("0x{}", "ab".repeat(bytes)), in_file] {
+                let read = plain_pattern(&long).map(|pattern| pattern.len());
+                match taken {
+                    true => assert_eq!(read, Ok(bytes)),
+                    false => assert!(read.unwrap_err().contains("more than 1048576 bytes")),
+                }
+            }
         }
     }
 

@@ -24,7 +24,7 @@ use super::value::{
 use crate::rows::{self, Form, OptionKind, put};
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
-use machine::IoClass;
+use machine::{Hint, IoClass};
 use workload::SizeMix;
 
 type ParseResult = Result<(), Reason>;
@@ -145,7 +145,12 @@ static ROWS: &[Row] = &[
     row("rwmixread", Requests, Value(|o, text| put(&mut o.mix_read, count(text, o.kb_base, 0, 100).map(|n| n as u8)))),
     row("rwmixwrite", Requests, Value(|o, text| put(&mut o.mix_read, count(text, o.kb_base, 0, 100).map(|n| 100 - n as u8)))),
     row("bs blocksize", Requests, Value(|o, text| {
-        let one = |text: &str| size(text, o.kb_base).and_then(request).map(SizeMix::one);
+        let before = o.blocks[0].clone();
+        let one = |text: &str| match text {
+            // As in fio, an empty first size leaves that of reads as it was.
+            "" => Ok(before.clone()),
+            text => size(text, o.kb_base).and_then(request).map(SizeMix::one),
+        };
         let sizes = match text.split_once('-').filter(|(first, _)| !first.is_empty()) {
             // As in fio: of two sizes with a dash, the first is for reads, the second for writes
             // and trims;
@@ -214,9 +219,10 @@ static ROWS: &[Row] = &[
     row("sync_file_range write_barrier", Access, OnlyValues(&["0"], "use fsync or fdatasync")),
     row("atomic", Access, Switch(|o, on| o.atomic = on)),
     row("invalidate", Access, Switch(|o, on| o.invalidate = on)),
-    row("fadvise_hint", Access, Value(|o, text| put(&mut o.hint, choice(text, &[("0", false), ("none", false), ("1", true)])))),
+    row("fadvise_hint", Access, Value(|o, text| put(&mut o.hint, choice(text, &[("0", Some(Hint::None)), ("none", Some(Hint::None)), ("1", None), ("random", Some(Hint::Random)), ("sequential", Some(Hint::Sequential))])))),
     row("write_hint", Access, OnlyValues(&["none"], LEAVE)),
-    row("mem iomem", Access, OnlyValues(&["malloc", "mmap", "shm"], "a run of fio's jobs uses ordinary pages, as fio does by default; leave it out")),
+    row("mem iomem", Access, Value(|o, text| put(&mut o.huge_pages, choice(text.split(':').next().unwrap_or(text),
+        &[("malloc", false), ("mmap", false), ("shm", false), ("mmapshared", false), ("mmaphuge", true), ("shmhuge", true)])))),
     row("mem_align iomem_align hugepage-size", Access, Ignored(Form::Number)),
     row("io_submit_mode", Access, Value(|o, text| put(&mut o.offload, choice(text, &[("inline", false), ("offload", true)])))),
     row("fixedbufs", Access, Flag(|o, on| o.fixedbufs = on)),
@@ -246,7 +252,7 @@ static ROWS: &[Row] = &[
     row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, count(text, o.kb_base, 0, MAX_COUNT).map(|n| Some(n.max(1)))))),
     row("thinktime_iotime", Time, Value(|o, text| put(&mut o.think_io_ns, time_ns(text, SECOND_NS)))),
     row("thinktime_blocks_type", Time, OnlyValues(&["complete"], LEAVE)),
-    row("thinktime_spin", Time, OnlyValues(&["0"], "a pause uses no processor time: leave it out")),
+    row("thinktime_spin", Time, Value(|o, text| put(&mut o.think_spin_ns, time_ns(text, 1000)))),
     row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
     row("rate_process", Time, Value(|o, text| put(&mut o.poisson, choice(text, &[("linear", false), ("poisson", true)])))),

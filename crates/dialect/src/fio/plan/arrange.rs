@@ -1,17 +1,15 @@
 //! Decides which file, and which part of it, each clone of a job uses, before anything is written.
 
 use super::jobs::{Job, Plan};
+use super::regions::{Sizes, Work, region};
 use super::whole_files::NamedFile;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::Fallocate;
-use crate::fio::options::value::Amount;
 use crate::parse::is_twin;
 use machine::NewFile;
-use machine::units::show_size;
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use workload::rng;
 
 /// A file system entry found at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +25,8 @@ pub enum Found {
     /// Something that cannot hold data: a directory, a terminal.
     Other(&'static str),
 }
+
+pub(super) const A_DIRECTORY: &str = "a directory";
 
 /// One file of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +53,10 @@ pub struct ClonePlan {
     pub job: (usize, usize),
     /// Indexes in [`Arrangement::files`]; several files alternate request by request.
     pub files: Vec<usize>,
-    /// First byte and length of its part of each file.
+    /// First byte and length of its part of each file; the longest if they differ.
     pub part: (u64, u64),
+    /// The length of each part, if they differ.
+    pub lengths: Vec<u64>,
     /// Bytes to transfer; `None`: until the time is over.
     pub limit_bytes: Option<u64>,
     /// Passes that make up these bytes.
@@ -71,8 +73,6 @@ pub struct Arrangement {
     /// Every clone in fio's order.
     pub clones: Vec<ClonePlan>,
 }
-
-const PURPOSE_SIZE: u64 = 0xf15;
 
 pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
     let options = &job.options;
@@ -101,194 +101,11 @@ pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
     paths
 }
 
-/// The size that `filesize` gives a file.
-fn drawn_size(job: &Job, clone: u32, file: u64) -> Option<u64> {
-    let [low, high] = job.options.file_bytes?;
-    let request = job.request_bytes().max(1);
-    let seed = rng::derive(job.options.seed.unwrap_or(0x89), PURPOSE_SIZE, u64::from(clone));
-    Some(low + rng::below(rng::hash(seed, file), (high - low) / request + 1) * request)
-}
-
-/// Bytes transferred within `len` bytes by requests of `request` bytes that skip `hole` after each
-/// `run`.
-pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
-    let stride = run.saturating_add(hole);
-    let moved = len / stride * run + (len % stride).min(run);
-    if len < request { len } else { moved / request * request }
-}
-
-/// Bytes of each pass of a job, and the number of passes: io_size asks for `asked` bytes, a region
-/// pass has `pass`.
-///
-/// As in fio, if each pass is followed by another or by reading back, the job makes whole passes
-/// until less than a request is left of io_size, but never fewer than `loops`. Bytes read back
-/// count too.
-fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
-    let (options, request) = (&job.options, job.min_request_bytes());
-    let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
-    let known = (job.sizes().is_none() && !job.overlaps()) || job.covers();
-    let whole = (options.loops > 1 || reads_back) && known && !options.strides.are_on();
-    if !whole || pass == 0 || asked <= pass {
-        return (asked, options.loops);
-    }
-    let counted = if reads_back { pass.saturating_mul(2) } else { pass };
-    (pass, (asked - (request - 1)).div_ceil(counted).max(options.loops))
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Region {
-    /// First byte and length.
-    part: (u64, u64),
-    /// End of the file: beyond the last request if the size is not a multiple of the request size.
-    end: u64,
-    pass_bytes: u64,
-    passes: u64,
-}
-
-/// Computes a clone's part of file number `file` of `count`, and the size and number of its
-/// passes; `found` is the existing file, and whether it may be overwritten.
-fn region(
-    job: &Job,
-    clone: u32,
-    (file, count): (u64, u64),
-    path: &Path,
-    (found, may_destroy): (Found, bool),
-) -> Result<Region, FioError> {
-    let lengthens = may_destroy && matches!(found, Found::File(_));
-    let options = &job.options;
-    let shown = path.display();
-    let there = match found {
-        Found::File(bytes) | Found::Device(bytes) => Some(bytes),
-        Found::Made(bytes) if bytes > 0 => Some(bytes),
-        _ => None,
-    };
-    // Files that alternate hold whole requests, of the smallest size if there are several.
-    let unit = if job.sizes().is_none() { job.request_bytes() } else { job.min_request_bytes() };
-    let share = |bytes: u64| bytes / count;
-    let drawn = drawn_size(job, clone, file);
-    // Percentages refer to the existing file or, if it is missing, to its planned size.
-    let whole = match (there, drawn, options.size) {
-        (Some(bytes), _, _) | (None, Some(bytes), _) => bytes,
-        (None, None, Some(Amount::Bytes(bytes))) => share(bytes),
-        (None, None, _) => {
-            let why = if found == Found::Endless {
-                "has no size of its own, so one"
-            } else {
-                "does not exist yet, so its size"
-            };
-            return Err(job.wrong(format!("size: {shown} {why} is needed; write size=1g")));
-        }
-    };
-    let overflow =
-        || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
-    let step =
-        options.offset_increment.of(whole).checked_mul(u64::from(clone)).ok_or_else(overflow)?;
-    let start = options.offset.of(whole).checked_add(step).ok_or_else(overflow)?;
-    // As in fio, a percentage begins at the next block and ends with the last whole one.
-    let block = job.min_request_bytes().max(1);
-    let aligned = [options.offset_align_bytes, block].into_iter().find(|&bytes| bytes > 0);
-    let start = match options.offset {
-        Amount::Percent(1..) => {
-            start.checked_next_multiple_of(aligned.unwrap_or(1)).ok_or_else(overflow)?
-        }
-        _ => start,
-    };
-    let rest = |whole: u64| {
-        whole.checked_sub(start).filter(|&rest| rest > 0).ok_or_else(|| {
-            job.wrong(format!(
-                "offset: clone {clone} begins at {}, and {shown} ends at {}; lower offset or offset_increment",
-                show_size(start),
-                show_size(whole)
-            ))
-        })
-    };
-    let len = match (drawn, options.size) {
-        (Some(bytes), _) => rest(bytes)?,
-        // As in fio, a device may be smaller.
-        (None, Some(Amount::Bytes(bytes))) => match found {
-            Found::Device(there) => share(bytes).min(rest(there)?),
-            _ => share(bytes),
-        },
-        (None, Some(Amount::Percent(100))) => rest(whole)?,
-        (None, Some(part)) => part.of(whole).min(rest(whole)?) / block * block,
-        (None, None) => rest(whole)?,
-    };
-    let file_len = len;
-    let len = if count == 1 { len } else { len / unit * unit };
-    // As in fio, with several sizes the last requests shrink to fit.
-    let request = job.min_request_bytes();
-    if len == 0 {
-        return Err(job.wrong(format!(
-            "size: nothing is left for {shown}; give each of the {count} files at least one request"
-        )));
-    }
-    let end = start.checked_add(len).ok_or_else(overflow)?;
-    match found {
-        Found::File(bytes) | Found::Device(bytes) if end > bytes && !lengthens => {
-            return Err(job.wrong(format!(
-                "size: {shown} has {}, but {} of it are needed; lower size or offset, or, if its data may be lost, write --destroy-data={shown} (fio overwrites it without asking)",
-                show_size(bytes),
-                show_size(end)
-            )));
-        }
-        _ => {}
-    }
-    let pass = len.saturating_mul(count);
-    // As in fio, zones go on to the end of the file, beyond the size.
-    let zoned_len =
-        there.filter(|_| options.strides.are_on()).and_then(|there| there.checked_sub(start));
-    let holes = options.hole_bytes;
-    let moved = match (options.io_size, options.size) {
-        (Some(Amount::Bytes(bytes)), _) => Some(bytes),
-        // As in fio, zones begin again at the end of a file, until the size is reached.
-        (None, Some(Amount::Bytes(bytes))) if job.has_own_places() && options.strides.are_on() => {
-            Some(bytes)
-        }
-        (None, Some(Amount::Bytes(bytes))) => Some(bytes.min(pass)),
-        (Some(part), _) => part.of(whole).checked_mul(count),
-        (None, _) => len.checked_mul(count),
-    };
-    // Gaps between requests are not transferred. As in fio, a pass ends with a request that ends
-    // with the file, or when the remainder is too short for the next one. If the next request would
-    // begin beyond the end, the cursor restarts until the size is reached.
-    let ends = |stride: u64| {
-        let fit = (len - request) / stride + 1;
-        (len - request).is_multiple_of(stride) || fit * stride < len
-    };
-    // `None`: the pass has no end of its own. In a mix each direction covers the whole part:
-    // `FileTurns` knows the end.
-    let mix = options.reads && options.writes && count == 1;
-    let of_pass = match holes {
-        _ if mix && holes > 0 => None,
-        0 => Some(pass / request * request),
-        _ if len >= request && ends(request + holes) => {
-            Some(without_holes(len, request, (request, holes)))
-        }
-        _ => None,
-    };
-    // As in fio, a pass ends when no whole request is left, and io_size is rounded up to whole
-    // requests.
-    let asked = moved.ok_or_else(overflow)?;
-    let (each, passes) = if options.io_size.is_some() {
-        let asked = asked.checked_next_multiple_of(request).ok_or_else(overflow)?;
-        of_pass.map_or((asked, options.loops), |of_pass| passes(job, asked, of_pass))
-    } else {
-        let asked = of_pass.filter(|_| holes > 0).map_or(asked, |of_pass| asked.min(of_pass));
-        (Some(asked / request * request).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
-    };
-    let each = options.number_ios.map_or(each, |max| each.min(max.saturating_mul(request)));
-    each.checked_mul(passes).ok_or_else(overflow)?;
-    // An existing file may end before its share would.
-    let end = match found {
-        Found::File(bytes) | Found::Device(bytes) => end.max(bytes.min(start + file_len)),
-        _ => end.max(start.saturating_add(file_len)),
-    };
-    Ok(Region { part: (start, zoned_len.unwrap_or(0).max(len)), end, pass_bytes: each, passes })
-}
-
 impl Arrangement {
+    /// Bytes that each of a clone's files has; if its parts differ in length, the most.
     pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
-        clone.files.iter().map(|&file| self.files[file].bytes).min().unwrap_or(0)
+        let bytes = clone.files.iter().map(|&file| self.files[file].bytes);
+        if clone.lengths.is_empty() { bytes.min() } else { bytes.max() }.unwrap_or(0)
     }
 
     /// Paths of all files that jobs use.
@@ -299,7 +116,10 @@ impl Arrangement {
     }
 
     pub(crate) fn bytes(&self, clone: &ClonePlan) -> u64 {
-        self.file_bytes(clone) * clone.files.len() as u64
+        match clone.lengths.as_slice() {
+            [] => self.file_bytes(clone) * clone.files.len() as u64,
+            lengths => clone.part.0 * lengths.len() as u64 + lengths.iter().sum::<u64>(),
+        }
     }
 
     /// Decides for every clone of a plan. `look` inspects a path; `destroy` lists paths that may be
@@ -343,11 +163,13 @@ impl Arrangement {
         if let Some(operation) = job.options.file_operation {
             return self.add_named((job, operation), place, clone, look, destroy);
         }
+        let number = self.clones.len() as u32 + 1;
         let paths = paths_of(job, clone);
         let count = paths.len() as u64;
+        let mut sizes = Sizes::new(job, number);
         let mut files = Vec::new();
-        let mut parts: Vec<Region> = Vec::new();
-        for (number, path) in paths.into_iter().enumerate() {
+        let mut regions = Vec::new();
+        for path in paths {
             let found = look(&path).map_err(|error| {
                 job.wrong(format!("cannot examine {}: {error}", path.display()))
             })?;
@@ -358,32 +180,22 @@ impl Arrangement {
                 .iter()
                 .find(|file| file.path == path)
                 .map(|file| Found::Made(file.bytes));
-            let seen = laid_out
-                .filter(|_| found == Found::Nothing && job.options.size.is_none())
-                .unwrap_or(found);
+            let seen = laid_out.filter(|_| found == Found::Nothing).unwrap_or(found);
             let found_there = (seen, destroy.contains(&path));
-            let region = region(job, clone, (number as u64, count), &path, found_there)?;
+            let region = region(job, clone, count, &path, found_there, &mut sizes)?;
             files.push(self.file(job, path, found, region.end));
-            parts.push(region);
+            regions.push(region);
         }
-        let Region { part: (start, len), pass_bytes, passes, .. } = parts[0];
-        if parts.iter().any(|other| other.part != (start, len)) {
-            return Err(job.wrong(
-                "filename: the files that take turns differ in size; give size, so that each has an equal part",
-            ));
-        }
-        if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
-            return Err(job.wrong(
-                "offset: files that take turns begin at a whole request; give a multiple of bs",
-            ));
-        }
+        let Work { start, lengths, pass_bytes, passes } = Work::new(job, &regions)?;
         let limit_bytes = (!job.options.time_based).then_some(pass_bytes * passes);
-        let number = self.clones.len() as u32 + 1;
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let differ = lengths.iter().any(|&len| len != longest);
         self.clones.push(ClonePlan {
             number,
             job: place,
             files,
-            part: (start, len),
+            part: (start, longest),
+            lengths: if differ { lengths } else { Vec::new() },
             limit_bytes,
             passes,
             named: Vec::new(),
@@ -460,7 +272,7 @@ pub fn look(path: &Path) -> io::Result<Found> {
         return Ok(Found::File(metadata.len()));
     }
     if metadata.is_dir() {
-        return Ok(Found::Other("a directory"));
+        return Ok(Found::Other(A_DIRECTORY));
     }
     if files::is_pipe(&metadata) {
         // Opening it would wait for the other end.

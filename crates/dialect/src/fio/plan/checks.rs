@@ -4,7 +4,7 @@ use super::jobs::Job;
 use crate::fio::options::criterion::whole_seconds;
 use crate::fio::options::error::FioError;
 use crate::fio::options::jobfile::cut;
-use crate::fio::options::kinds::{Distribution, FileOperation, FileService, SyncMode};
+use crate::fio::options::kinds::{Distribution, FileService, SyncMode};
 use crate::fio::options::method::Method;
 use crate::fio::options::value::Amount;
 use machine::units::show_size;
@@ -231,11 +231,6 @@ fn check_overlaps(job: &Job) -> Result<(), FioError> {
 fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
-    if options.run > 1 && !simple {
-        return Err(
-            job.wrong("the value after the colon of rw needs one file and one bs; give each file a job of its own")
-        );
-    }
     let in_turn = job.file_count() == 1 || options.service == FileService::RoundRobin;
     if let Some(open) = job.open_files()
         && (!in_turn || job.has_own_places() || (!options.random && job.sizes().is_some()))
@@ -290,11 +285,12 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             .wrong("percentage_random with a value after the colon of rw; leave one of them out"));
     }
     if options.serialize_overlap
+        && job.effective_depth() > 1
         && (!simple
             || (options.random && (options.no_random_map || options.run > 1 || !all_random)))
     {
         return Err(job.wrong(
-            "serialize_overlap=1: only requests that cannot overlap are served; use one bs and leave out norandommap",
+            "serialize_overlap=1: only requests that cannot overlap are served; use iodepth=1, or one bs without norandommap",
         ));
     }
     Ok(())
@@ -345,18 +341,25 @@ fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
 /// Jobs whose places depend on the state of each file.
 fn check_own_places(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
-    let what = if options.strides.are_on() { "zonemode" } else { "percentage_random" };
-    let several_sizes = job.sizes().is_some() || options.align_bytes.is_some();
-    let other_order = options.run > 1 || options.hole_bytes > 0 || options.back_bytes > 0;
+    let runs = options.random && options.run > 1;
+    let what = match () {
+        () if options.strides.are_on() => "zonemode",
+        () if runs => "a value after the colon of rw",
+        () => "percentage_random",
+    };
+    let simple = job.sizes().is_none() && job.file_count() == 1;
+    let several_sizes = job.sizes().is_some() && !runs;
+    let other_order = !runs && (options.hole_bytes > 0 || options.back_bytes > 0);
+    let other = options.distribution != Distribution::Uniform;
     let unserved = [
-        ("several sizes or blockalign", several_sizes),
+        ("several sizes or blockalign", several_sizes || options.align_bytes.is_some()),
         ("a value after the colon of rw", other_order),
-        ("another random_distribution", options.distribution != Distribution::Uniform),
-        ("verify", options.verify.is_some()),
+        ("another random_distribution", other && !(runs && simple)),
+        ("verify", options.verify.is_some() && !(runs && simple)),
     ];
     match unserved.iter().find(|(_, given)| *given) {
         Some((with, _)) => Err(job.wrong(format!(
-            "{what} of several files or of a mix with {with}; leave one out, or give each file a job of its own"
+            "{what} of several files, sizes or directions with {with}; leave one out, or give each file a job of its own"
         ))),
         None => Ok(()),
     }
@@ -380,9 +383,10 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     if let Some(max) =
         options.batch_complete_max.filter(|&max| max > 0 && max < job.effective_depth())
     {
-        return Err(job.wrong(format!(
-            "iodepth_batch_complete_max={max} with iodepth={depth}: all available completions are taken at once; give {depth} or more, or leave it out"
-        )));
+        warnings.push(format!(
+            "{}: iodepth_batch_complete_max={max} with iodepth={depth}: all completions that are there are taken at once, even more than {max}",
+            job.shown()
+        ));
     }
     check_offload(job)?;
     check_file_operation(job, warnings)?;
@@ -466,10 +470,10 @@ fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), Fio
             job.wrong(format!("{what} with ioengine={engine}: it transfers no data; leave it out"))
         );
     }
-    if operation == FileOperation::Delete && (options.loops > 1 || options.time_based) {
-        return Err(job.wrong(
-            "ioengine=filedelete with loops or time_based: a file can be deleted only once (fio fails in the second pass); leave them out",
-        ));
+    if operation.works_once() && (options.loops > 1 || options.time_based) {
+        return Err(job.wrong(format!(
+            "ioengine={engine} with loops or time_based: it works only once for each name (fio fails in the second pass); leave them out",
+        )));
     }
     let size = options.file_bytes.map(|[low, _]| low).or(match options.size {
         Some(Amount::Bytes(bytes)) => Some(bytes / u64::from(job.file_count()).max(1)),

@@ -137,7 +137,7 @@ impl Job {
         let options = &self.options;
         self.file_count() > 1
             && options.random
-            && options.service != FileService::Sequential
+            && (options.service != FileService::Sequential || options.sizes_range())
             && !matches!(
                 options.distribution,
                 Distribution::Zones { .. } | Distribution::ManyZones(_)
@@ -152,14 +152,16 @@ impl Job {
     }
 
     /// Whether the offset of a request follows from the earlier ones to its file: zones of several
-    /// files or of a sequential mix, and random requests of several files of which some follow the
-    /// one before.
+    /// files or of a sequential mix, random requests of several files of which some follow the one
+    /// before, and runs after each random request.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
         let mix = options.reads && options.writes && !options.random;
         let several = self.file_count() > 1;
-        (options.strides.are_on() && (several || mix)) || (several && some_follow)
+        (options.strides.are_on() && (several || mix))
+            || (several && some_follow)
+            || (options.random && options.run > 1)
     }
 
     /// Whether such offsets are drawn in each file by itself.
@@ -300,6 +302,10 @@ fn settle(options: &mut Options) {
     options.direct |= options.atomic;
     if options.fills && options.size.is_none() && options.file_bytes.is_none() {
         options.size = Some(Amount::Bytes(MORE_THAN_FITS));
+    }
+    if options.think_ns > 0 {
+        // fio computes in a part of its pauses; halfpower waits as long without a processor.
+        options.think_ns = options.think_ns.max(options.think_spin_ns);
     }
     // Without a runtime, the size ends the job.
     options.time_based &= options.runtime_ns > 0;

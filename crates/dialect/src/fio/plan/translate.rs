@@ -51,10 +51,11 @@ pub(crate) fn pattern(job: &Job) -> Pattern {
 }
 
 pub(crate) fn hint(job: &Job) -> Hint {
-    match (job.options.hint && !job.is_direct(), job.options.random) {
-        (false, _) => Hint::None,
-        (true, true) => Hint::Random,
-        (true, false) => Hint::Sequential,
+    match (job.is_direct(), job.options.hint, job.options.random) {
+        (true, ..) => Hint::None,
+        (false, Some(hint), _) => hint,
+        (false, None, true) => Hint::Random,
+        (false, None, false) => Hint::Sequential,
     }
 }
 
@@ -70,7 +71,8 @@ pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     // With io_size or a time, passes continue until the limit.
     let passes =
         Some(clone.passes).filter(|_| clone.limit_bytes.is_some() && job.options.io_size.is_none());
-    FileTurns::of_passes(job, clone.files.len() as u64, clone.part, seed, passes)
+    let files = clone.files.len() as u64;
+    FileTurns::of_passes(job, files, (clone.part, &clone.lengths), seed, passes)
 }
 
 /// The workload of one clone: one stream in its part of its files.
@@ -122,7 +124,10 @@ fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
     if !options.working_set || options.duplicate_percent == 0 {
         return 0;
     }
-    let bytes = clone.part.1.saturating_mul(clone.files.len() as u64);
+    let bytes = match clone.lengths.as_slice() {
+        [] => clone.part.1.saturating_mul(clone.files.len() as u64),
+        lengths => lengths.iter().sum(),
+    };
     let set = bytes / 100 * u64::from(options.working_set_percent);
     (set / BLOCK_BYTES as u64).max(1)
 }
@@ -153,7 +158,11 @@ pub(crate) fn job_workload(
 
 /// Buffers use ordinary pages, as fio's do by default.
 fn memory(job: &Job) -> Memory {
-    if job.options.fixedbufs { Memory::Registered } else { Memory::Pages }
+    match (job.options.huge_pages, job.options.fixedbufs) {
+        (true, _) => Memory::Huge,
+        (false, true) => Memory::Registered,
+        (false, false) => Memory::Pages,
+    }
 }
 
 /// How a job waits for completions. With several requests outstanding, fio's own work between two
@@ -198,6 +207,9 @@ mod tests {
     fn buffers_and_waits_match_fio() {
         let deep = access_of("--name=a --size=1m --ioengine=io_uring --iodepth=8");
         assert_eq!((deep.memory, deep.reap), (Memory::Pages, Reap::Poll));
+        for (memory, is) in [("mmaphuge:/mnt/huge", Memory::Huge), ("shm", Memory::Pages)] {
+            assert_eq!(access_of(&format!("--name=a --size=1m --mem={memory}")).memory, is);
+        }
         let fixed = access_of(
             "--name=a --size=1m --ioengine=io_uring --iodepth=8 --fixedbufs --iodepth_batch_complete_min=4",
         );

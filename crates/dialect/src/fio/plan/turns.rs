@@ -1,8 +1,8 @@
 //! Maps requests to the files of a job and to offsets in them: `file_service_type`, and the two
 //! cursors of a sequential mix.
 
-use super::arrange::without_holes;
 use super::jobs::Job;
+use super::regions::without_holes;
 use crate::fio::options::kinds::{Distribution, FileService, Zone};
 use machine::{Op, Request};
 use own_places::{FilePlace, OwnPlaces};
@@ -21,8 +21,10 @@ mod spread;
 pub(crate) struct FileTurns {
     files: u64,
     request_bytes: u64,
-    /// First byte and length of the part of each file that is used.
+    /// First byte and length of the part of each file that is used; the longest if they differ.
     part: (u64, u64),
+    /// The length of each part, if they differ.
+    lengths: Arc<[u64]>,
     service: FileService,
     draw: FileDraw,
     /// Consecutive requests that go to one file.
@@ -44,8 +46,6 @@ pub(crate) struct FileTurns {
     differ: bool,
     spread: Option<Arc<Spread>>,
     own_places: Option<OwnPlaces>,
-    /// Sequential requests after each random offset.
-    run: u64,
     random_percent: [u8; 2],
     /// Bytes of each file, and by how much a sequential request overlaps the end of the one before;
     /// 0: no overlap.
@@ -157,8 +157,6 @@ struct State {
     passes: u64,
     /// The current file, and the number of consecutive requests it got.
     stay: (u64, u64),
-    /// Requests left in the sequential run, and the next offset.
-    run: (u64, u64),
     /// Requests so far, and the offsets at which the next sequential read and write continue.
     follow: (u64, [u64; 2]),
     /// Bytes read and written in each file, if the directions have their own cursors.
@@ -177,14 +175,15 @@ impl FileTurns {
     /// each.
     #[cfg(test)]
     pub(crate) fn new(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
-        FileTurns::of_passes(job, files, part, seed, Some(1))
+        FileTurns::of_passes(job, files, (part, &[]), seed, Some(1))
     }
 
-    /// The same for a number of passes; `None`: endless.
+    /// The same for a number of passes, `None`: endless; and with the length of each part, if they
+    /// differ.
     pub(crate) fn of_passes(
         job: &Job,
         files: u64,
-        part: (u64, u64),
+        (part, lengths): ((u64, u64), &[u64]),
         seed: u64,
         passes: Option<u64>,
     ) -> FileTurns {
@@ -194,7 +193,8 @@ impl FileTurns {
         let differ = files > 1
             && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
         let drawn = several && options.service != FileService::RoundRobin;
-        let own_places = OwnPlaces::new(job);
+        let spread = Spread::new(job, (part.1, lengths), passes).map(Arc::new);
+        let own_places = OwnPlaces::new(job, !lengths.is_empty() && spread.is_none(), passes);
         let in_row = several
             && own_places.is_none()
             && (options.service_run > 1
@@ -220,7 +220,6 @@ impl FileTurns {
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
         let rounds = Rounds::new(job, part.1).filter(|_| own_places.is_none());
-        let spread = Spread::new(job, part.1, passes).map(Arc::new);
         // With a map, each block is visited once.
         let bell = match options.distribution {
             Distribution::Normal { deviation, center }
@@ -236,7 +235,6 @@ impl FileTurns {
         let draws = rounds.is_some()
             || bell.is_some()
             || own_cursors
-            || options.run > 1
             || some_follow
             || in_turn
             || differ
@@ -248,6 +246,7 @@ impl FileTurns {
             files,
             request_bytes: request,
             part: (part.0, part.1 - rest),
+            lengths: lengths.into(),
             service: options.service,
             draw: FileDraw::new(options.service, files),
             service_run: options.service_run,
@@ -270,7 +269,6 @@ impl FileTurns {
             align: options.align_bytes.unwrap_or(0).max(job.min_request_bytes()),
             differ,
             spread,
-            run: options.run,
             random_percent: if options.random { options.random_percent } else { [100; 2] },
             state: draws.then(|| Arc::new(Mutex::new(State { cursors, maps, ..State::default() }))),
         }
@@ -284,7 +282,20 @@ impl FileTurns {
         if self.stride.1 > 0 && !self.mixes_holes {
             return (self.part.0.saturating_mul(self.files), self.pass_bytes());
         }
-        (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
+        (self.part.0.saturating_mul(self.files), self.all_bytes())
+    }
+
+    /// Bytes of the parts of all files.
+    fn all_bytes(&self) -> u64 {
+        match &*self.lengths {
+            [] => self.part.1.saturating_mul(self.files),
+            lengths => lengths.iter().sum(),
+        }
+    }
+
+    /// The length of the part of a file.
+    fn length(&self, file: usize) -> u64 {
+        self.lengths.get(file).copied().unwrap_or(self.part.1)
     }
 
     pub(crate) fn pass_bytes(&self) -> u64 {
@@ -292,7 +303,7 @@ impl FileTurns {
             return without_holes(self.part.1, self.request_bytes, self.stride)
                 .saturating_mul(self.files);
         }
-        self.part.1.saturating_mul(self.files)
+        self.all_bytes()
     }
 
     /// Moves a request to its own file and sets its size there; `false`: the files are full, and
@@ -456,15 +467,6 @@ impl FileTurns {
                 request.offset = if next + len > first + share { first } else { next };
             }
             state.follow.1[side] = request.offset + len;
-            return true;
-        }
-        if self.run > 1 {
-            let (done, next) = state.run;
-            let ends = next + u64::from(request.len) > first + share;
-            if done > 0 && !ends {
-                request.offset = next;
-            }
-            state.run = ((done + 1) % self.run, request.offset + u64::from(request.len));
             return true;
         }
         if let Some(rounds) = self.rounds {

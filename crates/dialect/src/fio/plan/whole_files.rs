@@ -1,16 +1,16 @@
-//! Jobs that time operations on whole files. They need the names of files, not open files.
+//! Jobs that time operations on whole files or directories. They need the names of files, not open files.
 
-use super::arrange::{Arrangement, ClonePlan, FilePlan, Found, paths_of};
+use super::arrange::{A_DIRECTORY, Arrangement, ClonePlan, FilePlan, Found, paths_of};
 use super::jobs::Job;
 use crate::fio::options::error::FioError;
-use crate::fio::options::kinds::FileOperation;
+use crate::fio::options::kinds::{FileOperation, Named};
 use crate::fio::options::value::Amount;
 use crate::parse::is_twin;
 use machine::NewFile;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that a job creates, looks at or deletes.
+/// A file or directory that a job creates, looks at or deletes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
     pub path: PathBuf,
@@ -48,7 +48,7 @@ impl Arrangement {
             named.push(self.named_file((job, operation), path, bytes, look, destroy)?);
         }
         match look(&directory) {
-            Ok(Found::Other("a directory")) => {}
+            Ok(Found::Other(A_DIRECTORY)) => {}
             _ => {
                 return Err(job.wrong(format!(
                     "the directory {} does not exist; make it first, or name another",
@@ -70,6 +70,7 @@ impl Arrangement {
             job: place,
             files: vec![index; named.len()],
             part: (0, block),
+            lengths: Vec::new(),
             limit_bytes: (!job.options.time_based).then_some(asked.saturating_mul(loops)),
             passes: loops,
             named,
@@ -95,21 +96,34 @@ impl Arrangement {
                     "allow_file_create=0: {shown} does not exist; make it first, or leave the option out"
                 )));
             }
-            Found::File(_) if operation == FileOperation::Delete && !destroy.contains(&path) => {
+            Found::File(_) | Found::Other(A_DIRECTORY)
+                if matches!(operation, FileOperation::Delete(_)) && !destroy.contains(&path) =>
+            {
                 return Err(job.wrong(format!(
                     "{shown} is there already, and the job would delete it (fio does so without a word); if it may be lost, name it again: --destroy-data={shown}"
                 )));
             }
-            Found::Nothing | Found::File(_) | Found::Made(_) => {}
-            Found::Device(_) | Found::Endless | Found::Other(_) => {
+            Found::Other(A_DIRECTORY) if operation == FileOperation::Create(Named::Directory) => {
                 return Err(job.wrong(format!(
-                    "{shown} is not a regular file; ioengine={} needs files: name others, or use directory",
+                    "{shown} is there already, so it cannot be made; remove it first, or name another"
+                )));
+            }
+            Found::Nothing => {}
+            Found::File(_) | Found::Made(_) if operation.named() == Named::File => {}
+            Found::Other(A_DIRECTORY) if operation.named() == Named::Directory => {}
+            _ => {
+                let needed = match operation.named() {
+                    Named::File => "a regular file",
+                    Named::Directory => "a directory",
+                };
+                return Err(job.wrong(format!(
+                    "{shown} is not {needed}, which ioengine={} needs; name others",
                     job.options.engine_name
                 )));
             }
         }
         let known = self.paths().any(|other| other == path);
-        let lays_out = operation != FileOperation::Create && is_new && !known;
+        let lays_out = !matches!(operation, FileOperation::Create(_)) && is_new && !known;
         Ok(NamedFile { laid_out: lays_out.then_some(bytes), is_new, path })
     }
 

@@ -1,4 +1,4 @@
-//! Operations on whole files: an engine without data transfers calls the kernel when a request is
+//! Operations on whole files and directories: an engine without data transfers calls the kernel when a request is
 //! issued, so the request lasts as long as the operation.
 
 use super::core::{Core, Issue};
@@ -7,7 +7,7 @@ use super::filter::{Filter, ignores};
 use super::finished::Finished;
 use super::stream_stats::Done;
 use crate::fio::options::error::FioError;
-use crate::fio::options::kinds::FileOperation;
+use crate::fio::options::kinds::{FileOperation, Named};
 use crate::fio::plan::arrange::{Arrangement, ClonePlan};
 use crate::fio::plan::jobs::{Job, Plan};
 use crate::fio::plan::whole_files::NamedFile;
@@ -18,8 +18,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// fio's mode of the files that it opens.
+/// fio's modes of the files that it opens, and of the directories that it sets up.
 const MODE: u32 = 0o600;
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// Bytes of each write that lays out a file.
 const STEP: usize = 1 << 20;
@@ -49,9 +50,14 @@ impl WholeFiles {
     fn operate(&mut self, file: usize) -> io::Result<()> {
         let (directory, name) = &self.files[file];
         match self.operation {
-            FileOperation::Create => self.open = Some(directory.open_or_create(name, MODE)?),
-            FileOperation::Stat => directory.stat(name)?,
-            FileOperation::Delete => directory.remove(name)?,
+            FileOperation::Create(Named::File) => {
+                self.open = Some(directory.open_or_create(name, MODE)?);
+            }
+            FileOperation::Create(Named::Directory) => {
+                directory.make_directory(name, DIRECTORY_MODE)?;
+            }
+            FileOperation::Stat(_) => directory.stat(name)?,
+            FileOperation::Delete(named) => remove(directory, name, named)?,
         }
         Ok(())
     }
@@ -59,9 +65,9 @@ impl WholeFiles {
     fn error(&self, file: usize, error: &io::Error) -> JobError {
         let (directory, name) = &self.files[file];
         let act = match self.operation {
-            FileOperation::Create => "create",
-            FileOperation::Stat => "read the attributes of",
-            FileOperation::Delete => "delete",
+            FileOperation::Create(_) => "create",
+            FileOperation::Stat(_) => "read the attributes of",
+            FileOperation::Delete(_) => "delete",
         };
         JobError {
             errno: error.raw_os_error().unwrap_or(IO_ERROR),
@@ -95,10 +101,17 @@ fn place_of(path: &Path) -> io::Result<(Arc<Directory>, &OsStr)> {
     Ok((Directory::held(files::parent(path))?, name))
 }
 
-/// Files laid out or created by jobs that operate on whole files. Dropping it removes them, because
-/// the run has failed.
+fn remove(directory: &Directory, name: &OsStr, named: Named) -> io::Result<()> {
+    match named {
+        Named::File => directory.remove(name),
+        Named::Directory => directory.remove_directory(name),
+    }
+}
+
+/// Files and directories laid out or created by jobs that operate on them. Dropping it removes
+/// them, because the run has failed.
 pub(crate) struct LaidOutNames {
-    new: Vec<((usize, usize), PathBuf)>,
+    new: Vec<((usize, usize), PathBuf, Named)>,
 }
 
 impl LaidOutNames {
@@ -107,14 +120,16 @@ impl LaidOutNames {
         let mut made = LaidOutNames { new: Vec::new() };
         for clone in &arrangement.clones {
             let job = &plan.groups[clone.job.0][clone.job.1];
+            let Some(operation) = job.options.file_operation else { continue };
+            let named = operation.named();
             for file in clone.named.iter().filter(|file| file.is_new) {
                 if let Some(bytes) = file.laid_out {
-                    lay_out(&file.path, bytes).map_err(|error| FioError::Machine {
+                    lay_out(&file.path, bytes, named).map_err(|error| FioError::Machine {
                         job: job.shown(),
                         source: machine::Error::io("cannot lay out", &file.path)(error),
                     })?;
                 }
-                made.new.push((clone.job, file.path.clone()));
+                made.new.push((clone.job, file.path.clone(), named));
             }
         }
         Ok(made)
@@ -122,23 +137,26 @@ impl LaidOutNames {
 
     /// Keeps the files of the jobs for which `stays` is true, and removes the others.
     pub(crate) fn settle(mut self, stays: impl Fn((usize, usize)) -> bool) {
-        self.new.retain(|(job, _)| !stays(*job));
+        self.new.retain(|(job, ..)| !stays(*job));
     }
 }
 
 impl Drop for LaidOutNames {
     fn drop(&mut self) {
-        for (_, path) in &self.new {
+        for (_, path, named) in &self.new {
             if let Ok((directory, name)) = place_of(path) {
                 // A job may have deleted it, or not reached it.
-                let _ = directory.remove(name);
+                let _ = remove(&directory, name, *named);
             }
         }
     }
 }
 
-fn lay_out(path: &Path, bytes: u64) -> io::Result<()> {
+fn lay_out(path: &Path, bytes: u64, named: Named) -> io::Result<()> {
     let (directory, name) = place_of(path)?;
+    if named == Named::Directory {
+        return directory.make_directory(name, DIRECTORY_MODE);
+    }
     let file = directory.create(name, MODE)?;
     fill(file, bytes).inspect_err(|_| {
         // Nobody else can have put another file in its place that fast.

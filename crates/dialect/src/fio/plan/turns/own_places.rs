@@ -1,5 +1,5 @@
 //! Offsets that follow from the earlier requests to the same file: the zones of several files or of
-//! a mix, and `percentage_random` of several files.
+//! a mix, `percentage_random` of several files, and runs after each random place (`rw=randrw:8`).
 //!
 //! As in fio, the bytes of a zone are counted over all files, and the file whose turn it is when
 //! they are used up moves to its next zone; the others stay where they are.
@@ -16,6 +16,16 @@ pub(crate) struct OwnPlaces {
     random: bool,
     /// Each block is used once before any is used again.
     covers: bool,
+    /// A file has no turn from its end to the end of the pass.
+    ends: bool,
+    passes: u64,
+    /// Of this many requests one is in a random place and the others follow the last of their kind;
+    /// 1: chance decides.
+    run: u64,
+    /// The stream draws the random places.
+    stream_draws: bool,
+    /// Places are multiples of this.
+    unit: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -40,9 +50,10 @@ pub(super) struct FilePlace {
 }
 
 impl OwnPlaces {
-    /// `None` if the stream's own offsets are right.
-    pub(super) fn new(job: &Job) -> Option<OwnPlaces> {
-        if !job.has_own_places() {
+    /// For this many passes, `None`: endless, over files that may differ in size. `None` if the
+    /// stream's own offsets are right.
+    pub(super) fn new(job: &Job, differ: bool, passes: Option<u64>) -> Option<OwnPlaces> {
+        if !differ && !job.has_own_places() {
             return None;
         }
         let options = &job.options;
@@ -53,6 +64,12 @@ impl OwnPlaces {
             zones: strides.are_on().then_some(zones),
             random: options.random,
             covers: !options.no_random_map,
+            // As in fio, with time_based each file begins again by itself.
+            ends: differ && !options.strides.are_on() && !options.time_based,
+            passes: passes.unwrap_or(u64::MAX),
+            run: options.run,
+            stream_draws: options.run > 1 && job.file_count() == 1 && job.sizes().is_none(),
+            unit: job.min_request_bytes(),
         })
     }
 }
@@ -73,8 +90,8 @@ impl FileTurns {
                 FileService::RoundRobin | FileService::Sequential => 0,
                 _ => self.draw.file(self.seed, !number),
             };
-            let mut turns = (0..self.files).map(|turn| (first + turn) % self.files);
-            (turns.find(|&file| !is_done(file))?, 1)
+            let file = self.in_window(first % self.files, |&file| !is_done(file));
+            (Some(file).filter(|&file| !is_done(file))?, 1)
         };
         state.stay = next;
         Some(next.0 as usize)
@@ -88,8 +105,19 @@ impl FileTurns {
         request: &mut Request,
     ) -> bool {
         state.places.resize_with(self.files as usize, FilePlace::default);
+        let mut begins = false;
         let (file, offset) = loop {
-            let Some(file) = self.file_of_own(state) else { return false };
+            let Some(file) = self.file_of_own(state) else {
+                state.passes += 1;
+                // A pass without room for a single request is the last one.
+                if begins || state.passes >= own.passes {
+                    return false;
+                }
+                begins = true;
+                state.places = vec![FilePlace::default(); self.files as usize];
+                state.stay = (0, 0);
+                continue;
+            };
             if let Some(offset) = self.offset_in(own, state, file, request) {
                 break (file, offset);
             }
@@ -112,11 +140,15 @@ impl FileTurns {
         own: OwnPlaces,
         state: &mut State,
         file: usize,
-        request: &Request,
+        request: &mut Request,
     ) -> Option<u64> {
-        let (side, len, share) = (request.op as usize, u64::from(request.len), self.part.1);
+        let (side, len) = (request.op as usize, u64::from(request.len));
+        let share = self.length(file);
+        if len > share {
+            return None;
+        }
         let chance = rng::hash(self.seed, state.drawn);
-        let State { places, zone_bytes, .. } = state;
+        let State { places, zone_bytes, follow: (requests, _), .. } = state;
         let place = &mut places[file];
         let mut end = share;
         if let Some(Zones { size, range, skip }) = own.zones {
@@ -136,19 +168,29 @@ impl FileTurns {
             }
             end = share.min(place.zone + range);
         }
-        let is_random =
-            own.random && rng::below(chance, 100) < u64::from(self.random_percent[side]);
+        let is_random = match own.run {
+            1 => rng::below(chance, 100) < u64::from(self.random_percent[side]),
+            run => requests.is_multiple_of(run),
+        };
         let follows = place.next[side] + len <= share;
-        let offset = if own.random && (is_random || !follows) {
-            let blocks = ((end - place.zone) / len).max(1);
-            place.zone + place.block(own.covers, rng::hash(chance, 1), blocks)? * len
+        let offset = if own.random && own.stream_draws && (is_random || !follows) {
+            request.offset - self.part.0
+        } else if own.random && (is_random || !follows) {
+            let blocks = ((end - place.zone) / own.unit).max(1);
+            let drawn = place.block(own.covers, rng::hash(chance, 1), blocks)? * own.unit;
+            // As in fio, a request shrinks to fit at the end of a file.
+            request.len = request.len.min((share - place.zone - drawn) as u32);
+            place.zone + drawn
         } else if follows {
             place.next[side]
+        } else if own.ends {
+            return None;
         } else {
             place.zone
         };
-        *zone_bytes += len;
-        place.next[side] = offset + len;
+        *requests += 1;
+        *zone_bytes += u64::from(request.len);
+        place.next[side] = offset + u64::from(request.len);
         Some(offset)
     }
 }

@@ -10,14 +10,21 @@ use workload::{FreeMap, Normal, SelfSimilar, SizeDraw, Zipf, rng};
 pub(crate) struct Spread {
     align: u64,
     min_bytes: u64,
-    places: u64,
+    /// The places of each file; one entry if all are alike.
+    files: Vec<Places>,
     sizes: [SizeDraw; 2],
-    draw: PlaceDraw,
     /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
     /// free space.
     covers: bool,
     /// Passes over all files after which the stream ends.
     passes: u64,
+}
+
+/// The places of a file, and how one of them is drawn.
+#[derive(Debug, Clone)]
+struct Places {
+    count: u64,
+    draw: PlaceDraw,
 }
 
 /// How a place in a file is drawn.
@@ -61,19 +68,36 @@ impl PlaceDraw {
 const DRAWS: u64 = 64;
 
 impl Spread {
-    /// For a job that makes `passes` over `len` bytes of each file; `None`: endless.
-    pub(crate) fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Spread> {
+    /// For a job that makes `passes` (`None`: endless) over `len` bytes of each file, or over
+    /// `lengths` if they differ.
+    pub(crate) fn new(
+        job: &Job,
+        (len, lengths): (u64, &[u64]),
+        passes: Option<u64>,
+    ) -> Option<Spread> {
         if !job.spreads() {
             return None;
         }
         let min = job.min_request_bytes();
         let align = job.options.align_bytes.unwrap_or(min).max(1);
-        let places = if min > align { len.saturating_sub(min) / align + 1 } else { len / align };
+        let places = |&len: &u64| {
+            let count = match min > align {
+                true => len.saturating_sub(min) / align + 1,
+                false => len / align,
+            };
+            // Of files that differ, some may have no room.
+            let count =
+                if lengths.is_empty() { count.max(1) } else { count * u64::from(len >= min) };
+            Places { count, draw: PlaceDraw::new(&job.options.distribution, count.max(1)) }
+        };
+        let files = match lengths {
+            [] => vec![places(&len)],
+            lengths => lengths.iter().map(places).collect(),
+        };
         Some(Spread {
             align,
             min_bytes: min,
-            draw: PlaceDraw::new(&job.options.distribution, places.max(1)),
-            places: places.max(1),
+            files,
             sizes: job.options.blocks.each_ref().map(SizeDraw::new),
             covers: job.covers(),
             passes: passes.unwrap_or(u64::MAX),
@@ -82,24 +106,40 @@ impl Spread {
 
     /// Maps of the unvisited blocks of each file, if the job needs them.
     pub(crate) fn maps(&self, files: u64) -> Vec<FreeMap> {
-        vec![FreeMap::new(self.places); if self.covers { files as usize } else { 0 }]
+        let count = if self.covers { files } else { 0 };
+        (0..count).map(|file| FreeMap::new(self.places(file).count)).collect()
+    }
+
+    fn places(&self, file: u64) -> &Places {
+        self.files.get(file as usize).unwrap_or(&self.files[0])
     }
 }
 
 impl FileTurns {
     /// Picks the file of the next request, with free space in it if that matters.
-    fn file_of_spread(&self, state: &State, number: u64) -> u64 {
+    fn file_of_spread(&self, spread: &Spread, state: &State, number: u64) -> u64 {
         let turn = number / self.service_run.max(1);
         let first = match self.service {
             FileService::RoundRobin => turn % self.open,
-            FileService::Sequential if state.maps.is_empty() => {
-                state.issued / self.part.1 % self.files
-            }
+            FileService::Sequential if state.maps.is_empty() => self.file_at(state.issued),
             FileService::Sequential => 0,
             _ => self.draw.file(self.seed, !turn),
         };
-        let left = |file: &u64| state.maps.get(*file as usize).is_none_or(|map| !map.is_full());
+        let left = |file: &u64| match state.maps.get(*file as usize) {
+            Some(map) => !map.is_full(),
+            None => spread.places(*file).count > 0,
+        };
         self.in_window(first, left)
+    }
+
+    /// The file of the byte `at`, counted over the parts of all files again and again.
+    fn file_at(&self, at: u64) -> u64 {
+        let mut at = at % self.all_bytes().max(1);
+        let files = (0..self.files).find(|&file| {
+            let length = self.length(file as usize);
+            at.checked_sub(length).map(|rest| at = rest).is_none()
+        });
+        files.unwrap_or(0)
     }
 
     /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are
@@ -119,11 +159,13 @@ impl FileTurns {
         }
         let number = state.drawn;
         state.drawn += 1;
-        let (file, chance) = (self.file_of_spread(state, number), rng::hash(self.seed, number));
-        let drawn = spread.draw.place(self.seed, (file, number), spread.places);
+        let file = self.file_of_spread(spread, state, number);
+        let chance = rng::hash(self.seed, number);
+        let Places { count, draw } = spread.places(file);
+        let drawn = draw.place(self.seed, (file, number), *count);
         let map = state.maps.get_mut(file as usize);
         let place = map.as_ref().map_or(Some(drawn), |map| map.next_free(drawn)).unwrap_or(drawn);
-        let rest = self.part.1 - place * spread.align;
+        let rest = self.length(file as usize) - place * spread.align;
         let sizes = &spread.sizes[usize::from(request.op == Op::Write)];
         let again = (0..DRAWS).map(|draw| u64::from(sizes.at(rng::hash(chance, draw))));
         let mut len = std::iter::once(u64::from(request.len)).chain(again).find(|&len| len <= rest);

@@ -68,7 +68,7 @@ fn gaps_apply_to_alternating_files_and_mixes() {
 #[test]
 fn a_mix_with_gaps_ends_with_its_first_direction() {
     let mix = job("rw=rw:8k loops=2");
-    let turns = FileTurns::of_passes(&mix, 1, (0, 16 * 4096), 1, Some(2));
+    let turns = FileTurns::of_passes(&mix, 1, ((0, 16 * 4096), &[]), 1, Some(2));
     assert_eq!(turns.region(), (0, 16 * 4096), "each direction has the whole file");
     let mut places = Vec::new();
     // Two reads before each write: in each pass six reads and two or three writes.
@@ -89,7 +89,7 @@ fn a_mix_with_gaps_ends_with_its_first_direction() {
     };
     assert_eq!(of(0), [0, 3, 6, 9, 12, 15, 0, 3, 6, 9, 12, 15]);
     assert_eq!(&of(1)[..3], [0, 3, 6]);
-    let again = FileTurns::of_passes(&job("rw=rw:4k"), 1, (0, 16 * 4096), 1, Some(1));
+    let again = FileTurns::of_passes(&job("rw=rw:4k"), 1, ((0, 16 * 4096), &[]), 1, Some(1));
     let reads: Vec<(Op, u64)> = (0..10).map(|block| (Op::Read, block)).collect();
     let blocks: Vec<u64> = placed(&again, &reads).into_iter().map(|(_, block)| block).collect();
     assert_eq!(
@@ -259,7 +259,7 @@ fn mixed_random_sizes_cover_each_file_once_or_repeat() {
 
 /// Requests of a job to each place of each file.
 fn hits(options: &str, files: u64, places: u64, count: u64) -> Vec<Vec<u64>> {
-    let turns = FileTurns::of_passes(&job(options), files, (0, places * 4096), 7, None);
+    let turns = FileTurns::of_passes(&job(options), files, ((0, places * 4096), &[]), 7, None);
     let mut hits = vec![vec![0; places as usize]; files as usize];
     for _ in 0..count {
         let mut request = Request { op: Op::Read, target: 0, offset: 0, len: 4096, slot: 0 };
@@ -292,7 +292,7 @@ fn skewed_places_are_drawn_in_each_file() {
 
 /// The file and block of each of `count` sequential requests of 4 KiB, as in `0:0 1:0`.
 fn in_order(settings: &str, files: u64, blocks: u64, count: usize) -> String {
-    let turns = FileTurns::of_passes(&job(settings), files, (0, blocks * 4096), 1, None);
+    let turns = FileTurns::of_passes(&job(settings), files, ((0, blocks * 4096), &[]), 1, None);
     let op = if settings.contains("rw=write") { Op::Write } else { Op::Read };
     let requests: Vec<(Op, u64)> = (0..count as u64).map(|block| (op, block)).collect();
     let all = placed(&turns, &requests);
@@ -396,4 +396,47 @@ fn files_are_opened_when_those_before_are_done() {
         order(settings).split(' ').map(|one| one[..1].to_owned()).collect()
     };
     assert_eq!(files("rw=randread openfiles=2").concat(), "01012323");
+}
+
+#[test]
+fn a_file_that_ends_before_the_others_has_no_more_turns_in_the_pass() {
+    let part = ((4096, 3 * 4096), &[4096, 3 * 4096, 0, 2 * 4096][..]);
+    let writes: Vec<(Op, u64)> = (0..12).map(|block| (Op::Write, block)).collect();
+    let turns = FileTurns::of_passes(&job("rw=write nrfiles=4"), 4, part, 1, Some(2));
+    assert_eq!((turns.region(), turns.pass_bytes()), ((4 * 4096, 6 * 4096), 6 * 4096));
+    let pass = [(0, 1), (1, 1), (3, 1), (1, 2), (3, 2), (1, 3)];
+    assert_eq!(placed(&turns, &writes), [pass, pass].concat());
+    let mut request = Request { op: Op::Write, target: 0, offset: 0, len: 4096, slot: 0 };
+    assert!(!turns.place(&mut request), "two passes are over");
+
+    for service in ["roundrobin", "random", "sequential"] {
+        let options = format!("rw=randread nrfiles=4 filesize=4k-12k file_service_type={service}");
+        let turns = FileTurns::of_passes(&job(&options), 4, part, 1, Some(1));
+        let mut drawn = placed(&turns, &writes[..6]);
+        drawn.sort_unstable();
+        assert_eq!(drawn, [(0, 1), (1, 1), (1, 2), (1, 3), (3, 1), (3, 2)], "{service}");
+    }
+}
+
+#[test]
+fn each_direction_and_file_goes_on_after_a_random_place() {
+    let mix: Vec<(Op, u64)> = [Op::Read, Op::Write, Op::Read, Op::Read, Op::Write, Op::Write]
+        .into_iter()
+        .zip([5, 20, 30, 9, 12, 17])
+        .collect();
+    let turns = FileTurns::new(&job("rw=randrw:3"), 1, (0, 64 * 4096), 1);
+    // The stream draws the first of three; a write has no place to go on from yet.
+    assert_eq!(placed(&turns, &mix), [(0, 5), (0, 0), (0, 6), (0, 9), (0, 1), (0, 2)]);
+
+    let reads: Vec<(Op, u64)> = (0..8).map(|block| (Op::Read, block)).collect();
+    let turns = FileTurns::new(&job("rw=randread:4 nrfiles=2"), 2, (0, 64 * 4096), 1);
+    let places = placed(&turns, &reads);
+    assert!(places.iter().enumerate().all(|(at, (file, _))| *file as usize == at % 2));
+    let first = places[0].1;
+    // Of four requests the first is random: the others go on in their file.
+    assert_eq!(
+        [places[1].1, places[2].1, places[3].1, places[5].1],
+        [0, first + 1, 1, 2],
+        "{places:?}"
+    );
 }

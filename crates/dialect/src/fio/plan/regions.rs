@@ -1,0 +1,292 @@
+//! Which part of each file a clone uses, and how much it transfers.
+
+use super::arrange::Found;
+use super::jobs::Job;
+use super::tausworthe::{DEFAULT_SEED, Purpose, Tausworthe};
+use crate::fio::options::error::FioError;
+use crate::fio::options::kinds::{Distribution, FileService};
+use crate::fio::options::value::Amount;
+use machine::units::show_size;
+use std::path::Path;
+
+/// The sizes that a range of `filesize` gives the files of a clone, in order.
+pub(super) struct Sizes {
+    range: Option<[u64; 2]>,
+    unit: u64,
+    draws: Tausworthe,
+}
+
+impl Sizes {
+    pub(super) fn new(job: &Job, clone: u32) -> Sizes {
+        let seed = job.options.seed.unwrap_or(DEFAULT_SEED);
+        Sizes {
+            range: job.options.file_bytes,
+            unit: job.min_request_bytes(),
+            draws: Tausworthe::new(seed, clone, Purpose::FileSize),
+        }
+    }
+
+    /// The size of the next file, which has this many bytes now. As in fio, a file within the range
+    /// keeps its size.
+    fn next(&mut self, there: Option<u64>) -> Option<u64> {
+        let [low, high] = self.range?;
+        match there.filter(|bytes| (low..=high).contains(bytes)) {
+            Some(bytes) => Some(bytes),
+            None if low == high => Some(low),
+            None => Some((low + self.draws.below(high - low)) / self.unit * self.unit),
+        }
+    }
+}
+
+/// Bytes transferred within `len` bytes by requests of `request` bytes that skip `hole` after each
+/// `run`.
+pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
+    let stride = run.saturating_add(hole);
+    let moved = len / stride * run + (len % stride).min(run);
+    if len < request { len } else { moved / request * request }
+}
+
+/// Bytes of each pass of a job, and the number of passes: io_size asks for `asked` bytes, a region
+/// pass has `pass`.
+///
+/// As in fio, if each pass is followed by another or by reading back, the job makes whole passes
+/// until less than a request is left of io_size, but never fewer than `loops`. Bytes read back
+/// count too.
+fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
+    let (options, request) = (&job.options, job.min_request_bytes());
+    let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
+    let known = (job.sizes().is_none() && !job.overlaps()) || job.covers();
+    let whole = (options.loops > 1 || reads_back) && known && !options.strides.are_on();
+    if !whole || pass == 0 || asked <= pass {
+        return (asked, options.loops);
+    }
+    let counted = if reads_back { pass.saturating_mul(2) } else { pass };
+    (pass, (asked - (request - 1)).div_ceil(counted).max(options.loops))
+}
+
+/// A clone's part of one file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Region {
+    start: u64,
+    len: u64,
+    /// End of the file: beyond the last request if the size is not a multiple of the request size.
+    pub(super) end: u64,
+    /// The length to the end of the file that is there, for zones.
+    zoned_len: u64,
+    /// The share of `io_size`, if that is a percentage.
+    share_bytes: u64,
+}
+
+/// Computes a clone's part of one of `count` files; `found` is the existing file, and whether it
+/// may be overwritten.
+pub(super) fn region(
+    job: &Job,
+    clone: u32,
+    count: u64,
+    path: &Path,
+    (found, may_destroy): (Found, bool),
+    sizes: &mut Sizes,
+) -> Result<Region, FioError> {
+    let lengthens = may_destroy && matches!(found, Found::File(_));
+    let options = &job.options;
+    let shown = path.display();
+    let there = match found {
+        Found::File(bytes) | Found::Device(bytes) => Some(bytes),
+        Found::Made(bytes) if bytes > 0 => Some(bytes),
+        _ => None,
+    };
+    // Files that alternate hold whole requests, of the smallest size if there are several.
+    let unit = if job.sizes().is_none() { job.request_bytes() } else { job.min_request_bytes() };
+    let share = |bytes: u64| bytes / count;
+    let drawn = sizes.next(there);
+    let whole = match (drawn.or(there), options.size) {
+        (Some(bytes), _) => bytes,
+        (None, Some(Amount::Bytes(bytes))) => share(bytes),
+        (None, _) => {
+            let why = if found == Found::Endless {
+                "has no size of its own, so one"
+            } else {
+                "does not exist yet, so its size"
+            };
+            return Err(job.wrong(format!("size: {shown} {why} is needed; write size=1g")));
+        }
+    };
+    let overflow =
+        || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
+    // As in fio, an offset is a percentage of the file that is there: a new one has no size yet.
+    let present = there.unwrap_or(0);
+    let step =
+        options.offset_increment.of(present).checked_mul(u64::from(clone)).ok_or_else(overflow)?;
+    let start = options.offset.of(present).checked_add(step).ok_or_else(overflow)?;
+    // As in fio, a percentage begins at the next block and ends with the last whole one.
+    let block = job.min_request_bytes().max(1);
+    let aligned = [options.offset_align_bytes, block].into_iter().find(|&bytes| bytes > 0);
+    let start = match options.offset {
+        Amount::Percent(1..) => {
+            start.checked_next_multiple_of(aligned.unwrap_or(1)).ok_or_else(overflow)?
+        }
+        _ => start,
+    };
+    let rest = |whole: u64| {
+        whole.checked_sub(start).filter(|&rest| rest > 0).ok_or_else(|| {
+            job.wrong(format!(
+                "offset: clone {clone} begins at {}, and {shown} ends at {}; lower offset or offset_increment",
+                show_size(start),
+                show_size(whole)
+            ))
+        })
+    };
+    let len = match (drawn, options.size) {
+        (None, Some(Amount::Bytes(bytes))) => match found {
+            // As in fio, a device may be smaller.
+            Found::Device(there) => share(bytes).min(rest(there)?),
+            _ => share(bytes),
+        },
+        (_, Some(part @ Amount::Percent(0..100))) => {
+            part.of(whole).min(rest(whole)?) / block * block
+        }
+        // The range of sizes may begin below a whole request.
+        (Some(0), _) => 0,
+        _ => rest(whole)?,
+    };
+    let file_len = len;
+    let len = if count == 1 { len } else { len / unit * unit };
+    if len == 0 && (count == 1 || drawn.is_none()) {
+        return Err(job.wrong(format!(
+            "size: nothing is left for {shown}; give each of the {count} files at least one request"
+        )));
+    }
+    let end = start.checked_add(len).ok_or_else(overflow)?;
+    match found {
+        Found::File(bytes) | Found::Device(bytes) if end > bytes && !lengthens => {
+            return Err(job.wrong(format!(
+                "size: {shown} has {}, but {} of it are needed; lower size or offset, or, if its data may be lost, write --destroy-data={shown} (fio overwrites it without asking)",
+                show_size(bytes),
+                show_size(end)
+            )));
+        }
+        _ => {}
+    }
+    // An existing file may end before its share would.
+    let end = match found {
+        Found::File(bytes) | Found::Device(bytes) => end.max(bytes.min(start + file_len)),
+        _ => end.max(start.saturating_add(file_len)),
+    };
+    // As in fio, zones go on to the end of the file, beyond the size.
+    let zoned_len = there.and_then(|there| there.checked_sub(start)).unwrap_or(0);
+    let share_bytes = options.io_size.map_or(0, |part| part.of(file_len));
+    Ok(Region { start, len, end, zoned_len, share_bytes })
+}
+
+/// What a clone transfers in its parts of all files.
+pub(super) struct Work {
+    pub(super) start: u64,
+    /// The length of each part.
+    pub(super) lengths: Vec<u64>,
+    pub(super) pass_bytes: u64,
+    pub(super) passes: u64,
+}
+
+impl Work {
+    pub(super) fn new(job: &Job, regions: &[Region]) -> Result<Work, FioError> {
+        let options = &job.options;
+        let count = regions.len();
+        let Region { start, len, .. } = regions[0];
+        if regions.iter().any(|other| other.start != start) {
+            return Err(job.wrong(
+                "offset: it is a percentage of files that differ in size; give it in bytes, so that they take turns from the same offset",
+            ));
+        }
+        let differ = regions.iter().any(|other| other.len != len);
+        if let Some(hindrance) = hindrance(job).filter(|_| differ) {
+            return Err(job.wrong(format!(
+                "{hindrance}: its files differ in size, which is not supported with it; give filesize one value, or size",
+            )));
+        }
+        if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong(
+                "offset: files that take turns begin at a whole request; give a multiple of bs",
+            ));
+        }
+        let overflow =
+            || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
+        let sum = |of: fn(&Region) -> u64| {
+            regions.iter().map(of).try_fold(0u64, u64::checked_add).ok_or_else(overflow)
+        };
+        let pass = sum(|region| region.len)?;
+        // As in fio, with several sizes the last requests shrink to fit.
+        let request = job.min_request_bytes();
+        if pass == 0 {
+            return Err(job.wrong(
+                "filesize: none of the files has room for a request; make them larger, or bs smaller",
+            ));
+        }
+        let holes = options.hole_bytes;
+        let asked = match (options.io_size, options.size) {
+            (Some(Amount::Bytes(bytes)), _) => bytes,
+            (Some(_), _) => sum(|region| region.share_bytes)?,
+            // As in fio, zones begin again at the end of a file, until the size is reached.
+            (None, Some(Amount::Bytes(bytes)))
+                if job.has_own_places() && options.strides.are_on() =>
+            {
+                bytes
+            }
+            (None, Some(Amount::Bytes(bytes))) => bytes.min(pass),
+            (None, _) => pass,
+        };
+        // Gaps between requests are not transferred. As in fio, a pass ends with a request that
+        // ends with the file, or when the remainder is too short for the next one. If the next
+        // request would begin beyond the end, the cursor restarts until the size is reached.
+        let ends = |stride: u64| {
+            let fit = (len - request) / stride + 1;
+            (len - request).is_multiple_of(stride) || fit * stride < len
+        };
+        // `None`: the pass has no end of its own. In a mix each direction covers the whole part:
+        // `FileTurns` knows the end.
+        let mix = options.reads && options.writes && count == 1;
+        let of_pass = match holes {
+            _ if mix && holes > 0 => None,
+            0 => Some(pass / request * request),
+            _ if len >= request && ends(request + holes) => {
+                Some(without_holes(len, request, (request, holes)))
+            }
+            _ => None,
+        };
+        // As in fio, a pass ends when no whole request is left, and io_size is rounded up to whole
+        // requests.
+        let (each, passes) = if options.io_size.is_some() {
+            let asked = asked.checked_next_multiple_of(request).ok_or_else(overflow)?;
+            of_pass.map_or((asked, options.loops), |of_pass| passes(job, asked, of_pass))
+        } else {
+            let asked = of_pass.filter(|_| holes > 0).map_or(asked, |of_pass| asked.min(of_pass));
+            let whole = asked / request * request;
+            (Some(whole).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
+        };
+        let each = options.number_ios.map_or(each, |max| each.min(max.saturating_mul(request)));
+        each.checked_mul(passes).ok_or_else(overflow)?;
+        let zoned = |region: &Region| {
+            if options.strides.are_on() { region.zoned_len.max(region.len) } else { region.len }
+        };
+        let lengths = regions.iter().map(zoned).collect();
+        Ok(Work { start, lengths, pass_bytes: each, passes })
+    }
+}
+
+/// The option that keeps the files of a job from differing in size.
+fn hindrance(job: &Job) -> Option<&'static str> {
+    let options = &job.options;
+    let spreads = job.spreads() || job.has_own_places();
+    match () {
+        () if options.hole_bytes > 0 || options.back_bytes > 0 || options.run > 1 => Some("rw"),
+        () if options.engine.is_mapped() => Some("ioengine"),
+        () if options.trace.is_some() => Some("read_iolog"),
+        () if options.random && options.distribution != Distribution::Uniform && !spreads => {
+            Some("random_distribution")
+        }
+        () if options.random && options.service == FileService::Sequential && !spreads => {
+            Some("file_service_type")
+        }
+        () if !options.random && job.sizes().is_some() => Some("bs"),
+        () => None,
+    }
+}
