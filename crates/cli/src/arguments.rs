@@ -235,11 +235,11 @@ pub(crate) struct PointArguments {
     /// each runs by itself, then all at once
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99", "load", "latency_every"], help_heading = "At once", hide_short_help = true)]
     pub(crate) beside: Vec<String>,
-    /// Under mpirun: measure with these numbers of clients (1,2,4), or with powers of two and all
-    /// [default: all]; docs/hosts.md
+    /// Under mpirun, and on twin:nas,clients=N: measure with these numbers of clients (1,2,4), or with
+    /// powers of two and all [default: all]; docs/hosts.md
     #[arg(long, alias = "hosts", value_name = "LIST|powers", value_parser = Clients::from_str, help_heading = "At once", hide_short_help = true)]
     pub(crate) clients: Option<Clients>,
-    /// Under mpirun: keep the results in this file, from the first run on
+    /// Under mpirun: also keep the results in this file, even if a host fails
     #[arg(long, value_name = "FILE", help_heading = "At once", hide_short_help = true)]
     pub(crate) save: Option<PathBuf>,
     /// Under mpirun: all clients use one file, each its own part of it

@@ -447,6 +447,19 @@ mod over_mpi {
     }
 
     #[test]
+    fn options_of_one_client_are_refused_for_many() {
+        or_skip!(mpi_is_here());
+        let directory = memory_directory();
+        for (command, option) in
+            [("run", "--max-written 1g"), ("study", "--max-written 1g"), ("study", "--sustained")]
+        {
+            let ended = clients(directory.path(), 2, &format!("{command} . {option}"));
+            ended.refused(&[option.split(' ').next().unwrap(), "one client only"]);
+        }
+        assert!(test_files(directory.path()).is_empty());
+    }
+
+    #[test]
     fn one_file_for_all_is_read_in_equal_parts() {
         or_skip!(mpi_is_here());
         let _alone = alone();

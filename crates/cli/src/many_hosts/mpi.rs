@@ -187,12 +187,19 @@ fn check(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
         (arguments.live, "--live"),
         (arguments.load.is_some(), "--load"),
         (arguments.latency_every.is_some(), "--latency-every"),
+        (arguments.target.max_written.is_some(), "--max-written"),
     ] {
-        if given {
-            return Err(Failure::Usage(format!(
-                "{option}: it works with one client only; leave it out, or start halfpower without mpirun"
-            )));
-        }
+        one_only(given, option)?;
+    }
+    Ok(())
+}
+
+/// Refuses an option that many clients do not have.
+fn one_only(given: bool, option: &str) -> Result<(), Failure> {
+    if given {
+        return Err(Failure::Usage(format!(
+            "{option}: it works with one client only; leave it out, or start halfpower without mpirun"
+        )));
     }
     Ok(())
 }
@@ -251,9 +258,12 @@ fn study(
     context: &Context,
     arguments: &StudyArguments,
 ) -> (Result<(), Failure>, bool) {
-    if arguments.sustained.sustained {
-        let why = "--sustained: it works with one client only; leave it out, or start halfpower without mpirun";
-        return refused(leader, Failure::Usage(why.into()));
+    let given = [
+        (arguments.sustained.sustained, "--sustained"),
+        (arguments.target.max_written.is_some(), "--max-written"),
+    ];
+    if let Err(failure) = given.iter().try_for_each(|&(given, option)| one_only(given, option)) {
+        return refused(leader, failure);
     }
     let mut leader = Some(leader);
     let mut measuring = None;

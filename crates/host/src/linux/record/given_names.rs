@@ -177,10 +177,13 @@ impl NameReader {
     }
 }
 
-/// Names that were copied, by thread, in the order of the calls.
+/// Names of calls in their order, with the time; `None` if a name could not be copied.
+type Names = VecDeque<(Nanos, Option<String>)>;
+
+/// Names that were copied, by thread.
 #[derive(Default)]
 pub(super) struct GivenNames {
-    waiting: HashMap<(i32, Which), VecDeque<(Nanos, Option<String>)>>,
+    waiting: HashMap<(i32, Which), Names>,
     count: usize,
 }
 
