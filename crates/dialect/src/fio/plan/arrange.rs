@@ -166,7 +166,9 @@ impl Arrangement {
         let number = self.clones.len() as u32 + 1;
         let paths = paths_of(job, clone);
         let count = paths.len() as u64;
-        let mut sizes = Sizes::new(job, number);
+        // As in fio, the clones after the first one draw in reverse order.
+        let draws = if clone == 0 { number } else { number + job.options.clones - 2 * clone };
+        let mut sizes = Sizes::new(job, draws);
         let mut files = Vec::new();
         let mut regions = Vec::new();
         for path in paths {
