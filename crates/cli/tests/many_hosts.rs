@@ -385,7 +385,7 @@ mod over_mpi {
         let _throttle = or_skip!(Throttle::set(mount.device(), &[("read_bps", 25_000_000)]));
         let output = memory_directory();
         let words = format!(
-            "study {} --quick --budget 30s --only clients --size 8m --output {} --progress none --json",
+            "study {} --quick --budget 60s --only clients --size 8m --output {} --progress none --json",
             mount.name(),
             output.path().display()
         );

@@ -8,6 +8,7 @@ use crate::over_mpi::{PACED_ALONE, document, mpi_is_here, warnings};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Addresses of the test's network: the launcher has 1, the hosts 11, 12 and 13.
@@ -24,8 +25,11 @@ struct Hosts {
 impl Hosts {
     fn new() -> Result<Hosts, String> {
         mpi_is_here()?;
-        // An interface's name has at most 15 characters.
-        let name = format!("hp{}", std::process::id() % 100_000);
+        // An interface's name has at most 15 characters. The kernel removes the interfaces of an
+        // earlier test later than its namespaces.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hp{}-{made}", std::process::id() % 100_000);
         let hosts = Hosts { name, own: memory_directory(), shared: memory_directory() };
         hosts.make()?;
         let agent = format!(
