@@ -6,11 +6,15 @@ use machine::Op;
 /// in the same way can still read it: a thread reads only its own appends.
 #[derive(Default)]
 pub(super) struct Growth {
-    pub(super) is_broken: bool,
+    is_broken: bool,
     appender: Option<Option<u32>>,
 }
 
 impl Growth {
+    pub(super) fn can_repeat(&self) -> bool {
+        self.appender.is_some() && !self.is_broken
+    }
+
     /// Of a file that has `end` bytes so far.
     pub(super) fn see(
         &mut self,

@@ -247,6 +247,10 @@ impl Script {
                     // An append without a known place continues the file.
                     let offset = *one.offset.get_or_insert(file.next);
                     let so_far = file.end.max(file.size.unwrap_or(0));
+                    if op == Op::Read && file.size.is_some() && !one.direct {
+                        // A read at the end of a file is short.
+                        one.bytes = one.bytes.min(so_far.saturating_sub(offset));
+                    }
                     file.growth.see(one.thread, op, offset..offset + one.bytes, so_far);
                     if op == Op::Read {
                         file.reads += 1;
@@ -261,6 +265,9 @@ impl Script {
                 }
             }
         }
+        let before = kept.len();
+        kept.retain(|one| one.bytes > 0 || !matches!(one.act, Act::Move(_)));
+        skipped.empty += (before - kept.len()) as u64;
         roles.end();
         Ok(Script { read_hits, ..build(kept, names, &roles, seen, skipped) })
     }
@@ -410,7 +417,7 @@ fn build(
             role: roles.of(one.file),
             bytes: file.end.max(1).next_multiple_of(BLOCK),
             filled: file.reads > 0 || file.size.is_some_and(|bytes| bytes > 0),
-            grows_from: file.size.filter(|&size| size < file.end && !file.growth.is_broken),
+            grows_from: file.size.filter(|&size| size < file.end && file.growth.can_repeat()),
             allocated: file.allocated,
         });
     }
