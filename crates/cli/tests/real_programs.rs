@@ -313,7 +313,7 @@ fn programs_that_append_take_as_long_elsewhere_as_replayed_and_planned() {
         let replay = finish(command(HALFPOWER, words.into_iter().chain(more))).good_json();
         let replay = number(&replay, "/elapsed_s/mean");
         let plan = planned(&trace, 150);
-        assert_within(replay, elsewhere, 0.10, &format!("seconds of {name}'s replay"));
+        assert_within(replay, elsewhere, 0.15, &format!("seconds of {name}'s replay"));
         assert_within(plan, elsewhere, 0.15, &format!("seconds of {name}'s plan"));
     }
 }
