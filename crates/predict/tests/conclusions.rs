@@ -108,12 +108,11 @@ fn buffering_helps_below_8_kb_and_costs_most_of_the_processor_at_64_kb() {
 }
 
 #[test]
-fn alignment_is_worth_9_to_20_percent_where_the_bus_is_full() {
+fn alignment_is_worth_10_to_20_percent_where_the_bus_is_full() {
     for (op, wce) in [(Op::Read, "off"), (Op::Write, "on")] {
         let at = |start: &str| rate(&format!("{ULTRA},disks=4,wce={wce},start={start}"), op, 64, 3);
         let loss = 1.0 - at("12k") / at("0");
-        // The report: reads lose up to 20 %, writes 15.
-        assert!((0.09..0.2).contains(&loss), "{op:?}: {loss}");
+        assert!((0.1..0.2).contains(&loss), "{op:?}: {loss}");
     }
 }
 
@@ -298,18 +297,24 @@ fn a_failed_disk_slows_reads_and_its_rebuild_slows_them_more() {
     assert!(rebuilding < 0.9 * degraded, "{degraded} {rebuilding}");
 }
 
-/// What a drive of a stripe does when the program returns to it.
+/// Table 3 and DiskSim: what a drive of a stripe does when the program returns to it.
 #[test]
 fn a_drive_that_was_idle_for_a_revolution_starts_again() {
-    let fast = |pause_ms: u64| {
-        let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Read, 4 << 10, 1) };
-        (asked.think_ns, asked.stop) = (pause_ms * 1_000_000, Stop::AfterBytes((4 << 10) * 500));
-        on("drive=st15150w", &asked).0.median_latency_ns as f64 * 1e-6
+    let ms = |settings: &str, op: Op, kib: u32, pause_ms: u64| {
+        let mut asked = Workload { engine: Engine::Sync, ..workload(op, kib << 10, 1) };
+        (asked.think_ns, asked.stop) =
+            (pause_ms * 1_000_000, Stop::AfterBytes(u64::from(kib << 10) * 500));
+        on(settings, &asked).0.median_latency_ns as f64 * 1e-6
     };
     // The Fast drive searches its cache: a cache hit of table 3 instead of a prefetch hit.
+    let fast = |pause: u64| ms("drive=st15150w", Op::Read, 4, pause);
     let (streams, searches) = (fast(5), fast(20));
     assert!((streams / 0.61 - 1.0).abs() < 0.1, "{streams}, table 3 has 0.61");
     assert!((searches / 1.13 - 1.0).abs() < 0.1, "{searches}, table 3 has 1.13");
+    // A write to the Ultra drive that nothing precedes costs what DiskSim has.
+    let ultra = |pause: u64| ms(&format!("{ULTRA},wce=on"), Op::Write, 2, pause);
+    let start = ultra(20) - ultra(0);
+    assert!((0.75..1.0).contains(&start), "{start}");
 }
 
 #[test]

@@ -83,6 +83,11 @@ pub(super) fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<B
             0.12,
             curve("fig10_depth1", "unbuf read"),
         ),
+        bar(
+            "figure 10, unbuffered cached writes, not given, mean error",
+            0.12,
+            curve("fig10_depth1", "unbuf write wce"),
+        ),
         bar("IOzone's writes on a laptop, mean error", 0.13, mean(IOZONE)),
         bar("PostMark's time on a laptop, mean error", 0.15, mean(POSTMARK)),
     ]

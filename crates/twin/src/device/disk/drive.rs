@@ -153,6 +153,9 @@ pub struct Firmware {
     pub reread_us: f64,
     /// With the bus held.
     pub write_us: f64,
+    /// Extra time, off the bus, of a cached write that finds no other in the cache.
+    #[serde(default)]
+    pub write_start_us: f64,
     /// After a write, before the next command is examined.
     pub write_recover_us: f64,
     /// Extra cost, with the bus held, of a write right behind another command of the drive.

@@ -161,17 +161,18 @@ impl Disk {
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, t);
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
             if self.wce && !command.durable {
+                if self.firmware.write_start > 0 && self.writes_nothing() {
+                    t += phases.add(Phase::MessageIn, times.disconnect);
+                    let started = t + self.firmware.write_start;
+                    self.free_at = self.free_at.max(started);
+                    self.cache_write(lba, last, t, host);
+                    host.wake(started, end(RESELECT));
+                    return (t, end(DISCONNECTED));
+                }
                 t += phases.add(Phase::Status, times.status)
                     + phases.add(Phase::MessageIn, times.complete);
                 self.free_at = (t + self.firmware.write_recover).max(now + answer + queued + cycle);
-                self.pending.push(MediaWork {
-                    lba,
-                    end: last,
-                    write: true,
-                    command: None,
-                    since: t,
-                });
-                host.wake(t, Wake::device(MEDIA));
+                self.cache_write(lba, last, t, host);
                 return (t, end(DONE));
             }
             t += phases.add(Phase::MessageIn, times.disconnect);
@@ -233,6 +234,15 @@ impl Disk {
     /// A hit may restart a stopped prefetch.
     fn restarts(&self) -> bool {
         self.prefetches_on_idle_hits || self.reads > 1
+    }
+
+    fn writes_nothing(&self) -> bool {
+        self.pending.is_empty() && self.media == Media::Free
+    }
+
+    fn cache_write(&mut self, lba: u64, end: u64, at: Nanos, host: &mut Host<'_>) {
+        self.pending.push(MediaWork { lba, end, write: true, command: None, since: at });
+        host.wake(at, Wake::device(MEDIA));
     }
 
     /// The drive sends a read's data and status, or a write's status.
