@@ -297,26 +297,6 @@ fn a_failed_disk_slows_reads_and_its_rebuild_slows_them_more() {
     assert!(rebuilding < 0.9 * degraded, "{degraded} {rebuilding}");
 }
 
-/// Table 3 and DiskSim: what a drive of a stripe does when the program returns to it.
-#[test]
-fn a_drive_that_was_idle_for_a_revolution_starts_again() {
-    let ms = |settings: &str, op: Op, kib: u32, pause_ms: u64| {
-        let mut asked = Workload { engine: Engine::Sync, ..workload(op, kib << 10, 1) };
-        (asked.think_ns, asked.stop) =
-            (pause_ms * 1_000_000, Stop::AfterBytes(u64::from(kib << 10) * 500));
-        on(settings, &asked).0.median_latency_ns as f64 * 1e-6
-    };
-    // The Fast drive searches its cache: a cache hit of table 3 instead of a prefetch hit.
-    let fast = |pause: u64| ms("drive=st15150w", Op::Read, 4, pause);
-    let (streams, searches) = (fast(5), fast(20));
-    assert!((streams / 0.61 - 1.0).abs() < 0.1, "{streams}, table 3 has 0.61");
-    assert!((searches / 1.13 - 1.0).abs() < 0.1, "{searches}, table 3 has 1.13");
-    // A write to the Ultra drive that nothing precedes costs what DiskSim has.
-    let ultra = |pause: u64| ms(&format!("{ULTRA},wce=on"), Op::Write, 2, pause);
-    let start = ultra(20) - ultra(0);
-    assert!((0.75..1.0).contains(&start), "{start}");
-}
-
 #[test]
 fn a_temporary_file_stays_in_memory() {
     let mut asked = workload(Op::Write, 64 << 10, 1);
@@ -343,12 +323,8 @@ fn buffered_writes_of_three_disks_are_faster_than_of_one() {
 
 #[test]
 fn two_kb_buffered_reads_saturate_the_processor_at_16() {
-    // In memory, so that no drive limits them: figure 10's three drives reach 8 MB/s.
-    let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Read, 2 << 10, 1) };
-    (asked.buffering, asked.hint, asked.cache) =
-        (Buffering::Buffered, Hint::Sequential, CacheState::Warm);
-    (asked.region_bytes, asked.stop) = (Some(12 << 20), Stop::AfterBytes(12 << 20));
-    let read = on(ULTRA, &asked).0;
+    let settings = format!("{ULTRA},disks=4,buses=2");
+    let read = buffered(&settings, Op::Read, 2);
     assert!((14.5..17.5).contains(&(read.bytes_per_s() / MIB)), "{}", read.bytes_per_s() / MIB);
     // 42 ms/MB in all, charged and uncharged.
     assert!((40.0..44.0).contains(&read.cpu_ms_per_mib()), "{}", read.cpu_ms_per_mib());

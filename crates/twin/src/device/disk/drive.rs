@@ -120,17 +120,10 @@ pub struct DiskCache {
     pub keeps_sent_data: bool,
     /// A prefetch ends its track before the drive serves anything else.
     pub prefetches_whole_tracks: bool,
-    /// A hit restarts a prefetch that stopped with its segment full.
-    #[serde(default = "yes")]
-    pub prefetches_on_idle_hits: bool,
     pub write_bytes: u64,
     /// Writes done back to back before the drive builds a new list and loses a revolution (0: no
     /// limit).
     pub write_list: u32,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Processing times of the drive's controller.
@@ -153,9 +146,6 @@ pub struct Firmware {
     pub reread_us: f64,
     /// With the bus held.
     pub write_us: f64,
-    /// Extra time, off the bus, of a cached write that finds no other in the cache.
-    #[serde(default)]
-    pub write_start_us: f64,
     /// After a write, before the next command is examined.
     pub write_recover_us: f64,
     /// Extra cost, with the bus held, of a write right behind another command of the drive.

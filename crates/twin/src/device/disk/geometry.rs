@@ -76,10 +76,6 @@ impl Geometry {
         self.phase = phase % self.revolution;
     }
 
-    pub(super) fn revolution(&self) -> Nanos {
-        self.revolution
-    }
-
     pub(super) fn sectors(&self) -> u64 {
         self.sectors
     }
