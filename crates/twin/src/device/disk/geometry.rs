@@ -63,17 +63,8 @@ impl Geometry {
 
     /// With another rotational phase, as spindles are not synchronised.
     pub(super) fn turned(mut self, phase: Nanos) -> Self {
-        self.turn_to(phase);
-        self
-    }
-
-    /// The rotational phase at time zero.
-    pub(super) fn phase(&self) -> Nanos {
-        self.phase
-    }
-
-    pub(super) fn turn_to(&mut self, phase: Nanos) {
         self.phase = phase % self.revolution;
+        self
     }
 
     pub(super) fn sectors(&self) -> u64 {

@@ -5,12 +5,11 @@ pub mod geometry;
 mod read_cache;
 mod scsi;
 mod seek;
-mod write_cache;
 
 use crate::device::Slot;
 use crate::units::{ms, us};
 use drive::{DiskDrive, Firmware, spread};
-use geometry::{Geometry, SECTOR};
+use geometry::Geometry;
 use machine::Nanos;
 use read_cache::ReadCache;
 use seek::Seek;
@@ -69,12 +68,6 @@ struct MediaWork {
     since: Nanos,
 }
 
-impl MediaWork {
-    fn bytes(&self) -> u64 {
-        (self.end - self.lba) * SECTOR
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Media {
     Free,
@@ -124,12 +117,6 @@ struct Disk {
     list: u32,
     media_end: Nanos,
     media_busy: Nanos,
-    /// Rotational phase of a run that begins with an empty write cache.
-    phase: Nanos,
-    /// End of a cached write that the platter takes at the start of a run.
-    writes_until: Nanos,
-    /// The first command finds data in the write cache.
-    goes_on: bool,
 }
 
 impl Disk {
@@ -149,7 +136,6 @@ impl Disk {
         let seek =
             Seek::new(points, settle, ms(drive.head_switch_ms), ms(drive.write_head_switch_ms));
         Disk {
-            phase: geometry.phase(),
             geometry,
             seek,
             firmware: FirmwareTimes::from(&drive.firmware),
@@ -173,8 +159,6 @@ impl Disk {
             list: 0,
             media_end: 0,
             media_busy: 0,
-            writes_until: 0,
-            goes_on: false,
         }
     }
 

@@ -32,20 +32,18 @@ impl Device for Disk {
         self.queue_limit
     }
 
-    fn rest(&mut self, now: Nanos) {
-        self.write_back(now);
+    fn rest(&mut self, _idle: Nanos) {
         self.cache.clear();
         self.chores.clear();
+        self.pending.clear();
+        self.media = Media::Free;
         self.selecting.clear();
         self.working = false;
-        (self.free_at, self.media_busy) = (0, 0);
-        (self.list, self.left_bus, self.reads) = (0, 0, 0);
+        (self.free_at, self.head_lba, self.write_used, self.media_busy) = (0, 0, 0, 0);
+        (self.list, self.media_end, self.left_bus, self.reads) = (0, 0, 0, 0);
     }
 
     fn accept(&mut self, number: u32, host: &mut Host<'_>) -> bool {
-        if std::mem::take(&mut self.goes_on) {
-            self.media_start(host);
-        }
         let command = &host.commands[number];
         // If the drive answers late and does not turn the adapter away, the adapter sends commands
         // in the order it received them.
@@ -255,10 +253,6 @@ impl Disk {
         if self.media != Media::Free || self.pending.is_empty() {
             return;
         }
-        if now < self.writes_until {
-            host.wake(self.writes_until, Wake::device(MEDIA));
-            return;
-        }
         self.serve_what_was_read(host);
         if self.pending.is_empty() {
             return;
@@ -307,7 +301,7 @@ impl Disk {
         if let Media::Busy(work, _) = self.media
             && work.write
         {
-            self.give_room(work.bytes());
+            self.give_room((work.end - work.lba) * SECTOR);
             if let Some(command) = work.command {
                 self.chores.push_back(Chore {
                     command,
