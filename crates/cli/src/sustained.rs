@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::history::Measured;
 use crate::output::{self, Directory};
 use crate::target::{TargetArguments, Where, is_twin, resolve};
-use crate::unfinished::Unfinished;
 use crate::written::Planned;
 use clap::Args;
 use machine::units::{parse_size, parse_time, show_size, show_time};
@@ -122,29 +121,24 @@ pub(crate) fn study(
         note: "--max-written and --for change this",
     });
     let began_unix_s = crate::history::now_unix_s();
-    let (measured, unfinished) = match place {
+    let measured = match place {
         // Its steps are the same ones again.
         Where::Twin(machine) => {
-            let spec = unwritten(spec.clone(), plan.max_written, None)?;
-            (measure(context, &*machine, &spec, &plan, &directory), None)
+            let spec = unwritten(spec.clone(), plan.max_written)?;
+            measure(context, &*machine, &spec, &plan, &directory)
         }
         Where::Host(machine) => {
-            let begun = Unfinished::begin(context, "sustained study", &spec.places, asked.resume)?;
-            begun.refuse_other_settings()?;
-            let spec = unwritten(spec.clone(), plan.max_written, begun.earlier_size())?;
-            (measure(context, &begun.machine(machine), &spec, &plan, &directory), Some(begun))
+            // A cache and a credit recover while no process runs.
+            if asked.resume {
+                let why = "a sustained run on a real target starts over; leave it out";
+                return Err(Failure::Usage(format!("--resume: {why}")));
+            }
+            let spec = unwritten(spec.clone(), plan.max_written)?;
+            measure(context, &machine, &spec, &plan, &directory)
         }
     };
-    let shown = measured.and_then(|(mut result, facts)| {
-        let earlier = unfinished.as_ref().and_then(Unfinished::began_unix_s);
-        let began_unix_s = earlier.unwrap_or(began_unix_s);
-        result.warnings.extend(unfinished.iter().flat_map(Unfinished::warnings));
-        show(context, asked.json, &directory, &result, &facts, began_unix_s)
-    });
-    if let Some(unfinished) = unfinished {
-        unfinished.end(&shown);
-    }
-    shown
+    let (result, facts) = measured?;
+    show(context, asked.json, &directory, &result, &facts, began_unix_s)
 }
 
 fn measure<M: Machine>(
@@ -210,17 +204,13 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
 
 /// A target without an initial fill, which would use up the cache before the measurement.
 /// `earlier` is the size of an earlier process's target: its test file may still take space.
-fn unwritten(
-    spec: TargetSpec,
-    max_written: u64,
-    earlier: Option<u64>,
-) -> Result<TargetSpec, Failure> {
+fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());
     if in_directory && spec.size.is_none() && !spec.places.iter().any(|place| is_twin(place)) {
         let free = host::files::directory_facts(&spec.places)?.size_bytes;
         let size = (max_written.min(free / FREE_SHARE) >> 20 << 20).max(1 << 20);
-        spec.size = earlier.or(Some(size));
+        spec.size = Some(size);
     }
     Ok(spec)
 }

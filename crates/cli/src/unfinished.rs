@@ -296,25 +296,6 @@ impl Unfinished {
         Unfinished::with(command, String::new(), writer, None, (None, Vec::new()))
     }
 
-    /// For a command whose runs depend on one another.
-    ///
-    /// # Errors
-    /// The kept runs are those of other settings.
-    pub(crate) fn refuse_other_settings(&self) -> Result<(), Failure> {
-        let other = self.resumed.iter().find(|(begun, _)| begun.settings != own_settings());
-        let Some((begun, _)) = other else { return Ok(()) };
-        let before = begun.settings.join(" ");
-        Err(Failure::Usage(format!(
-            "--resume: the interrupted {} had other settings: {before}; give the same, or leave --resume out to start over",
-            self.command
-        )))
-    }
-
-    /// Size of the target of the command that this one goes on with.
-    pub(crate) fn earlier_size(&self) -> Option<u64> {
-        self.journal.earlier_size()
-    }
-
     pub(crate) fn machine<M>(&self, machine: M) -> Resumable<M> {
         Resumable::new(machine, Arc::clone(&self.journal))
     }

@@ -188,28 +188,6 @@ fn delays(count: u64, [least, most]: [f64; 2]) -> impl Iterator<Item = Duration>
     })
 }
 
-/// Runs a command in a state directory of its own, and kills it at 20 times before it may end.
-fn killed_20_times(line: &str, state: &Path, between: [f64; 2]) -> common::Ended {
-    let start = |resume: bool| {
-        let resume = if resume { " --resume" } else { "" };
-        let line = line.to_owned() + resume;
-        let mut command = command(HALFPOWER, line.split_whitespace());
-        command.env("HALFPOWER_STATE", state).spawn().unwrap()
-    };
-    let kept = || fs::read_dir(state.join("unfinished")).is_ok_and(|all| all.count() > 0);
-    let mut resumed = 0;
-    for delay in delays(20, between) {
-        resumed += u32::from(kept());
-        let mut child = start(kept());
-        std::thread::sleep(delay);
-        child.kill().unwrap();
-        let ended = ended(child);
-        assert_eq!(ended.code, None, "it ended before the kill: {}", ended.stderr);
-    }
-    assert!(resumed >= 15, "only {resumed} were resumed");
-    ended(start(true))
-}
-
 #[test]
 fn a_simulated_run_killed_20_times_has_the_same_tables() {
     let _alone = alone();
@@ -233,116 +211,6 @@ fn a_simulated_run_killed_20_times_has_the_same_tables() {
     for key in ["points", "levels", "reserve", "recoveries", "reads", "sentences"] {
         assert_eq!(whole[key], killed[key], "{key}");
     }
-}
-
-/// The rate of a limit decides all steps, so that the tables are those of an undisturbed run.
-#[test]
-fn a_throttled_run_killed_20_times_has_the_same_tables() {
-    let _alone = alone();
-    let device = or_skip!(Loop::make(64 * MIB));
-    let limit = 20 * MIB;
-    let _throttle = or_skip!(Throttle::set(&device, &[("write_bps", limit)]));
-    let directory = tempfile::tempdir().unwrap();
-    let line = |name: &str| {
-        format!(
-            "study --sustained {0} --destroy-data {0} --for 20s --request 64k --max-written 1g --output {1} --json",
-            device.device,
-            directory.path().join(name).display()
-        )
-    };
-    let before = written(&device.device);
-    let whole = halfpower(&line("whole")).good_json();
-    let by_one = written(&device.device) - before;
-    let state = directory.path().join("state");
-    let before = written(&device.device);
-    let killed = killed_20_times(&line("killed"), &state, [0.4, 0.8]);
-    let by_many = written(&device.device) - before;
-    assert!(killed.stderr.contains("going on with"), "{}", killed.stderr);
-    let killed = killed.good_json();
-    assert_conforms(&killed);
-    assert!(killed["warnings"].to_string().contains("interrupted and resumed"));
-    for document in [&whole, &killed] {
-        let levels = document["levels"].as_array().unwrap();
-        assert_eq!(levels.len(), 1, "{levels:#?}");
-        let rate = levels[0]["bytes_per_s"].as_f64().unwrap();
-        assert!((rate / limit as f64 - 1.0).abs() < 0.05, "{rate}");
-        assert_eq!(document["reserve"], Value::Null);
-        assert_eq!(document["stopped"], "time");
-    }
-    let count = |document: &Value| document["points"].as_array().unwrap().len() as f64;
-    assert!((count(&killed) / count(&whole) - 1.0).abs() < 0.05);
-    // All that was written is counted, also what the killed steps wrote.
-    for (document, by_device) in [(&whole, by_one), (&killed, by_many)] {
-        let counted = document["written_bytes"].as_u64().unwrap();
-        assert!(counted + MIB >= by_device, "{counted} of {by_device}");
-    }
-    assert!(!state.join("unfinished").read_dir().unwrap().any(|_| true), "nothing is left");
-}
-
-/// The credit refills while no process runs; the tables must not show it.
-#[test]
-fn a_credit_is_found_by_a_run_killed_20_times() {
-    let _alone = alone();
-    let device = or_skip!(Loop::make(256 * MIB));
-    let [earn, burst, full] = [8e6, 40e6, 128e6];
-    let throttle = or_skip!(Throttle::set(&device, &[("write_bps", burst as u64)]));
-    let directory = tempfile::tempdir().unwrap();
-    let line = format!(
-        "study --sustained {0} --destroy-data {0} --for 50s --request 256k --output {1} --json",
-        device.device,
-        directory.path().display()
-    );
-    let done = AtomicBool::new(false);
-    let document = std::thread::scope(|scope| {
-        scope.spawn(|| keep_credit(&device.device, &throttle, [earn, burst, full], &done));
-        let state = directory.path().join("state");
-        let ended = killed_20_times(&line, &state, [0.8, 1.6]);
-        done.store(true, Ordering::Relaxed);
-        ended.good_json()
-    });
-    let reserve = &document["reserve"];
-    let all = format!("{reserve:#}\n{:#}\n{:#}", document["recoveries"], document["levels"]);
-    for (name, truth, within) in [
-        ("fast_bytes_per_s", burst, 0.1),
-        ("slow_bytes_per_s", earn, 0.1),
-        ("empties_in_s", full / (burst - earn), 0.25),
-    ] {
-        let found = reserve[name].as_f64().unwrap_or_else(|| panic!("{name}: {all}"));
-        assert!((found / truth - 1.0).abs() < within, "{name}: {found} and not {truth}\n{all}");
-    }
-}
-
-#[test]
-fn resuming_needs_the_same_settings() {
-    let _alone = alone();
-    let mount = or_skip!(Mount::on_loop("ext4", 96 * MIB));
-    let _throttle = or_skip!(Throttle::set(mount.device(), &[("write_bps", 20 * MIB)]));
-    let directory = tempfile::tempdir().unwrap();
-    let place = mount.at.join("d");
-    fs::create_dir(&place).unwrap();
-    let line = |seconds: u32| {
-        format!(
-            "study --sustained {} --for {seconds}s --max-written 2g --output {}",
-            place.display(),
-            directory.path().join("out").display()
-        )
-    };
-    let state = directory.path().join("state");
-    let start = |line: &str| {
-        let mut command = command(HALFPOWER, line.split_whitespace());
-        command.env("HALFPOWER_STATE", &state).spawn().unwrap()
-    };
-    ended(start(&(line(8) + " --resume"))).refused(&["--resume", "no runs", "sustained study"]);
-    let mut child = start(&line(8));
-    std::thread::sleep(Duration::from_secs(3));
-    child.kill().unwrap();
-    ended(child);
-    ended(start(&(line(9) + " --resume"))).refused(&["--resume", "other settings", "--for 8s"]);
-    // The killed process's file still takes space; the new one is as large.
-    let document = ended(start(&(line(8) + " --resume --json"))).good_json();
-    assert_conforms(&document);
-    assert!(document["warnings"].to_string().contains("interrupted and resumed"));
-    assert_eq!(fs::read_dir(&place).unwrap().count(), 0, "the test files are removed");
 }
 
 /// A compressed memory device with less memory than its size.
@@ -410,6 +278,14 @@ fn a_simulated_disk_has_a_rate_that_lasts() {
 }
 
 /// Copy-on-write spreads a file that is rewritten at random places over the device.
+#[test]
+fn a_run_on_a_real_target_starts_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!("study --sustained {} --for 2s --resume", directory.path().display());
+    halfpower(&line).refused(&["--resume", "leave it out"]);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn a_btrfs_file_that_fragments_keeps_a_rate_or_says_how_it_changed() {
     let _alone = alone();

@@ -257,7 +257,6 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
             "psync",
         ),
         ("[a]\nrw=trim\nverify=crc32c", "nothing can be read back", "trimwrite"),
-        ("[a]\nrw=randread:8\nfilename=/x:/y", "one file", "job of its own"),
         ("[a]\nioengine=rbd", "ioengine=rbd", "io_uring"),
         ("[a]\nrandom_distribution=zoned:50/5:30/15", "20 % of the requests", "90/10"),
         (

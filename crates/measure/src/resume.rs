@@ -119,14 +119,6 @@ impl Journal {
         self.state().shift_ns
     }
 
-    /// Size of the earlier process's only target.
-    pub fn earlier_size(&self) -> Option<u64> {
-        match &self.state().before.as_ref()?.targets[..] {
-            [only] => Some(only.size_bytes),
-            _ => None,
-        }
-    }
-
     /// Of earlier processes, not asked for yet.
     pub fn pending(&self) -> usize {
         self.state().pending

@@ -73,17 +73,3 @@ fn a_study_that_does_not_want_it_or_may_not_write_says_so() {
     assert!(results.answer.as_ref().unwrap().long_writes.is_none());
     assert!(sentence(&results).contains("not selected"), "{}", sentence(&results));
 }
-
-/// The memory of a disk stays full from one run to the next.
-#[test]
-fn a_disk_keeps_its_write_cache_from_run_to_run() {
-    let results = studied("twin:hdd-20tb", &["unbuffered", "depth", "long_writes"], 60);
-    let seen = results.answer.as_ref().unwrap().long_writes.as_ref();
-    let seen = seen.unwrap_or_else(|| panic!("{}", sentence(&results)));
-    let last = seen.levels.last().unwrap();
-    assert!((last.bytes_per_s / 285e6 - 1.0).abs() < 0.05, "{seen:?}");
-    // Nothing is lost between the steps: all that was written went to the platters, but for what
-    // the memory of 96 MiB holds.
-    let platters = seen.took_s * 285e6;
-    assert!((seen.written_bytes as f64) < platters * 1.05 + 101e6, "{seen:?}");
-}
