@@ -123,7 +123,7 @@ fn runs_end_at_the_limit() {
                 "study {destroy} --size 16m --quick --budget 8s --max-written 512m --output {output} --json"
             ),
             512,
-            [0, 0],
+            [0, 1],
         ),
         (
             format!(
@@ -200,7 +200,7 @@ fn a_resumed_command_counts_the_bytes_before() {
     let _throttle = or_skip!(Throttle::set(&device, &[("write_bps", 20 * MIB)]));
     let state = tempfile::tempdir().unwrap();
     let name = &device.device;
-    let limit = 40;
+    let limit = 24;
     let line = format!(
         "sweep {name} --destroy-data {name} --size 8m --op write --request 64k,256k,1m --runtime 300ms --repeats 4 --max-written {limit}m --json"
     );
