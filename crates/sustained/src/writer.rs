@@ -2,7 +2,10 @@
 
 use crate::log::{Kept, Log, ReadTimes, other_step};
 use crate::series::SeriesPoint;
-use machine::{Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, Warning};
+use machine::{
+    Error, Layer, LayerKind, Machine, Nanos, Part, Result, RunOptions, TargetFacts, TargetKind,
+    Warning,
+};
 use measure::{Sample, gather, streams};
 use workload::{Stop, Workload};
 
@@ -284,7 +287,16 @@ pub(crate) fn rotating(facts: &TargetFacts) -> bool {
     facts.layers.iter().any(disk)
 }
 
-/// Refuses a target that a run may not write.
+/// Refuses a target that a run may not write, and a simulated disk: it starts each run with an empty
+/// write cache, so that runs one after another would never fill it.
 pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
+    let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
+    if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {
+        return Err(Error::refused(
+            facts.name.clone(),
+            "a simulated disk forgets its write cache between runs",
+            "use run with a long --runtime, or a simulated flash drive or cloud volume",
+        ));
+    }
     measure::check_writable(facts, true, "name it again after --destroy-data to write it")
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{GIB, SECOND, drive, long, near, run};
+use common::{GIB, SECOND, long, near, run};
 use sustained::{ReserveKind, SustainPlan};
 use twin::description::Drive;
 
@@ -108,21 +108,6 @@ fn two_caches_in_a_row_are_found() {
         );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// A disk takes writes into its memory at the rate of its bus and empties it all the time.
-#[test]
-fn the_memory_of_a_disk_is_found() {
-    let Drive::Disk(truth) = drive("hdd-20tb") else { panic!("the drive") };
-    let plan = SustainPlan { for_ns: 60 * SECOND, step_ns: SECOND / 50, ..long() };
-    let result = run("hdd-20tb", |_| {}, &plan);
-    let said = result.sentences.join(" ");
-    let found = result.reserve.unwrap_or_else(|| panic!("{said}"));
-    let size = truth.cache.write_bytes as f64;
-    assert!((found.size_bytes / size - 1.0).abs() < 0.05, "{found:?}");
-    assert!((found.slow_bytes_per_s / 285e6 - 1.0).abs() < 0.05, "{found:?}");
-    assert!(found.fast_bytes_per_s > 450e6, "{found:?}");
-    assert_eq!(found.kind, ReserveKind::Cache, "{said}");
 }
 
 /// A drive that is hot slows down until it is cooler, again and again.
