@@ -72,4 +72,6 @@ fn a_study_that_does_not_want_it_or_may_not_write_says_so() {
     let results = studied("twin:nvme-qlc", &["unbuffered"], 20);
     assert!(results.answer.as_ref().unwrap().long_writes.is_none());
     assert!(sentence(&results).contains("not selected"), "{}", sentence(&results));
+    let results = studied("twin:hdd-20tb", &["unbuffered", "long_writes"], 20);
+    assert!(sentence(&results).contains("forgets its write cache"), "{}", sentence(&results));
 }
