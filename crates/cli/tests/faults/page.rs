@@ -22,7 +22,7 @@ Afterwards every file in the directory is as it was, except those in the last co
 
 The loops that serve requests are tested separately, in virtual time and from seeds, over a kernel that fails, loses,
 delays and refuses requests (`crates/host/src/serve_faults.rs`). The rules of `--verify` are tested the same way
-(`crates/workload/src/verify/interleavings.rs`). The parsers are fuzzed ([fuzz/](../fuzz)).
+(`crates/workload/src/verify/interleavings.rs`). The parsers are fuzzed (`fuzz/`).
 
 `crates/cli/tests/faults/table.rs` generates this page.
 ";
