@@ -159,7 +159,8 @@ fn ctrl_c_keeps_the_trace() {
     let here = tempfile::tempdir().unwrap();
     let trace = here.path().join("t.hptrace");
     let trace = trace.to_str().unwrap();
-    let script = "while :; do echo x >> log; done";
+    // With pauses: writes at full speed may fill the ring before the program reads it.
+    let script = "while :; do echo x >> log; sleep 0.005; done";
     let mut record = command(HALFPOWER, ["record", "-o", trace, "--", "sh", "-c", script]);
     let child = record.current_dir(here.path()).spawn().unwrap();
     wait_until("the program has written", || here.path().join("log").exists());
