@@ -52,8 +52,10 @@ fn names_never_become_markup() {
     let page = report::profile::html(&profile(), "app & co", &program()).unwrap();
     assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert"));
     assert!(!page.contains('\u{1b}') && page.contains("app &amp; co"));
-    // A map for each file, two courses and the bars.
-    assert_eq!(page.matches("<svg class=\"course\"").count(), 5);
+    // A map for each file and the bars; two courses, each for wide and for narrow pages.
+    for (class, number) in [("course", 3), ("course wide", 2), ("course narrow", 2)] {
+        assert_eq!(page.matches(&format!("<svg class=\"{class}\"")).count(), number, "{class}");
+    }
     assert!(page.len() < 400_000, "{}", page.len());
 }
 
