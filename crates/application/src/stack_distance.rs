@@ -48,13 +48,13 @@ impl StackDistances {
         Self::of_hashes(0, SCALE)
     }
 
-    /// Distances of a sample of the blocks, with a sampling rate from 0 (none) to 1 (all).
+    /// Follows a sample of the blocks, at a rate from 0 (none) to 1 (all).
     pub fn sampled(share: f64) -> Self {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    /// Two disjoint samples that together form [`StackDistances::sampled`]; the difference of their
-    /// curves estimates the sampling error.
+    /// Returns two disjoint samples that together form [`StackDistances::sampled`]; the difference
+    /// of their curves estimates the sampling error.
     pub fn sampled_halves(share: f64) -> [Self; 2] {
         let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
         [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
@@ -84,7 +84,7 @@ impl StackDistances {
         }
     }
 
-    /// Last accesses in the slots up to and including this one.
+    /// Returns the number of last accesses in the slots up to and including this one.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut index, mut sum) = (slot as usize + 1, 0);
         while index > 0 {
@@ -134,12 +134,12 @@ impl StackDistances {
         self.add(slot, 1);
     }
 
-    /// Distinct blocks seen (estimated for a sample).
+    /// Returns the number of distinct blocks seen (estimated for a sample).
     pub fn blocks(&self) -> f64 {
         self.last.len() as f64 / self.share()
     }
 
-    /// The share of accesses that an LRU cache of `blocks` blocks misses.
+    /// Returns the share of accesses that an LRU cache of `blocks` blocks misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;
@@ -155,7 +155,7 @@ impl StackDistances {
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
-    /// Miss ratios over cache sizes in bytes, for blocks of `block_bytes`.
+    /// Returns miss ratios over cache sizes in bytes, for blocks of `block_bytes`.
     pub fn curve(&self, block_bytes: u64, sizes: impl IntoIterator<Item = u64>) -> Vec<MissRatio> {
         sizes
             .into_iter()

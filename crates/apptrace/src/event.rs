@@ -24,7 +24,7 @@ pub struct Thread {
     /// The kernel's number of the process and of the thread in it; 0 if the source has none.
     pub process: u32,
     pub thread: u32,
-    /// `None` if names were hidden or are not known.
+    /// The thread's name; `None` if names were hidden or are not known.
     pub name: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct TracedFile {
     /// The path, or a hash of it if names were hidden.
     pub name: String,
     pub kind: Kind,
-    /// In bytes, when the trace first saw the file; `None` if not known.
+    /// The size when the trace first saw the file; `None` if not known.
     pub size_bytes: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub struct TracedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
     pub file: Index,
-    /// As in [`TracedFile`].
+    /// The new name, as in [`TracedFile`].
     pub name: String,
 }
 
@@ -69,13 +69,14 @@ pub enum Access {
     SyncFile,
     /// `fdatasync`, `msync`: the data and what reading it back needs.
     SyncData,
-    /// `sync_file_range` that waits until the pages of a range are written; nothing is promised.
+    /// `sync_file_range` that waits until the pages of a range are written; guarantees no
+    /// durability.
     SyncRange,
     /// `sync`, `syncfs`.
     SyncSystem,
-    /// `fallocate`: space is reserved, or a hole made.
+    /// `fallocate`: reserves space, or punches a hole.
     Allocate,
-    /// The file is cut or grown to `bytes`.
+    /// Cuts or grows the file to `bytes`.
     Truncate,
     Open,
     Close,
@@ -84,7 +85,7 @@ pub enum Access {
     Discard,
     /// A block device is asked to flush its cache.
     Flush,
-    /// `readahead`, `posix_fadvise` with POSIX_FADV_WILLNEED: read into the page cache, without
+    /// `readahead`, `posix_fadvise` with POSIX_FADV_WILLNEED: reads into the page cache without
     /// waiting.
     Prefetch,
     /// `sync_file_range` that only starts to write a range.
@@ -102,20 +103,20 @@ pub enum Interface {
     Libaio,
     /// A page fault of a memory mapping.
     Mapping,
-    /// The block layer: what reached a device, for any reason.
+    /// The block layer: requests that reached a device, for any reason.
     Block,
 }
 
 /// Flags of an open file, or of one request, that matter to requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// O_DIRECT.
+    /// The file or request has O_DIRECT.
     pub direct: bool,
-    /// O_DSYNC, O_SYNC, or RWF_DSYNC of the request: done means on stable storage.
+    /// The file has O_DSYNC or O_SYNC, or the request RWF_DSYNC: done means on stable storage.
     pub dsync: bool,
-    /// O_APPEND.
+    /// The file has O_APPEND.
     pub append: bool,
-    /// At a device: metadata of a file system, such as its journal.
+    /// The request, at a device, is metadata of a file system, such as its journal.
     #[serde(default)]
     pub metadata: bool,
 }
@@ -123,20 +124,20 @@ pub struct OpenFile {
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// From the start of the recording.
+    /// The start, in nanoseconds from the start of the recording.
     pub at_ns: Nanos,
-    /// `None` if its end was not seen.
+    /// The time that it took; `None` if its end was not seen.
     pub duration_ns: Option<Nanos>,
-    /// `None` for requests that no thread of the program made itself (write-back).
+    /// The thread that made it; `None` if none of the program's did (write-back).
     pub thread: Option<Index>,
     pub file: Index,
     pub access: Access,
     pub interface: Interface,
-    /// In bytes; `None` if it does not apply or is not known.
+    /// The offset in bytes; `None` if it does not apply or is not known.
     pub offset: Option<u64>,
-    /// Bytes asked for. Of a truncation, the new size.
+    /// The bytes asked for; for a truncation, the new size.
     pub bytes: u64,
-    /// Bytes done, or Linux's negative error number; `None` if its end was not seen.
+    /// The bytes done, or Linux's negative error number; `None` if its end was not seen.
     pub result: Option<i64>,
     pub open: OpenFile,
 }

@@ -17,7 +17,7 @@ pub struct Header {
     pub started_unix_ns: Option<Nanos>,
     /// The program that made the recording: `halfpower 0.1.0`, `strace`.
     pub source: String,
-    /// Names are hashes with a key that was thrown away.
+    /// Whether names are hashes with a key that was thrown away.
     pub anonymous: bool,
 }
 
@@ -27,9 +27,9 @@ pub struct Header {
 pub struct Summary {
     /// Time from the start to the end of the recording.
     pub elapsed_ns: Nanos,
-    /// Events that the recording missed, in all.
+    /// The number of events that the recording missed.
     pub lost: u64,
-    /// Requests in the file.
+    /// The number of requests in the file.
     pub requests: u64,
     /// Processor time that the recorder used, the program's own share of the tracing excluded;
     /// `None` if not measured.

@@ -15,7 +15,7 @@ pub struct TraceReader<R: Read> {
     summary: Option<Summary>,
     block: Vec<u8>,
     at: usize,
-    /// Of the current block, from 1.
+    /// The number of the current block, from 1.
     number: u64,
     last: Last,
     threads: u32,
@@ -73,12 +73,13 @@ impl<R: Read> TraceReader<R> {
         &self.header
     }
 
-    /// The summary, after the last event; `None` if the file was cut.
+    /// Returns the summary, after the last event; `None` if the file was cut.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// Whether the file ended without a summary: the recorder was killed, or the file was cut.
+    /// Returns whether the file ended without a summary: the recorder was killed, or the file was
+    /// cut.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
     }

@@ -62,22 +62,22 @@ impl<W: Write> TraceWriter<W> {
         if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
     }
 
-    /// Requests written so far.
+    /// Returns the number of requests written so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Threads written so far: the index of the next.
+    /// Returns the number of threads written so far, which is the index of the next.
     pub fn threads(&self) -> Index {
         self.threads
     }
 
-    /// Files written so far: the index of the next.
+    /// Returns the number of files written so far, which is the index of the next.
     pub fn files(&self) -> Index {
         self.files
     }
 
-    /// Writes what is held back, so that a reader finds it.
+    /// Writes the events that are held back, so that a reader finds them.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -38,7 +38,7 @@ impl ShownUnits {
         }
     }
 
-    /// For the command, as long as the returned value lives.
+    /// Chooses the units for the command, as long as the returned value lives.
     pub(crate) fn choose(self, context: &Context) -> units::ShownUnits {
         context.console.show_in(self.units());
         units::show_in(self.units())
@@ -311,12 +311,12 @@ pub(crate) struct PointArguments {
 }
 
 impl PointArguments {
-    /// The preset of `--workload`.
+    /// Returns the preset of `--workload`.
     pub(crate) fn profile(&self) -> Option<&'static tune::Profile> {
         self.workload.as_deref().and_then(tune::Profile::named)
     }
 
-    /// The parser of `run` or `sweep` by itself.
+    /// Returns the parser of `run` or `sweep` by itself.
     pub(crate) fn command(name: &str) -> clap::Command {
         Self::augment_args(
             clap::Command::new("halfpower")
@@ -339,7 +339,7 @@ impl PointArguments {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Load(pub(crate) Vec<LoadStep>);
 
-/// A file with the maximum number of steps has far less.
+/// The maximum size of a file of steps; one with all the steps allowed is far smaller.
 const LOAD_FILE: Input = Input::new("a load", 1 << 20);
 
 fn load(text: &str) -> Result<Load, String> {
@@ -349,7 +349,7 @@ fn load(text: &str) -> Result<Load, String> {
     parse_load_file(&text).map(Load).map_err(|why| format!("{path}: {why}"))
 }
 
-/// A percentage above 0: `2%`, `2`.
+/// Parses a percentage above 0: `2%`, `2`.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
@@ -358,7 +358,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A range gets an error with the list to write.
+/// Parses a whole number; for a range, the error lists the values to write.
 fn count(text: &str) -> Result<u32, String> {
     let number = |text: &str| text.trim().parse::<u32>().ok();
     number(text).ok_or_else(|| match range(text, number) {
@@ -377,14 +377,14 @@ fn request(text: &str) -> Result<u32, String> {
     u32::try_from(size).map_err(|_| format!("'{text}' is too large for one request: at most 1 GiB"))
 }
 
-/// The ends of `1-32`, `4k..1m` or `4k:1m`.
+/// Parses the ends of `1-32`, `4k..1m` or `4k:1m`.
 fn range<T: PartialOrd>(text: &str, end: impl Fn(&str) -> Option<T>) -> Option<[T; 2]> {
     let (low, high) = ["..", "-", ":"].iter().find_map(|between| text.split_once(between))?;
     let (low, high) = end(low).zip(end(high))?;
     (low <= high).then_some([low, high])
 }
 
-/// `low`, twice as much, and so on up to `high`, which ends the list.
+/// Returns `low`, twice as much, and so on up to `high`, which ends the list.
 fn doubled(low: u64, high: u64) -> Vec<u64> {
     let steps = std::iter::successors(Some(low.max(1)), |one| one.checked_mul(2));
     steps.take_while(|&one| one < high).chain([high]).collect()
@@ -398,7 +398,7 @@ fn not_a_range(text: &str, values: Vec<u64>, show: impl Fn(u64) -> String) -> St
     )
 }
 
-/// The help lists the names; an error suggests the nearest.
+/// Parses one of a list of names; an error suggests the nearest.
 pub(crate) fn choices<T, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,

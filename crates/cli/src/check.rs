@@ -25,14 +25,14 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Number of points in a check: few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// A target's first of these is its baseline. Against last night's check a slow decline would never
-/// show.
+/// The kinds of baseline, the first found of which is taken. Against last night's check a slow
+/// decline would never show.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
-/// Half the 95 % interval of a rate, as a share of the fall to find: such a fall is then beyond
-/// chance.
+/// The half-width of a rate's 95 % interval, as a share of the fall to find: such a fall is then
+/// beyond chance.
 const PRECISION_OF_LIMIT: f64 = 1.0 / 3.0;
 
 const MAX_RUNS: u32 = 30;
@@ -243,8 +243,8 @@ fn check_one(
     Ok(!slower.is_empty())
 }
 
-/// The baseline with its number: the named entry, else that of --set-baseline, else the newest study
-/// or sweep of the target.
+/// Returns the baseline with its number: the named entry, else that of --set-baseline, else the
+/// newest study or sweep of the target.
 fn baseline(
     history: &History,
     target: &str,
@@ -266,8 +266,8 @@ fn baseline(
     Ok((id, history.results(id)?))
 }
 
-/// The baseline of a preset with its number and points: the named entry, else the first run of the
-/// preset. A later one may be slower already.
+/// Returns the baseline of a preset with its number and points: the named entry, else the first run
+/// of the preset. A later one may be slower already.
 fn baseline_of_preset(
     history: &History,
     target: &str,
@@ -307,10 +307,10 @@ fn baseline_of_preset(
     )))
 }
 
-/// A point of a check reaches this share of the fastest one of its kind.
+/// The minimum share of the fastest point's rate that a point of a check reaches.
 const NEAR: f64 = 0.95;
 
-/// Chooses a point of each operation and pattern, direct I/O first: the one with the least in flight
+/// Chooses a point of each operation and pattern, direct I/O first: the one with the smallest depth
 /// that is about as fast as the fastest. Large requests are few in a run, so its rate has steps.
 /// Points of a few runs may be fast by chance, or by requests that a throttle admitted in advance:
 /// others come before them.

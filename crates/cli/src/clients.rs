@@ -1,11 +1,11 @@
-//! `--clients`: how many of the clients measure at once.
+//! `--clients`: the numbers of clients that measure at once.
 
 use std::str::FromStr;
 
 /// Numbers of clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Clients {
-    /// 1, 2, 4 and so on, and all.
+    /// Powers of two from 1, then all.
     Powers,
     Numbers(Vec<usize>),
 }
@@ -29,7 +29,7 @@ impl FromStr for Clients {
 }
 
 impl Clients {
-    /// The numbers of clients to measure, of which there are `all`.
+    /// Returns the numbers of clients to measure, of which there are `all`.
     pub(crate) fn of(&self, all: usize) -> Result<Vec<usize>, String> {
         match self {
             Clients::Powers => {

@@ -56,7 +56,7 @@ pub(crate) struct Cli {
 }
 
 impl Command {
-    /// Whether it may take longer than a moment.
+    /// Returns whether the command may take longer than a moment.
     fn measures(&self) -> bool {
         !matches!(
             self,

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
     on_machine!(place, |machine| measured(context, &machine, &[spec], arguments, &others))
 }
 
-/// The targets of the command, for the checks of its outputs.
+/// Returns the targets of the command, for the checks of its outputs.
 fn paths(specs: &[TargetSpec]) -> Vec<&Path> {
     specs.iter().flat_map(|spec| &spec.places).map(PathBuf::as_path).collect()
 }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 #[derive(Clone, Default)]
 pub(crate) struct Console {
     progress: Arc<Progress>,
-    /// Another process reports everything: rank 0 speaks for all.
+    /// Whether another process reports everything: rank 0 speaks for all.
     silent: bool,
 }
 
 impl Console {
-    /// Without messages.
+    /// Makes a console without messages.
     pub(crate) fn silent() -> Console {
         Console { silent: true, ..Console::default() }
     }
@@ -58,7 +58,7 @@ impl Console {
         Display::start(&self.progress, mode)
     }
 
-    /// The units of the progress.
+    /// Sets the units of the progress.
     pub(crate) fn show_in(&self, units: Units) {
         self.progress.show_in(units);
     }

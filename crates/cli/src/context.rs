@@ -8,7 +8,7 @@ use results::Program;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Names the history file instead of `--history`; `none` disables the history.
+/// The variable that names the history file instead of `--history`; `none` disables the history.
 pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
 
 /// The options that every command has.
@@ -43,8 +43,8 @@ impl Context {
         context
     }
 
-    /// The first choice wins: the options may appear twice, before the command and among another
-    /// tool's arguments.
+    /// Sets the history, unless it was set before: the options may appear twice, before the command
+    /// and among another tool's arguments.
     fn choose_history(&mut self, no_history: bool, file: Option<PathBuf>) {
         if matches!(self.history, HistoryChoice::Usual) {
             self.history = match (no_history, file) {
@@ -85,7 +85,7 @@ impl Context {
         Ok(rest)
     }
 
-    /// The history file, in the state directory if there is no home.
+    /// Returns the history file, in the state directory if there is no home.
     pub(crate) fn history_file(&self) -> Result<PathBuf, NoHistory> {
         match &self.history {
             HistoryChoice::Nowhere => return Err(NoHistory::Disabled),
@@ -112,7 +112,7 @@ fn max_written(size: &str) -> Result<u64, Failure> {
         .map_err(|why| Failure::Usage(format!("--max-written {size}: {why}")))
 }
 
-/// Why nothing is kept.
+/// The reason why nothing is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoHistory {
     Disabled,
@@ -156,7 +156,7 @@ mod tests {
         Context::new(Console::silent(), false, true, None)
     }
 
-    /// What one command plans, limits and shows is not seen by another one in the same process.
+    /// The plans, limits and output of one command do not affect another one in the same process.
     #[test]
     fn contexts_do_not_share_state() {
         let (limited, free) = (context(), context());

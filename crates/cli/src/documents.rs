@@ -19,13 +19,13 @@ pub(crate) enum Document {
     Replay(Box<ReplayDocument>),
 }
 
-/// Says how to parse the rest.
+/// The part of a document that shows how to parse the rest.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// Of a document of halfpower.
+/// Returns the schema of a document of halfpower.
 pub(crate) fn schema(text: &str) -> Option<String> {
     serde_json::from_str::<Head>(text).ok().map(|head| head.schema)
 }
@@ -37,7 +37,7 @@ fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<Box<T>, Failure>
 }
 
 impl Document {
-    /// `None`: another document, or none of halfpower.
+    /// Parses a document; `None` for another one, or none of halfpower.
     ///
     /// # Errors
     /// The document is damaged.
@@ -66,7 +66,7 @@ impl Document {
         }
     }
 
-    /// The page; `None`: this kind has none.
+    /// Renders the page; `None` if this kind has none.
     ///
     /// # Errors
     /// A figure cannot be drawn.
@@ -80,7 +80,7 @@ impl Document {
         drawn.map(Some).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
     }
 
-    /// Its figures as a side of a comparison; `None`: it is a comparison already, or has none.
+    /// Returns the figures as a side of a comparison; `None` if the document has none, or is one.
     pub(crate) fn side(&self, name: &str) -> Option<Side> {
         match self {
             Document::Sustained(result) => {

@@ -1,10 +1,10 @@
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Exit code 2: the command line is invalid or was refused.
+    /// The command line is invalid or was refused: exit code 2.
     Usage(String),
-    /// Exit code 1: a measurement or an output failed.
+    /// A measurement or an output failed: exit code 1.
     Run(String),
-    /// Ctrl-C: exit code 130, the shell convention.
+    /// The user pressed Ctrl-C: exit code 130, the shell convention.
     Interrupted,
     /// The command has already printed the reason; this is its exit code.
     Printed(u8),

@@ -65,7 +65,7 @@ impl From<FioError> for Failure {
     }
 }
 
-/// Facts that fio reports and a `Machine` does not count.
+/// The system's facts that fio reports and a `Machine` does not count.
 struct LinuxStats;
 
 impl SystemStats for LinuxStats {
@@ -149,7 +149,7 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     ))
 }
 
-/// Of `--enghelp` or `--cmdhelp`.
+/// Returns the text of `--enghelp` or `--cmdhelp`.
 fn described(command: &Command) -> Result<Option<String>, Failure> {
     match (command.engine_help.as_deref(), command.option_help.as_deref()) {
         (Some(""), _) => Ok(Some(format!("Available IO engines:\n{}", engine_names()))),
@@ -179,7 +179,7 @@ fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Input limit; a file with the maximum number of sections has a few MiB.
+/// The maximum size of a job file; one with all the sections allowed has a few MiB.
 const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
 const STATE: Input = Input::new("a verification state", 16 << 20);
@@ -258,7 +258,7 @@ fn fio_on<M: Machine>(
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
 
-/// A simulated machine: the local counters do not apply.
+/// The facts of a simulated machine, to which the local counters do not apply.
 struct Nowhere;
 
 impl SystemStats for Nowhere {
@@ -379,7 +379,7 @@ fn measured<M: Machine>(
     result
 }
 
-/// The time of a set of jobs that all have one.
+/// Returns the longest time of a set of jobs, if all have one.
 fn longest(jobs: &[Job]) -> Option<Duration> {
     let of = |job: &Job| {
         let job = &job.options;

@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
 
-/// Limit of an export to a file, because it is built in memory.
+/// The maximum size of an export to a file, which is built in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
 /// Maximum number of trends to show; those with the most readings come first.
 const MAX_TRENDS: usize = 12;
 
-/// A history that cannot be written causes a warning, not an error.
+/// Keeps a result. A history that cannot be written causes a warning, not an error.
 fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
     let result = match context.history_file() {
         Ok(path) => History::open(&path)
@@ -102,7 +102,7 @@ pub(crate) const REPLAY: &str = "replay";
 
 /// A measurement whose result is not a list of points.
 pub(crate) struct Measured<'a> {
-    /// One of [`results::history::WITHOUT_POINTS`].
+    /// The kind, one of [`results::history::WITHOUT_POINTS`].
     pub(crate) kind: &'static str,
     pub(crate) machine: &'a MachineFacts,
     pub(crate) target: &'a TargetFacts,
@@ -159,7 +159,7 @@ fn file(context: &Context) -> Result<PathBuf, Failure> {
     context.history_file().map_err(|why| Failure::Usage(format!("no history: {why}")))
 }
 
-/// All of them or none.
+/// Imports all reports, or none of them.
 fn import(context: &Context, reports: &[PathBuf], target: Option<&str>) -> Result<(), Failure> {
     let mut read = Vec::new();
     for path in reports {
@@ -450,7 +450,7 @@ fn trend(
     )
 }
 
-/// What changed on the machine between the readings.
+/// Adds to a trend what changed on the machine between the readings.
 fn with_changes(history: &History, trend: Trend) -> Result<HistoryRow, HistoryError> {
     let of = |place: usize| history.fingerprint(trend.values[place].entry);
     let changed = |&place: &usize| Ok((place, difference(&of(place - 1)?, &of(place)?)));

@@ -27,25 +27,25 @@ impl Imported {
         Ok(Imported { schema: IMPORT_SCHEMA.into(), name: name(path), text: text_of(path)? })
     }
 
-    /// Whether it is a report, and not a document of halfpower.
+    /// Returns whether it is a report, and not a document of halfpower.
     pub(crate) fn is_report(&self) -> bool {
         dialect::reading::is_report(&self.name, &self.text)
             && documents::schema(&self.text).is_none()
     }
 
-    /// Name and text.
+    /// Returns name and text.
     pub(crate) fn into_parts(self) -> (String, String) {
         (self.name, self.text)
     }
 
-    /// Its figures.
+    /// Returns the report's figures.
     pub(crate) fn side(&self) -> Result<Side, Failure> {
         dialect::reading::read_report(&self.name, &self.text)
             .map_err(|error| Failure::Usage(error.to_string()))
     }
 }
 
-/// The text of a report or document.
+/// Reads the text of a report or document.
 pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(text(&bytes(path)?))
 }
@@ -71,7 +71,7 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// The file name, with its last directory if the name is too generic.
+/// Returns the file name, with its last directory if the name is too generic.
 fn name(path: &Path) -> String {
     let file = path
         .file_name()

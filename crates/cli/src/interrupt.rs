@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
 use std::time::Duration;
 
-/// An interrupted run ends sooner than this unless the storage does not respond.
+/// The time within which an interrupted run ends, unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The signals that end a program, real-time signals apart, and that are not faults of the program
@@ -21,8 +21,8 @@ const FATAL: [i32; 13] = [
     SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
-/// The fatal signals that were not ignored at the start; `nohup` and background shell jobs ignore
-/// some.
+/// Returns the fatal signals that were not ignored at the start; `nohup` and background shell jobs
+/// ignore some.
 pub(crate) fn signals() -> &'static [i32] {
     static SIGNALS: LazyLock<Vec<i32>> = LazyLock::new(|| {
         FATAL
@@ -36,10 +36,10 @@ pub(crate) fn signals() -> &'static [i32] {
 
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Signals are the process's, and so is the terminal for messages about them.
+/// The terminal for messages about signals, which concern the whole process.
 static CONSOLE: OnceLock<Console> = OnceLock::new();
 
-/// Messages about signals go to this terminal from now on.
+/// Sends messages about signals to this terminal from now on.
 pub(crate) fn report_to(console: &Console) {
     let _ = CONSOLE.set(console.clone());
 }
@@ -50,7 +50,7 @@ fn tell(message: &str) {
     }
 }
 
-/// Becomes true at the first of [`signals`].
+/// Returns a flag that becomes true at the first of [`signals`].
 pub(crate) fn flag() -> &'static AtomicBool {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {

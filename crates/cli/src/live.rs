@@ -13,10 +13,11 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// All streams have counted a second this long after the first, unless they wait for the storage.
+/// The time after the first stream in which all have counted a second, unless they wait for the
+/// storage.
 const SETTLED: Duration = Duration::from_millis(200);
 
-/// Lines between two headings.
+/// The number of lines between two headings.
 const HEADING_EVERY: usize = 20;
 
 /// Prints seconds as long as it lives.
@@ -117,7 +118,7 @@ fn line(one: &SecondRecord) -> String {
     )
 }
 
-/// In a command that has no such lines.
+/// Refuses `--live` in a command that has no such lines.
 pub(crate) fn refuse(live: bool, command: &str) -> Result<(), Failure> {
     if live {
         return Err(Failure::Usage(format!(

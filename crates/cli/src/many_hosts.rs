@@ -8,12 +8,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use hosts::Launch;
 
-/// The launch of this process together with others; `None` for a single one.
+/// Returns the launch of this process together with others; `None` for a single one.
 pub(crate) fn launch() -> Option<Launch> {
     Launch::of(|name| std::env::var(name).ok())
 }
 
-/// The end of a process that leaves the talking to rank 0.
+/// Turns a failure into an exit code, as only rank 0 reports the reason.
 pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
     match failure {
         failure if launch.leads() => failure,

@@ -91,7 +91,7 @@ fn plan(arguments: &Arguments) -> Result<MetadataPlan, Failure> {
     Ok(plan)
 }
 
-/// The plan of options in one word, for another command.
+/// Returns the plan of options in one word, for another command.
 ///
 /// # Errors
 /// An option or a value that `metadata` does not take.

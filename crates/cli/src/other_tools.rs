@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// What to write: an option of halfpower, or an empty one for the target, and the words.
+/// An option of halfpower to write, empty for the target, and the words that say so.
 type Instead = (&'static str, &'static str);
 
 /// Names of the same thing in fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd, and what to
@@ -104,8 +104,8 @@ const VALUES: [(&str, &[&str], &str); 12] = [
     ("--engine", &["psync", "posix", "pread", "rw"], "--engine sync"),
 ];
 
-/// A message that names the option to write, if another tool or another command has the one that
-/// this command lacks.
+/// Returns a message that names the option to write, if another tool or another command has the one
+/// that this command lacks.
 pub(crate) fn hint(
     error: &clap::Error,
     cli: &mut clap::Command,
@@ -173,7 +173,7 @@ pub(crate) fn hint(
     ))
 }
 
-/// An error of the parser without the words of its programming language.
+/// Returns an error of the parser without the words of its programming language.
 pub(crate) fn plain(message: &str) -> String {
     [
         ("invalid digit found in string", "it is not a whole number"),
@@ -186,7 +186,7 @@ pub(crate) fn plain(message: &str) -> String {
     .fold(message.to_owned(), |text, (its, ours)| text.replace(its, ours))
 }
 
-/// The command of a line, and its names: `history show`.
+/// Returns the command of a line, and its names: `history show`.
 fn innermost(
     cli: &clap::Command,
     words: impl Iterator<Item = OsString>,
@@ -208,7 +208,7 @@ fn has(command: &clap::Command, option: &str) -> bool {
     }
 }
 
-/// The other commands that have an option, `run` first.
+/// Returns the other commands that have an option, `run` first.
 fn others(cli: &clap::Command, path: &str, name: &str) -> Vec<String> {
     let Some(option) = name.strip_prefix("--") else { return Vec::new() };
     let mut names: Vec<&str> = cli

@@ -57,7 +57,8 @@ pub(crate) fn optional(
     path.map(|path| output(context, option, path, targets)).transpose()
 }
 
-/// The target and all devices and files under it, or the description file of a simulated machine.
+/// Returns the target and all devices and files under it, or the description file of a simulated
+/// machine.
 fn with_backing(target: &Path) -> Vec<PathBuf> {
     let mut all = vec![target.to_path_buf()];
     if let Some(machine) = crate::target::machine_file(target) {
@@ -213,9 +214,9 @@ pub(crate) fn show_study(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As JSON.
+    /// The results as JSON.
     Json,
-    /// The answer.
+    /// The answer on one screen.
     Screen,
     /// The tables of the experiments, the evidence, then the answer.
     Details,
@@ -236,7 +237,7 @@ pub(crate) struct Directory<'a> {
     context: &'a Context,
     path: &'a Path,
     targets: &'a [&'a Path],
-    /// Outermost first.
+    /// The directories that were created, the outermost first.
     made: Vec<MadeDirectory>,
 }
 

@@ -20,7 +20,7 @@ const MIXED_READS: u8 = 70;
 
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
-/// Of runs that are made in turn with others: short, to get many blocks.
+/// The length of runs in turn with others, in nanoseconds: short, to get many blocks.
 pub(crate) const TURN_RUN_NS: u64 = 400_000_000;
 
 /// Maximum number of threads that emulate depth without an engine; more would measure the
@@ -172,7 +172,8 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
     }
 }
 
-/// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
+/// Returns the target. A simulated file is as large as the data moved: the 1997 study's 100 MB at
+/// the outer edge.
 pub(crate) fn target_of(
     context: &Context,
     arguments: &PointArguments,
@@ -184,7 +185,8 @@ pub(crate) fn target_of(
     Ok((place, spec))
 }
 
-/// Bytes of all members together, parity included, of a target that has at least this many bytes.
+/// Returns the bytes of all members, parity included, of a target that has at least this many
+/// bytes.
 fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     let members = spec.places.len() as u64;
     if members < 2 {
@@ -195,7 +197,7 @@ fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     bytes.div_ceil(chunk).div_ceil(with_data).saturating_mul(chunk).saturating_mul(members)
 }
 
-/// Adds what the command knows to a document before it is shown.
+/// A function that adds what the command knows to a document before it is shown.
 pub(crate) type Finish<'f> = &'f dyn Fn(&mut Results) -> Result<(), Failure>;
 
 pub(crate) fn points_on<M: Machine>(
@@ -293,7 +295,7 @@ pub(crate) fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
-/// Whether the only point of a preset meets the bar published for it, if there is one.
+/// Returns whether the only point of a preset meets the bar published for it, if there is one.
 pub(crate) fn published_bar(
     preset: &tune::Profile,
     point: &Point,
@@ -302,7 +304,7 @@ pub(crate) fn published_bar(
     meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
 }
 
-/// The workloads of a command, on each number of clients.
+/// Returns the workloads of a command, on each number of clients.
 pub(crate) fn of_clients<M: Machine>(
     arguments: &PointArguments,
     machine: &M,
@@ -449,8 +451,8 @@ fn within_p99<M: Machine>(
     Ok((points, goals))
 }
 
-/// The maximum of requests in flight at an offered rate: enough that they queue at the target, not
-/// in the program.
+/// Returns the maximum of requests in flight at an offered rate: enough that they queue at the
+/// target, not in the program.
 fn in_flight(workload: &Workload, max: u32) -> u32 {
     let fitting = MAX_IN_FLIGHT_BYTES
         / u64::from(workload.request_bytes.max(1))
@@ -477,8 +479,8 @@ fn with_bar(
     Ok(points)
 }
 
-/// The preset's workloads, or every combination of the options' lists; the last option varies
-/// fastest.
+/// Returns the preset's workloads, or every combination of the options' lists; the last option
+/// varies fastest.
 pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
     if let Some(profile) = arguments.profile() {
@@ -534,7 +536,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     grid
 }
 
-/// A preset's workload with the options that it leaves open.
+/// Returns a preset's workload with the options that it leaves open.
 fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
     let base = base(arguments);
     let with = |&memory: &Memory| Workload {

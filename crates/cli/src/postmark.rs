@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 
 const START_FILE: &str = ".pmrc";
 
-/// Longer input lines are truncated to this.
+/// The maximum length of an input line; longer ones are truncated.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
 const HISTORY: usize = 1000;
@@ -296,7 +296,7 @@ enum Ended {
     Unreadable(ReadlineError),
 }
 
-/// The directories of all runs, without duplicates.
+/// Returns the directories of all runs, without duplicates.
 fn places(runs: &[PostmarkResult]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for run in runs {
@@ -333,7 +333,8 @@ fn edits_lines() -> bool {
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// The next line without its newline; `None` at the end. Discards the rest of an overlong line.
+/// Reads the next line without its newline; `None` at the end. Discards the rest of an overlong
+/// line.
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();
@@ -349,7 +350,7 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// The default file of commands, if it exists.
+/// Returns the default file of commands, if it exists.
 ///
 /// # Errors
 /// The file belongs to another user and the program runs as root.
@@ -366,7 +367,7 @@ fn start_file() -> Result<Option<&'static Path>, Failure> {
     }
 }
 
-/// Whether this can be the history file: a regular file that the user trusts, or a new one.
+/// Returns whether this can be the history file: a regular file that the user trusts, or a new one.
 fn is_usable(path: &Path) -> bool {
     let (Ok((directory, _)), Some(name)) =
         (Directory::make(parent(path), PRIVATE), path.file_name())

@@ -1,5 +1,5 @@
-//! `halfpower profile`: what a recorded program asks of storage, by file and role, and its share
-//! of the volume.
+//! `halfpower profile`: a recorded program's requests by file and role, and its share of the
+//! volume.
 
 mod study;
 

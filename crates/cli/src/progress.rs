@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 /// Time between two drawings.
 const TICK: Duration = live::SPARE_LOOK;
 
-/// Nothing is shown of a command that ends sooner.
+/// The minimum time of a command before progress is shown.
 const FIRST_BAR: Duration = Duration::from_millis(750);
 
-/// When the first plain line is due, and the time between two of them.
+/// The time to the first plain line.
 const FIRST_LINE: Duration = Duration::from_millis(2500);
 const LINES: Duration = Duration::from_secs(10);
 
@@ -41,7 +41,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// `auto` and `bar` as the terminal allows.
+    /// Returns `auto` and `bar` as the terminal allows.
     fn here(self) -> Mode {
         let dumb = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
         match (self, std::io::stderr().is_terminal() && !dumb) {
@@ -53,7 +53,7 @@ impl Mode {
     }
 }
 
-/// The mode of a command line. Another tool's words may hold the option, too.
+/// Returns the mode of a command line. Another tool's words may hold the option, too.
 pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let own = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {
@@ -65,7 +65,7 @@ pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode 
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
-    /// The last one ended at this time from the begin.
+    /// Steps, the last of which ended at this time from the start.
     Steps {
         done: u64,
         of: u64,
@@ -107,7 +107,7 @@ impl Task {
         .clamp(0.0, 1.0)
     }
 
-    /// `None` as long as nothing can be extrapolated.
+    /// Returns the time left; `None` as long as nothing can be extrapolated.
     fn left(&self) -> Option<Duration> {
         match self.done {
             Done::Time { passed_ns, of_ns } => {
@@ -138,11 +138,11 @@ struct Picture {
 struct Drawn {
     task: Option<Task>,
     bar: Option<ProgressBar>,
-    /// The report on the terminal stopped within a line, and whether a picture follows it there.
+    /// Whether the report on the terminal stopped within a line.
     within_line: bool,
     in_line: bool,
     stopped: bool,
-    /// A display shows it.
+    /// Whether a display shows the progress.
     runs: bool,
     units: Units,
 }
@@ -245,10 +245,10 @@ impl Drop for Display {
     }
 }
 
-/// Erases the rest of the line.
+/// The sequence that erases the rest of the line.
 const ERASE: &[u8] = b"\x1b[K";
 
-/// Columns of a picture that follows a part of a report on its line.
+/// The width in columns of a picture that follows a part of a report on its line.
 const IN_LINE: usize = 44;
 
 /// Shows a picture after the cursor, which stays where it is.
@@ -321,7 +321,7 @@ impl Painter {
         }
     }
 
-    /// The rate now, or that of the last run with its workload.
+    /// Returns the rate now, or that of the last run with its workload.
     fn numbers(&mut self) -> (Option<String>, String) {
         let now = Instant::now();
         let filled = live::FILLING.read().map_or(0, |(done, _)| done);
@@ -382,7 +382,7 @@ fn rates(bytes_per_s: f64, iops: f64, mean_latency_ns: f64) -> String {
     format!("{}, {iops:.0} IOPS, mean {}", show_rate(bytes_per_s), show_time(mean_latency_ns))
 }
 
-/// `None` if there is nothing to show.
+/// Returns the picture; `None` if there is nothing to show.
 fn picture(
     task: Option<&Task>,
     work: Option<(f64, Option<Duration>)>,
@@ -415,7 +415,7 @@ impl Picture {
         self.left.map(|left| format!("{} left", minutes(left))).unwrap_or_default()
     }
 
-    /// One plain line.
+    /// Returns one plain line.
     fn line(&self, passed: Duration) -> String {
         let time: Vec<String> =
             [minutes(passed), self.left()].into_iter().filter(|one| !one.is_empty()).collect();
@@ -497,7 +497,7 @@ impl Bar {
         });
     }
 
-    /// The rest takes this long, if it is known.
+    /// Sets the time that the rest takes, if it is known.
     pub(crate) fn expect(&self, rest: Option<Duration>) {
         self.change(|task| task.done = Done::Rest { from: Instant::now(), of: rest });
     }
@@ -525,18 +525,18 @@ impl Drop for Bar {
 /// A clock with a bar over a time budget.
 pub(crate) struct Watch {
     began: Instant,
-    /// Counts the time of the runs before `--resume`.
+    /// The clock that also counts the runs before `--resume`.
     journal: Option<Arc<Journal>>,
     bar: Bar,
 }
 
 impl Watch {
-    /// `bar` is over the budget.
+    /// Starts a clock; `bar` is over the budget.
     pub(crate) fn new(bar: Bar) -> Watch {
         Watch { began: Instant::now(), journal: None, bar }
     }
 
-    /// The same on the clock of a journal.
+    /// Replaces the clock by that of a journal.
     pub(crate) fn over(self, journal: Arc<Journal>) -> Watch {
         let Watch { began, bar, .. } = self;
         Watch { began, journal: Some(journal), bar }

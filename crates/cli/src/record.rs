@@ -1,4 +1,4 @@
-//! `halfpower record`: what a program asks of storage, into a trace file.
+//! `halfpower record`: a program's requests to storage, into a trace file.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -88,7 +88,7 @@ pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Fai
     }
 }
 
-/// The size and the cost of a recording.
+/// Describes the size and the cost of a recording.
 fn sentence(summary: &Summary, path: &Path) -> String {
     let Summary { requests, elapsed_ns, recorder_cpu_ns, .. } = *summary;
     let cost = recorder_cpu_ns.map_or(String::new(), |cpu| {

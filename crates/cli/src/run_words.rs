@@ -3,13 +3,13 @@
 use crate::arguments::PointArguments;
 use clap::Args;
 
-/// The arguments of this program, except those that are not UTF-8: they are file names, not
+/// Returns the arguments of this program, except those that are not UTF-8: they are file names, not
 /// options.
 pub(crate) fn words_typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// The options of `run` on a command line, with their values, in order.
+/// Returns the options of `run` on a command line, with their values, in order.
 ///
 /// `Own` are the other options of the command: the value of one may look like an option of `run`.
 pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> Vec<String> {
@@ -39,7 +39,7 @@ pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> V
     kept
 }
 
-/// The options of `run` that were given to a command whose work has no such requests.
+/// Returns the options of `run` that were given to a command whose work has no such requests.
 pub(crate) fn workload_options<Own: Args>() -> Vec<String> {
     let words = words_of_runs::<Own>(words_typed());
     words.into_iter().filter(|word| word.starts_with("--") && word != "--json").collect()

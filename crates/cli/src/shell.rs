@@ -10,7 +10,7 @@ use clap_complete::env::Shells;
 use std::io;
 use std::path::PathBuf;
 
-/// A completion script sets it and runs the program.
+/// The variable that a completion script sets before it runs the program.
 const VARIABLE: &str = "HALFPOWER_COMPLETE";
 
 const NAME: &str = "halfpower";
@@ -28,7 +28,7 @@ pub(crate) struct CompletionsArguments {
     shell: String,
 }
 
-/// Bash splits words at colons, but `twin:NAME` is one word.
+/// Bash code that joins what Bash splits at colons: `twin:NAME` is one word.
 const BASH_COLONS: &str = r#"
 _halfpower() {
     local -a joined=()

@@ -25,7 +25,7 @@ pub(crate) enum SmallFiles {
 const COMMANDS: Input = Input::new("a file of PostMark's commands", 1 << 20);
 
 impl SmallFiles {
-    /// Of `--postmark FILE` or `--metadata OPTIONS`; `None` without either.
+    /// Returns the benchmark of `--postmark FILE` or `--metadata OPTIONS`; `None` without either.
     ///
     /// # Errors
     /// The file cannot be read, or a line or an option is invalid.
@@ -74,7 +74,7 @@ impl SmallFiles {
         )))
     }
 
-    /// Runs it once in a directory, or on a simulated machine that nothing has used.
+    /// Runs the benchmark once in a directory, or on a simulated machine that nothing has used.
     ///
     /// # Errors
     /// An interrupt, a place or a setting that is refused, or a failed operation.

@@ -262,7 +262,7 @@ mod tests {
     use twin::Twin;
     use workload::Workload;
 
-    /// The workloads and the target of a printed `run` or `sweep` command.
+    /// Parses the workloads and the target of a printed `run` or `sweep` command.
     fn asked(command: &str) -> (Vec<Workload>, TargetSpec) {
         let words = shlex::split(command).expect("words of a shell");
         assert!(

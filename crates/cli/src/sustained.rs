@@ -51,7 +51,7 @@ pub(crate) struct SustainedArguments {
 
 const FILES: [&str; 3] = ["sustained.json", "sustained.html", "sustained.csv"];
 const MIN_FOR_NS: u64 = 2_000_000_000;
-/// A directory's test file takes at most this share of the free space.
+/// The divisor of the free space that gives the maximum size of a directory's test file.
 const FREE_SHARE: u64 = 2;
 
 impl SustainedArguments {
@@ -87,7 +87,7 @@ impl SustainedArguments {
     }
 }
 
-/// Shares in ascending order.
+/// Checks that the shares ascend, and returns them.
 fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     if percents.is_sorted_by(|one, next| one < next) {
         return Ok(percents.to_vec());
@@ -202,8 +202,7 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
         .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// A target without an initial fill, which would use up the cache before the measurement.
-/// `earlier` is the size of an earlier process's target: its test file may still take space.
+/// Returns a target without an initial fill, which would use up the cache before the measurement.
 fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());

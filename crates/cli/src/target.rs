@@ -128,8 +128,8 @@ pub(crate) fn resolve(
     Ok((machine, spec))
 }
 
-/// A test file that leaves at least half of what may be written to the runs, if the machine would
-/// choose its size.
+/// Returns the size; that of a test file leaves half or more of what may be written to the runs, if
+/// the machine would choose it.
 fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, Failure> {
     let of_directory = places.iter().any(|place| place.is_dir());
     let Some(max) = arguments.max_written.filter(|_| of_directory) else {
@@ -142,7 +142,7 @@ fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, 
     Ok(Some(((max.min(free) / 2) >> 20 << 20).max(1 << 20)))
 }
 
-/// Refuses what is no target but often written in its place; the machine reports other names.
+/// Refuses common mistakes for a target; the machine reports other names.
 fn check_target(name: &Path) -> Result<(), Failure> {
     let Some(text) = name.to_str().filter(|_| !is_twin(name) && !name.exists()) else {
         return Ok(());
@@ -185,7 +185,7 @@ fn not_alone(name: &Path) -> Failure {
     Failure::Usage(format!("{}: {why}", name.display()))
 }
 
-/// The longest path that a system call accepts (`PATH_MAX` without its NUL).
+/// The maximum length of a path in a system call (`PATH_MAX` without its NUL).
 const MAX_PATH_BYTES: usize = 4095;
 
 /// Refuses a name longer than any system call accepts, and quotes only its beginning.
@@ -217,7 +217,7 @@ pub(crate) fn machine_of(context: &Context, names: &[&Path]) -> Result<Where, Fa
     Ok(Where::Twin(Box::new(twin.allowing(context.writes.allowance()))))
 }
 
-/// The description file of a simulated machine: `twin:FILE.toml`, with any settings.
+/// Returns the description file of a simulated machine: `twin:FILE.toml`, with any settings.
 pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
     let name = name.to_str()?.strip_prefix("twin:")?;
     let machine = split_file(name).0.split(',').next()?;
@@ -234,7 +234,7 @@ pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The results to read: those in a directory, if it is one.
+/// Returns the results to read: those in a directory, if it is one.
 ///
 /// # Errors
 /// A directory without results.
@@ -249,7 +249,7 @@ pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// The results in a directory; `path` itself if there are none.
+/// Returns the results in a directory; `path` itself if there are none.
 pub(crate) fn results_in(path: &Path) -> PathBuf {
     let inside = ["", "halfpower-out"].into_iter().flat_map(|within| {
         ["results.json", "sustained.json"].map(|name| path.join(within).join(name))

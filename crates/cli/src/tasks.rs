@@ -116,7 +116,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The first message of a rank.
+/// Returns the first message of a rank.
 pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
     Hello {
         version: version.into(),
@@ -182,13 +182,13 @@ fn with_crew<T>(
     }
 }
 
-/// As in IOR's report.
+/// Returns the system and the machine's name, as IOR reports them.
 fn named(facts: &MachineFacts) -> String {
     let system = facts.system.split_whitespace().next().unwrap_or("Linux");
     format!("{system} {}", facts.name)
 }
 
-/// The directory of a file, even if the file does not exist yet.
+/// Returns the directory of a file, even if the file does not exist yet.
 fn directory(file: &Path) -> PathBuf {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).to_owned()
@@ -203,7 +203,7 @@ fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure> {
     Ok(directory_facts(directories)?)
 }
 
-/// The place of a directory that mdtest makes if it is missing: the one above it.
+/// Returns the place of a directory that mdtest makes if it is missing: the one above it.
 fn above_missing(directory: &Path) -> Result<PathBuf, Failure> {
     if directory.is_dir() {
         return Ok(directory.to_owned());

@@ -22,17 +22,17 @@ fn helped(context: &Context, words: &[String], help: &str) -> Result<bool, Failu
 }
 
 struct Document<'a> {
-    /// Also the JSON key of the tool's own results.
+    /// The tool's name, also the JSON key of its own results.
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,
-    /// The user ended the run early.
+    /// Whether the user ended the run early.
     interrupted: bool,
     began: Began,
     seed: u64,
 }
 
-/// The full results document that `report` reads.
+/// Returns the full results document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
     let Document { points, warnings, interrupted, began, seed, .. } = document;
     let results =
@@ -41,7 +41,7 @@ fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>
     if interrupted { results.interrupted(None) } else { results }
 }
 
-/// The end of a command, after its report.
+/// Returns how the command ended, after its report.
 fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
     match context.writes.limited() {
         Some(limited) => Err(limited),
@@ -68,7 +68,7 @@ fn keep_document<M: Machine>(
     output::save(output, &output::json(text)?)
 }
 
-/// As a shell takes them.
+/// Joins words as a shell takes them.
 fn typed(words: &[String]) -> String {
     dialect::joined(words)
 }

@@ -199,9 +199,9 @@ struct OnHost {
     machine: Resumable<Host>,
     target: host::HostTarget,
     facts: TargetFacts,
-    /// `None` if only workload settings are tried.
+    /// The session that sets knobs; `None` if only workload settings are tried.
     session: Option<Session>,
-    /// The knob after them is the stripe's.
+    /// The number of kernel knobs, which is the number of the stripe's knob.
     of_kernel: usize,
     watch: Watch,
 }
@@ -331,7 +331,7 @@ fn on_host(
     Ok(tuning)
 }
 
-/// The plan for the local machine. Without root it has no kernel knobs.
+/// Returns the plan for the local machine. Without root it has no kernel knobs.
 fn plan(
     workloads: Vec<Workload>,
     found: &[HostKnob],

@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use workload::rng;
 
-/// Inside the state directory.
+/// The directory of the kept runs, in the state directory.
 const DIRECTORY: &str = "unfinished";
 
 const SUFFIX: &str = ".jsonl";
 
-/// A week's study of a large machine has fewer.
+/// The maximum size of kept runs; a week's study of a large machine has less.
 const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
-/// Runs that no command resumed for this long are removed.
+/// The time after which runs that no command resumed are removed, in seconds.
 const KEPT_FOR_S: u64 = 30 * 86_400;
 
 /// Options that do not change what is measured, and whether they have a value.
@@ -44,7 +44,7 @@ const OF_OUTPUT: [(&str, bool); 14] = [
     ("--progress", true),
 ];
 
-/// The words of a command that say what is measured.
+/// Returns the words of a command that say what is measured.
 fn settings(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words;
@@ -74,7 +74,7 @@ struct Writer {
     directory: PathBuf,
     name: OsString,
     begun: Begun,
-    /// Lines before the first run.
+    /// The lines to write before the first run.
     waiting: String,
     file: Option<File>,
     failed: bool,
@@ -126,12 +126,12 @@ struct Left {
     begun: Begun,
     opened: Option<Opened>,
     runs: Vec<RunLine>,
-    /// Bytes of the whole lines.
+    /// The bytes of the whole lines.
     bytes: u64,
 }
 
 impl Left {
-    /// `None` if a process still writes it, or it holds nothing that could be used.
+    /// Reads kept runs; `None` if a process still writes them, or none can be used.
     fn read(directory: &Directory, name: &OsStr) -> Option<Left> {
         let file = directory.open_to_append(name).ok()?;
         match file.try_lock() {
@@ -174,14 +174,14 @@ pub(crate) struct Unfinished {
     journal: Arc<Journal>,
     writer: Arc<Mutex<Writer>>,
     command: &'static str,
-    /// Begins the names of files of the same settings on the same targets.
+    /// The start of the names of files of the same settings on the same targets.
     prefix: String,
     resumed: Option<(Begun, Vec<String>)>,
 }
 
 impl Unfinished {
-    /// With `resume`, goes on with the runs that the last interrupted command of this name kept
-    /// for these targets.
+    /// Starts to keep runs; with `resume`, goes on with those that the last interrupted command of
+    /// this name kept for these targets.
     ///
     /// # Errors
     /// No such command kept runs, or its file cannot be written.
@@ -281,7 +281,7 @@ impl Unfinished {
         Unfinished { journal, writer, command, prefix, resumed }
     }
 
-    /// Keeps nothing.
+    /// Makes a keeper that keeps nothing.
     pub(crate) fn nowhere(context: &Context, command: &'static str) -> Unfinished {
         let begun = Begun { version: String::new(), settings: Vec::new(), unix_s: 0 };
         let writer = Writer {
@@ -300,17 +300,17 @@ impl Unfinished {
         Resumable::new(machine, Arc::clone(&self.journal))
     }
 
-    /// A clock that counts the time of the earlier runs, too.
+    /// Returns a clock that counts the time of the earlier runs, too.
     pub(crate) fn watch(&self, context: &Context, budget_ns: u64) -> Watch {
         Watch::new(context.console.time_bar(budget_ns)).over(Arc::clone(&self.journal))
     }
 
-    /// If this process goes on.
+    /// Returns when the interrupted command began, if this process resumes it.
     pub(crate) fn began_unix_s(&self) -> Option<u64> {
         self.resumed.as_ref().map(|(begun, _)| begun.unix_s)
     }
 
-    /// For the results.
+    /// Returns the warnings for the results.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let Some((_, differences)) = &self.resumed else { return Vec::new() };
         let mut all = vec![format!(
@@ -367,7 +367,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// The newest runs of the first prefix; with `any`, else of the other. Removes old ones.
+/// Returns the newest runs of the first prefix; with `any`, else of the other. Removes old ones.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

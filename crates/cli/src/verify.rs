@@ -65,7 +65,7 @@ pub(crate) fn measured<M: Machine>(
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
-/// Input limit; the log is read one record at a time.
+/// The maximum size of a log, which is read one record at a time.
 const LOG: Input = Input::new("a log of writes", 1 << 40);
 
 /// Creates the log. Never overwrites an existing one, the only record of what that run wrote.

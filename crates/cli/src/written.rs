@@ -1,4 +1,4 @@
-//! How much a command writes: its first line says it, and `--max-written` limits it.
+//! The amount that a command writes: its first line shows it, and `--max-written` limits it.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -14,23 +14,23 @@ use workload::Workload;
 /// The amount that the runs of a command write, beyond making their targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Planned {
-    /// As the options of another tool ask.
+    /// The amount that another tool's options ask for.
     #[default]
     AsAsked,
-    /// Known before the start, as a range, apart from runs that only time ends.
+    /// A range known before the start, apart from runs that only time ends.
     Runs(PlannedWrites),
-    /// A range from an assumed rate, in a time between these.
+    /// A range of bytes at an assumed rate, and the range of time.
     About { bytes: [f64; 2], seconds: [f64; 2], note: String },
-    /// At most, in a time up to this.
+    /// A maximum of bytes, and of time.
     UpTo { bytes: u64, seconds: f64, note: &'static str },
 }
 
 #[derive(Debug, Clone, Default)]
 struct State {
     planned: Planned,
-    /// Existing data that the command destroys.
+    /// Whether the command destroys existing data.
     destroys: bool,
-    /// Bytes that may be written over the drive's life, given by the user.
+    /// The bytes that may be written over the drive's life, given by the user.
     endurance: Option<u64>,
     /// `--max-written`.
     max: Option<u64>,
@@ -43,7 +43,7 @@ const HINT: &str = "raise --max-written, or ask for less";
 #[derive(Clone)]
 pub(crate) struct Writes {
     announcement: Arc<Announcement>,
-    /// Made at its first use, after the options were read.
+    /// The limit, made at its first use, after the options were read.
     allowance: Arc<OnceLock<Arc<Allowance>>>,
 }
 
@@ -58,7 +58,7 @@ impl Writes {
         Writes { announcement, allowance: Arc::default() }
     }
 
-    /// The allowance of the command's machines.
+    /// Returns the allowance of the command's machines.
     pub(crate) fn allowance(&self) -> Arc<Allowance> {
         let make = || {
             let announcement = Arc::clone(&self.announcement);
@@ -76,7 +76,7 @@ impl Writes {
         self.state().max
     }
 
-    /// The value of `--max-written`, before a machine is made.
+    /// Sets the value of `--max-written`, before a machine is made.
     pub(crate) fn allow(&self, max: Option<u64>) {
         if max.is_some() {
             self.state().max = max;
@@ -88,7 +88,7 @@ impl Writes {
         self.state().planned = planned;
     }
 
-    /// The same for workloads.
+    /// Sets the amount that runs of workloads will write.
     pub(crate) fn plan_runs<'a>(
         &self,
         workloads: impl IntoIterator<Item = &'a Workload>,
@@ -97,41 +97,41 @@ impl Writes {
         self.plan(Planned::Runs(PlannedWrites::of(workloads, repeats)));
     }
 
-    /// The same for runs, if they write, that only a time ends.
+    /// Sets the time of runs that only time ends, if they write.
     pub(crate) fn plan_for(&self, writes: bool, ns: u64) {
         let timed_ns = if writes { ns } else { 0 };
         self.plan(Planned::Runs(PlannedWrites { timed_ns, ..PlannedWrites::default() }));
     }
 
-    /// The endurance that the user gave.
+    /// Sets the endurance that the user gave.
     pub(crate) fn endurance(&self, bytes: Option<u64>) {
         self.state().endurance = bytes;
     }
 
-    /// The existing files and devices that the command may overwrite.
+    /// Notes whether the command may overwrite existing files and devices.
     pub(crate) fn destroys(&self, destroy: &[PathBuf]) {
         self.state().destroys |= !destroy.is_empty();
     }
 
-    /// Whether `--max-written` has ended the runs.
+    /// Returns whether `--max-written` has ended the runs.
     pub(crate) fn is_reached(&self) -> bool {
         self.allowance.get().is_some_and(|allowance| allowance.is_reached())
     }
 
-    /// The limit that has ended the runs.
+    /// Returns the limit that has ended the runs.
     fn reached(&self) -> Option<String> {
         self.max().filter(|_| self.is_reached()).map(show_size)
     }
 
-    /// A warning about results that the limit cut short.
+    /// Returns a warning about results that the limit cut short.
     pub(crate) fn note(&self) -> Option<String> {
         self.reached().map(|max| {
             format!("--max-written {max} was reached: some writes are shorter or were left out; a larger limit shows them")
         })
     }
 
-    /// The failure of a command that [`Error::Interrupted`] ended, if not the user but the limit
-    /// did it.
+    /// Returns the failure of a command that [`Error::Interrupted`] ended, if not the user but the
+    /// limit did it.
     pub(crate) fn limited(&self) -> Option<Failure> {
         self.reached().map(|max| {
             Failure::Run(format!(
@@ -140,7 +140,7 @@ impl Writes {
         })
     }
 
-    /// The first line and the limit of a command whose files are not opened by a machine.
+    /// Announces and checks the amount of a command whose files are not opened by a machine.
     pub(crate) fn of_files(
         &self,
         [least_bytes, most_bytes]: [u64; 2],
@@ -155,7 +155,7 @@ impl Writes {
         Ok(())
     }
 
-    /// The same for another tool's command.
+    /// Announces and checks the amount of another tool's command.
     pub(crate) fn of_tool(
         &self,
         bytes: [u64; 2],
@@ -176,7 +176,7 @@ impl Announcement {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before the first byte of the targets.
+    /// Announces and checks the amount before the first byte of the targets.
     fn before(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
         if !targets.iter().any(|facts| facts.writable) {
             return Ok(());
@@ -200,7 +200,7 @@ impl Announcement {
         Ok(())
     }
 
-    /// The first line of a command that writes.
+    /// Prints the first line of a command that writes.
     fn announce(&self, [amount, after]: &[String; 2], names: &[&str], share: &str, destroys: bool) {
         if std::mem::replace(&mut self.state().announced, true) {
             return;
@@ -211,12 +211,12 @@ impl Announcement {
     }
 }
 
-/// Scripts that call another tool expect nothing on standard error.
+/// Returns whether to print no line: scripts that call another tool expect none on standard error.
 fn is_silent(destroys: bool) -> bool {
     !destroys && !std::io::stderr().is_terminal()
 }
 
-/// The share of the drives' endurance that a long run takes.
+/// Returns the share of the drives' endurance that a long run takes.
 fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     let most = match &state.planned {
         Planned::About { bytes: [_, high], .. } => *high,
@@ -264,7 +264,7 @@ fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     ))
 }
 
-/// How much in words, before and after the place; `None` if nothing is written.
+/// Returns the amount in words, before and after the place; `None` if nothing is written.
 fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[String; 2]> {
     let limit = max.map_or(String::new(), |max| format!(", at most {},", show_size(max)));
     let shown = |bytes: u64| show_size_rounded(bytes as f64);

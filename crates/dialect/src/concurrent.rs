@@ -16,7 +16,7 @@ mod tests;
 
 pub(crate) use pool::{Pool, TargetResult, run_pool};
 
-/// How the threads of a job share its region.
+/// The way the threads of a job share its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ThreadOrder {
     #[default]
@@ -82,7 +82,7 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
-    /// Initial time that runs without being measured.
+    /// The initial time that runs without being measured.
     pub(crate) ramp_ns: Nanos,
     /// Idle time before the run.
     pub(crate) rest_ns: Nanos,
@@ -163,12 +163,12 @@ impl Interval {
         }
     }
 
-    /// Mean latency; 0 without requests.
+    /// Returns the mean latency; 0 without requests.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns / self.requests.max(1) as f64
     }
 
-    /// Standard deviation of the latencies.
+    /// Returns the standard deviation of the latencies.
     pub fn deviation_ns(&self) -> f64 {
         (self.squares_ns2 / self.requests.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
     }
@@ -278,7 +278,7 @@ pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFac
     Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
 }
 
-/// The workload of a single thread, if the threads do not share the pattern.
+/// Returns the workload of a single thread, if the threads do not share the pattern.
 fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> {
     let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
     let apart = workload.threads > 1 && shape.threads != ThreadOrder::Pattern;

@@ -1,4 +1,4 @@
-//! Shared by the reports of all tools.
+//! Helpers for the reports of all tools.
 
 use machine::{Error, Machine, Result};
 use results::Point;

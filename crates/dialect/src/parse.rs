@@ -1,4 +1,4 @@
-//! Shared by the command-line parsers of all tools.
+//! Helpers for the command-line parsers of all tools.
 
 use machine::{Error, Result};
 use std::path::Path;

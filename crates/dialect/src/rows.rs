@@ -4,11 +4,11 @@
 use crate::parse::{refuse, shortened};
 use machine::{Error, Result};
 
-/// How an option handles its value. `O` are the options it changes, `E` is the error of a value.
+/// The way an option takes its value. `O` are the options it changes, `E` is the error of a value.
 pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Value(fn(&mut O, &str) -> std::result::Result<(), E>),
     Switch(fn(&mut O, bool)),
-    /// 0 or 1, or on without a value; does not take the next argument as its value.
+    /// A switch: 0 or 1, or on without a value; does not take the next argument as its value.
     Flag(fn(&mut O, bool)),
     Text(fn(&mut O, String)),
     /// Only values that describe what halfpower does anyway. The hint is for other values.

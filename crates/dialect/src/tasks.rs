@@ -11,11 +11,11 @@ use std::path::Path;
 /// A task and where it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Name of its computer.
+    /// The name of the task's computer.
     pub host: String,
-    /// Tasks of one kernel see one another's processes.
+    /// The task's process space; tasks in the same one see one another's processes.
     pub kernel: String,
-    /// Its process there.
+    /// The task's process on that computer.
     pub process: u32,
 }
 
@@ -52,7 +52,7 @@ pub enum Error {
     #[error("{message}")]
     Tasks {
         message: String,
-        /// The command line is at fault, not the measurement.
+        /// Whether the command line is at fault, not the measurement.
         usage: bool,
     },
     /// Tasks that have ended; no other can go on.
@@ -61,7 +61,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The command line is at fault: exit code 2.
+    /// Returns whether the command line is at fault: exit code 2.
     pub fn is_usage(&self) -> bool {
         match self {
             Error::Machine(error) => error.is_usage(),
@@ -71,7 +71,7 @@ impl Error {
         }
     }
 
-    /// The user ended it.
+    /// Returns whether the user ended the command.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, Error::Machine(machine::Error::Interrupted))
     }
@@ -82,9 +82,9 @@ impl Error {
     }
 }
 
-/// All tasks.
+/// All tasks of a command.
 pub trait Crew {
-    /// In order of their numbers; at least one.
+    /// Returns the tasks in the order of their numbers; at least one.
     fn members(&self) -> &[Member];
 
     /// Lets tasks do a step each, and waits for all; replies are in the order of the steps.
@@ -94,7 +94,7 @@ pub trait Crew {
     /// Tasks that failed or are lost.
     fn perform(&mut self, steps: Vec<(usize, Step)>, together: bool) -> Result<Vec<Done>, Error>;
 
-    /// Tasks that do not see this task's directory under that name.
+    /// Returns the tasks that do not see this task's directory under that name.
     ///
     /// # Errors
     /// No file can be made there; a lost task.
@@ -169,7 +169,7 @@ impl<F: TaskFiles> Crew for Alone<'_, F> {
     }
 }
 
-/// From and until, on the task's clock.
+/// The start and the end of work, on the task's clock, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
     pub from: Nanos,
@@ -187,13 +187,13 @@ impl Span {
         Ok((done, Span { from, to: files.now() }))
     }
 
-    /// On the first task's clock.
+    /// Returns the span on the first task's clock.
     pub(crate) fn shifted(self, ahead_ns: i64) -> Span {
         let shifted = |time: Nanos| time.saturating_add_signed(ahead_ns.saturating_neg());
         Span { from: shifted(self.from), to: shifted(self.to) }
     }
 
-    /// From the first begin to the last end; empty without spans.
+    /// Returns the span from the first begin to the last end; empty without spans.
     pub(crate) fn around(spans: impl IntoIterator<Item = Span>) -> Span {
         let all = spans
             .into_iter()
@@ -206,27 +206,27 @@ impl Span {
     }
 }
 
-/// Seconds of nanoseconds.
+/// Converts nanoseconds to seconds.
 pub(crate) fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
 }
 
-/// A task that began later than this share of a phase is named.
+/// The share of a phase by which a task may begin late without a warning.
 const LATE_SHARE: f64 = 0.01;
 
-/// A delay of this length is a scheduler's.
+/// The delay that a scheduler may cause; shorter ones cause no warning.
 const LATE_NS: Nanos = 5_000_000;
 
-/// A task with less than this share of the median rate is named.
+/// The share of the median rate below which a task causes a warning.
 const SLOW_SHARE: f64 = 0.75;
 
-/// The name of a task in sentences.
+/// Returns the name of a task in sentences.
 pub(crate) fn name(members: &[Member], task: usize) -> String {
     format!("task {task} ({})", members[task].host)
 }
 
-/// Tasks that began late or are slower than the others. `begins` are of a common start, on one
-/// clock; each task did `amounts` in `times_ns`.
+/// Warns about tasks that began late or are slower than the others. `begins` are of a common start,
+/// on one clock; each task did `amounts` in `times_ns`.
 pub(crate) fn unequal(
     members: &[Member],
     phase: &str,
@@ -272,12 +272,12 @@ pub(crate) fn unequal(
     warnings
 }
 
-/// Tasks on the first task's computer: those that share its page cache.
+/// Returns the number of tasks on the first task's computer, which share its page cache.
 pub(crate) fn per_host(members: &[Member]) -> usize {
     members.iter().filter(|one| one.host == members[0].host).count()
 }
 
-/// Number of computers.
+/// Returns the number of computers.
 pub(crate) fn hosts(members: &[Member]) -> usize {
     let mut names: Vec<&str> = members.iter().map(|one| one.host.as_str()).collect();
     names.sort_unstable();

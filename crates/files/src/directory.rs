@@ -20,7 +20,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The kernel follows as many symbolic links.
+/// The maximum number of symbolic links in a path, which is also the kernel's.
 const MAX_LINKS: u32 = 40;
 
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
@@ -56,7 +56,7 @@ impl AsFd for Directory {
 pub type MadeDirectory = (File, OsString);
 
 impl Directory {
-    /// The directory at a path. The path is resolved only the first time.
+    /// Returns the directory at a path, which is resolved only the first time.
     pub fn held(path: &Path) -> io::Result<Arc<Directory>> {
         hold(path, None, &mut Vec::new())
     }
@@ -85,7 +85,7 @@ impl Directory {
         resolve(path, None, &mut Vec::new())
     }
 
-    /// The path that led to it.
+    /// Returns the path that led to this directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -94,22 +94,22 @@ impl Directory {
         self.handle.metadata()
     }
 
-    /// The path still leads to it.
+    /// Returns whether the path still leads to this directory.
     pub fn is_in_place(&self) -> bool {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// It still has a name: a removed directory takes no files.
+    /// Returns whether the directory still has a name: a removed one takes no files.
     pub fn is_there(&self) -> bool {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// Attributes of a name in it; of a symbolic link those of the link.
+    /// Returns the attributes of a name in the directory; of a symbolic link, those of the link.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, false)
     }
 
-    /// Attributes of the file that a name in it leads to.
+    /// Returns the attributes of the file that a name in the directory leads to.
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, true)
     }
@@ -190,7 +190,8 @@ impl Directory {
         Ok(())
     }
 
-    /// As root in another user's directory, creates a file that this user owns and so can use.
+    /// Creates a file that the directory's owner can use, if root calls this for another user's
+    /// directory.
     pub fn create_for_owner(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let owner = self.metadata()?;
         if geteuid().is_root() && owner.uid() != 0 {
@@ -200,12 +201,12 @@ impl Directory {
         Ok(())
     }
 
-    /// Replaces a file of the new name.
+    /// Renames a file, and replaces one that has the new name.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(self, from, self, to)?)
     }
 
-    /// Fails if the new name is taken.
+    /// Renames a file; fails if the new name is taken.
     pub fn rename_to_free(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         match rename_without_replacing(self, from, to) {
             // A system or a file system that cannot: a link does not replace a file either.
@@ -222,7 +223,7 @@ impl Directory {
         Ok(unlinkat(self, name, AtFlags::empty())?)
     }
 
-    /// Makes a directory in it.
+    /// Makes a directory in this one.
     ///
     /// # Errors
     /// The system's, if the name exists.
@@ -230,7 +231,7 @@ impl Directory {
         Ok(mkdirat(self, name, bits(mode))?)
     }
 
-    /// Removes an empty directory in it.
+    /// Removes an empty directory from this one.
     ///
     /// # Errors
     /// The system's, if it is not empty.
@@ -238,7 +239,7 @@ impl Directory {
         Ok(unlinkat(self, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// The name leads to this file.
+    /// Returns whether the name leads to this file.
     pub fn is_name_of(&self, name: &OsStr, file: &File) -> bool {
         matches!((file.metadata(), self.look(name)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
@@ -247,7 +248,7 @@ impl Directory {
         self.readable()?.set_permissions(Permissions::from_mode(mode))
     }
 
-    /// Brings its names to stable storage.
+    /// Brings the directory's names to stable storage.
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(self.readable()?)?)
     }
@@ -280,7 +281,7 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
     Err(Errno::NOSYS)
 }
 
-/// The directory first found at a path; if missing, created with `mode`.
+/// Returns the directory first found at a path; creates a missing one with `mode`.
 fn hold(
     path: &Path,
     mode: Option<u32>,
@@ -298,7 +299,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// One name at a time, to see every link; creates what is missing with `mode`.
+/// Resolves a path name by name, to see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?

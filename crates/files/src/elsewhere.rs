@@ -7,11 +7,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Does not exist here.
+/// A directory, which cannot be held open on this system.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
-/// Does not exist here.
+/// A created directory, of which this system has none.
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {
@@ -121,14 +121,14 @@ impl Directory {
     }
 }
 
-/// The names in a directory; an empty iterator if the directory cannot be read.
+/// Returns the names in a directory; none if the directory cannot be read.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name())
 }
 
 pub fn remove_empty(_: &[MadeDirectory]) {}
 
-/// Yes: an output may be what is measured.
+/// Returns `true`, as an output file may be the target that is measured.
 pub fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     true
 }
@@ -151,7 +151,7 @@ pub fn is_stream(_: &Metadata) -> bool {
     false
 }
 
-/// Opening anything but a file or a directory may wait forever.
+/// Returns `true` for all but files and directories: to open one may wait forever.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }
@@ -179,7 +179,7 @@ pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Refuses the path of a device first: it may be a pipe that waits.
+/// Opens a file to read; refuses the path of a device, which may be a pipe that waits.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     use std::path::{Component, Prefix};
     if let Some(Component::Prefix(prefix)) = path.components().next()

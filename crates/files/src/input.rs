@@ -25,7 +25,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// `what` is its name with an article.
+    /// Describes a kind of file; `what` is its name with an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
         Input { what, max_bytes }
     }
@@ -51,7 +51,7 @@ impl Input {
         }
     }
 
-    /// All bytes of a file.
+    /// Reads all bytes of a file.
     ///
     /// # Errors
     /// As [`Input::open`], and a file that cannot be read or grows beyond the bound.
@@ -59,7 +59,7 @@ impl Input {
         self.open(path)?.all()
     }
 
-    /// A file as UTF-8 text.
+    /// Reads a file as UTF-8 text.
     ///
     /// # Errors
     /// As [`Input::read`], and bytes that are not UTF-8.
@@ -84,7 +84,7 @@ impl Input {
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Removes a byte-order mark.
+/// Returns the bytes as text, without a byte-order mark.
 ///
 /// # Errors
 /// Not UTF-8.
@@ -96,7 +96,7 @@ pub fn text(mut bytes: Vec<u8>) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
 }
 
-/// The next line without its end; `None` after the last.
+/// Reads the next line, without its end; `None` after the last.
 ///
 /// # Errors
 /// As the reader, a line of more than `max_bytes`, and bytes that are not UTF-8.
@@ -124,7 +124,8 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
     text(line).map(Some)
 }
 
-/// Call it with the metadata of the open file, so that no other can replace it.
+/// Fails unless the file is a regular one. Pass the metadata of the open file, so that no other can
+/// replace it.
 ///
 /// # Errors
 /// Not a regular file.

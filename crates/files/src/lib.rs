@@ -25,10 +25,10 @@ use unix as system;
 
 use std::path::Path;
 
-/// Only the owner can use the directory: for the journal, the history.
+/// The mode of a directory that only its owner can use, such as that of the journal.
 pub const PRIVATE: u32 = 0o700;
 
-/// The directory part of a file's path.
+/// Returns the directory part of a file's path.
 pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

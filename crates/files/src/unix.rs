@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// The names in a directory; an empty iterator if the directory cannot be read. `std::fs::read_dir`
+/// Returns the names in a directory; none if the directory cannot be read. `std::fs::read_dir`
 /// panics if closing a directory fails.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -24,7 +24,7 @@ pub(crate) fn names_of(directory: File) -> io::Result<impl Iterator<Item = io::R
         .map(|name| name.map(OsString::from_vec)))
 }
 
-/// The same file, or nodes of the same device.
+/// Returns whether both are the same file, or nodes of the same device.
 pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     let is_device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
     if is_device(a.file_type()) && is_device(b.file_type()) {
@@ -33,8 +33,8 @@ pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
 }
 
-/// Root trusts only files of root and of the user who called it (sudo(8), pkexec(1)). Other users
-/// trust the files that the kernel lets them use.
+/// Returns whether this process trusts a file's owner. Root trusts only root and the user who
+/// called it (sudo(8), pkexec(1)); other users trust any owner.
 pub fn is_trusted(metadata: &Metadata) -> bool {
     is_trusted_user(metadata.uid())
 }
@@ -59,13 +59,13 @@ pub fn has_same_owner(a: &Metadata, b: &Metadata) -> bool {
     a.uid() == b.uid()
 }
 
-/// A character device, a pipe or a socket.
+/// Returns whether the file is a character device, a pipe or a socket.
 pub fn is_stream(metadata: &Metadata) -> bool {
     let kind = metadata.file_type();
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
-/// A named pipe: opening one waits for its other end.
+/// Returns whether the file is a named pipe: to open one waits for its other end.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
@@ -78,7 +78,7 @@ pub fn inode(metadata: &Metadata) -> io::Result<u64> {
     Ok(metadata.ino())
 }
 
-/// The path names one of the process's own open files.
+/// Returns whether the path names one of the process's own open files.
 pub fn is_own_open_file(path: &Path) -> bool {
     ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
         || ["/dev/fd", "/proc/self/fd"]
@@ -86,12 +86,12 @@ pub fn is_own_open_file(path: &Path) -> bool {
             .any(|directory| path.parent() == Some(Path::new(directory)))
 }
 
-/// An extended attribute of at most `max_bytes`.
+/// Reads an extended attribute of at most `max_bytes`.
 pub fn read_attribute(file: &File, name: &str, max_bytes: usize) -> io::Result<Vec<u8>> {
     attribute::read(file, name, max_bytes)
 }
 
-/// Fails if the file system has no extended attributes.
+/// Writes an extended attribute; fails if the file system has none.
 pub fn write_attribute(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
     attribute::write(file, name, value)
 }
@@ -134,7 +134,7 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-/// Reads of this file then wait for the writer.
+/// Makes reads of this file wait for the writer.
 pub(crate) fn let_wait(file: &File) -> io::Result<()> {
     Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::NONBLOCK)?)
 }

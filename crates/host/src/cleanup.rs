@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// Not removed: the reason and how to fix it.
+    /// Paths that were not removed: the reason and how to fix it.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -55,7 +55,7 @@ pub fn watch_cleanup(
     let _ = WATCHER.set(Watcher { interrupt, say: Box::new(say) });
 }
 
-/// A longer removal is reported.
+/// The time after which a removal is reported.
 const SILENT: Duration = Duration::from_secs(2);
 
 const REPORTS: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ impl<'a> Progress<'a> {
         Progress { directory, removed: 0, report_at: Instant::now() + SILENT, interrupt: None }
     }
 
-    /// The next leftover may be removed.
+    /// Counts a leftover; returns whether it may be removed.
     pub(crate) fn step(&mut self) -> bool {
         let Some(watcher) = WATCHER.get() else { return true };
         let interrupt = *self.interrupt.get_or_insert_with(watcher.interrupt);

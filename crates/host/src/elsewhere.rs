@@ -10,12 +10,12 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Only its clock works.
+/// A computer of which only the clock works.
 pub struct Host {
     began: Instant,
 }
 
-/// Cannot be constructed.
+/// A target, which cannot be constructed.
 pub enum HostTarget {}
 
 impl Host {

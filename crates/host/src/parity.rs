@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// Keeps the sum in the L1 cache.
+/// The bytes summed at once, so that the sum stays in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
-/// From this size, streaming stores bypass the caches: the result would not stay there, and normal
-/// stores first read each line.
+/// The size from which streaming stores bypass the caches: the result would not stay there, and
+/// normal stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -30,7 +30,7 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    /// The vectors of this CPU, widest first.
+    /// Returns the vectors of this CPU, widest first.
     pub fn available() -> Vec<Vectors> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -78,7 +78,7 @@ impl Vectors {
         unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
     }
 
-    /// The XOR of `len` bytes of all sources.
+    /// Writes the XOR of `len` bytes of all sources.
     ///
     /// # Safety
     /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
@@ -113,7 +113,7 @@ impl Vectors {
         }
     }
 
-    /// One pass over at most [`MAX_SOURCES`].
+    /// Makes one pass over at most [`MAX_SOURCES`].
     ///
     /// # Safety
     /// As [`Vectors::xor_raw`].
@@ -309,7 +309,7 @@ kernel!(
     no_fence
 );
 
-/// In whole 8-byte words; returns the number of bytes done.
+/// XORs whole 8-byte words; returns the number of bytes done.
 ///
 /// # Safety
 /// As [`Vectors::xor_raw`].
@@ -333,7 +333,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For any number, length and alignment of the sources.
+        /// Checks any number, length and alignment of the sources.
         #[test]
         fn every_kernel_is_the_xor_of_bytes(
             count in 1usize..20, len in prop_oneof![0usize..1500, 16_000usize..17_000], skip in 0usize..70, seed in any::<u64>(),

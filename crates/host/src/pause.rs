@@ -8,19 +8,19 @@
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The watching thread reads the clock at this interval.
+/// The interval at which the watching thread reads the clock.
 pub(crate) const WAKE_NS: Nanos = 4_000_000;
 
-/// It calls the caller's own check at this interval.
+/// The interval at which the watching thread calls the caller's own check.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
-/// Lateness of a normal sleep.
+/// The lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// A longer gap is a pause: even on a loaded machine threads wait less.
+/// The gap from which a run counts as paused: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Shorter stops in total, or a smaller share of the run, are ignored.
+/// The total of stops below which they are ignored, as a small share of the run is.
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
@@ -32,10 +32,10 @@ pub(crate) struct Looks {
     count: AtomicU64,
 }
 
-/// Without a clock reading by any thread, less the sleep that ends each.
+/// The gaps without a clock reading by any thread, less the sleep that ends each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
-    /// 0 if shorter than [`PAUSE_NS`].
+    /// The longest gap; 0 if shorter than [`PAUSE_NS`].
     pub(crate) longest_ns: Nanos,
     pub(crate) sum_ns: Nanos,
     pub(crate) count: u64,
@@ -83,8 +83,8 @@ impl Looks {
 }
 
 impl Gaps {
-    /// Less `explained_ns`: waits for a CPU that other programs, a quota or a hypervisor took.
-    /// `None` if too short to report.
+    /// Returns the sum less `explained_ns`, the waits for a CPU that other programs, a quota or a
+    /// hypervisor took; `None` if too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);
         let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;
@@ -102,7 +102,7 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// The gaps between readings at these times, after one at 0.
+    /// Returns the gaps between readings at these times, after one at 0.
     fn gaps(looks: &[Nanos]) -> Gaps {
         let seen = Looks::from(0);
         looks.iter().for_each(|&now| seen.note(now));

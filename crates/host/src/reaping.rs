@@ -1,4 +1,4 @@
-//! How a serving loop waits for completions: how many, sleeping or polling.
+//! The waits of a serving loop for completions: for how many, sleeping or polling.
 
 use crate::session::Wait;
 use machine::{Nanos, POLL_MAX_NS, ParityUse, Reap, Waits};
@@ -8,38 +8,39 @@ const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// Trials of each way by the end of each stage.
+/// The number of trials of each way by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// Ways that remain after each stage, besides the first and polling.
+/// The number of ways that remain after each stage, besides the first and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// Fewer are inconclusive, and requests that slow leave no wakeups to save.
+/// The minimum completions of a trial: fewer are inconclusive, and slow requests leave no wakeups
+/// to save.
 const MIN_COMPLETIONS: u64 = 72;
 
-/// Required gain: waiting for more costs latency, polling costs a CPU.
+/// The required gain: waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// If even this does not pay, the stream only sleeps.
+/// The minimum polling time; if even this does not pay, the stream only sleeps.
 const MIN_POLL_NS: Nanos = 10_000;
 
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// Learned; the maximum over streams.
+    /// The learned number of completions; the maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
     /// Total time that streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
-    /// Time, and input bytes.
+    /// The time spent on parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// Polling in every stream would leave the kernel no CPU.
+    /// Whether polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// `streams` over all parts of a run.
+    /// Makes the counters; `streams` is the number over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -70,7 +71,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// `None` for blocking calls.
+    /// Returns the waits so far; `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -89,12 +90,13 @@ pub(crate) struct Reaping<'a> {
     poll_until: Nanos,
     polled: bool,
     trials: Option<Box<Trials>>,
-    /// Neither polls nor learns, so a turn is only counted.
+    /// Whether it neither polls nor learns, so that a turn is only counted.
     sleeps: bool,
     tally: &'a PartCounters,
 }
 
-/// Polls longer after short sleeps; not after long ones, as when a hypervisor deschedules a CPU.
+/// A polling time that grows after short sleeps; not after long ones, as when a hypervisor
+/// deschedules a CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -145,7 +147,7 @@ impl<'a> Reaping<'a> {
         self.sleeps = self.polling.is_none() && self.trials.is_none();
     }
 
-    /// The wait of a turn with nothing left to issue.
+    /// Returns the wait of a turn with nothing left to issue.
     #[inline(always)]
     pub(crate) fn wait(&mut self, in_flight: u32, now: Nanos) -> Wait {
         if now < self.poll_until {
@@ -211,10 +213,10 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Tries ways to wait alternately (drift affects them equally), in stages with fewer ways and more
-/// trials. Sleeping until one request completes and polling stay to the end.
+/// Trials of ways to wait, which alternate (drift affects them equally), in stages with fewer ways
+/// and more trials. Sleeping until one request completes and polling stay to the end.
 struct Trials {
-    /// With their rates in completions per nanosecond, cheapest way first.
+    /// The ways with their rates in completions per nanosecond, the cheapest first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
@@ -224,7 +226,8 @@ struct Trials {
 }
 
 impl Trials {
-    /// Tries up to half of the depth: with few in flight, each request is needed immediately.
+    /// Starts trials of up to half of the depth: with few in flight, each request is needed
+    /// immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let max = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=max.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -271,7 +274,7 @@ impl Trials {
         });
     }
 
-    /// The first that no other beats by [`WORTH`].
+    /// Returns the first way that no other beats by [`WORTH`].
     fn best(&self) -> Reap {
         let top = self.ways.iter().map(of).fold(0.0, f64::max);
         let first = self.ways.iter().find(|one| of(one) * WORTH >= top);
@@ -298,7 +301,7 @@ fn median(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The way learned and how long it takes, at these requests per second for each way.
+    /// Returns the way learned and how long it takes, at these requests per second for each way.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }
@@ -318,7 +321,8 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Each wakeup costs 5 us, each request 5 us more; polling saves no wakeup here.
+    /// Returns requests per second if each wakeup costs 5 us and each request 5 us more; polling
+    /// saves no wakeup here.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -398,7 +402,8 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Sleeps and polls of a polling stream on a device that completes one request per interval.
+    /// Returns sleeps and polls of a polling stream on a device that completes one request per
+    /// interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

@@ -13,7 +13,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     ))
 }
 
-/// How long the system may take to remove a thread that has ended.
+/// The time that the system may take to remove a thread that has ended.
 const REMOVAL: Duration = Duration::from_millis(200);
 
 /// Starts a stream's thread. If the system refuses it, threads that only show something end.
@@ -42,13 +42,13 @@ fn spawn<'s, T: Send + 's>(
     started
 }
 
-/// A stream keeps everything large in its arena.
+/// The stack of a stream's thread, which keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
-/// Time for all streams to wake before their common start.
+/// The time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// Right after the counters are read. Also tracks the streams' end.
+/// The common start, right after the counters are read. Also tracks the streams' end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -71,7 +71,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// A stream reports readiness by waiting for the start or, if it cannot start, by dropping this.
+/// A stream's report that it is ready: it waits for the start or, if it cannot start, drops this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
@@ -132,7 +132,8 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
-    /// Called by the part's last stream with the time of its last completion, unless one failed.
+    /// The function that the part's last stream calls with the time of its last completion, unless
+    /// one failed.
     pub(crate) finish: F,
 }
 
@@ -180,8 +181,8 @@ struct Countdown {
     last: Nanos,
 }
 
-/// When all streams are ready, calls `start` with the earliest start time; it returns when the run
-/// began. Calls `look` until they have ended.
+/// Runs streams. When all are ready, calls `start` with the earliest start time; it returns when
+/// the run began. Calls `look` until they have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time + Send,
     interrupt: &AtomicBool,
@@ -337,7 +338,8 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// Prefers a cause to `Interrupted`, which streams return if another one failed.
+/// Returns the first error, a cause before `Interrupted`, which streams return if another one
+/// failed.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

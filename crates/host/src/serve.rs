@@ -8,13 +8,13 @@ use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, 
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// A run checks for an early stop at this interval.
+/// The interval at which a run checks for an early stop.
 const HALT_NS: Nanos = 1_000_000;
 
-/// An interrupted run then leaves its requests and their buffers to the kernel.
+/// The time after which an interrupted run leaves its requests and their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// For submissions that the kernel refuses for lack of resources.
+/// The time for submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
 /// The outstanding requests by slot; empty if the source keeps them.
@@ -40,7 +40,7 @@ impl Outstanding {
     }
 }
 
-/// However the loop ends, buffers in flight are leaked, not freed.
+/// The requests in flight. However the loop ends, their buffers are leaked, not freed.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -241,7 +241,8 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// `nothing_taken`: the kernel has no request; `last`: time of the last completion.
+    /// Decides about a refused submission; `nothing_taken`: the kernel has no request; `last`: time
+    /// of the last completion.
     #[cold]
     #[inline(never)]
     fn refused(
@@ -268,7 +269,7 @@ impl Ending {
     }
 }
 
-/// [`serve`] through blocking calls, one at a time.
+/// Serves as [`serve`] does, through blocking calls, one at a time.
 ///
 /// # Errors
 /// The first failed request or sync; [`Error::Interrupted`].
@@ -340,7 +341,8 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// When a request ended and whether it succeeded. If not, the source has recorded it.
+/// Performs a request; returns when it ended and whether it succeeded. If not, the source has
+/// recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,

@@ -24,7 +24,7 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// From an interrupt to the return: the grace period, and a tick at either end.
+/// The maximum time from an interrupt to the return: the grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
@@ -41,7 +41,7 @@ impl Random {
         (z ^ (z >> 31)) % limit
     }
 
-    /// True once in `times` calls on average; never for 0.
+    /// Returns `true` once in `times` calls on average; never for 0.
     fn once_in(&mut self, times: u64) -> bool {
         times > 0 && self.below(times) == 0
     }
@@ -51,7 +51,7 @@ fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// One in N, 0 for never.
+/// The rates of faults, as one in N; 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,
@@ -61,7 +61,7 @@ struct Faults {
     queue_full: u64,
     broken_queue: u64,
     failed_sync: u64,
-    /// The kernel accepts nothing from this submission on.
+    /// The submission from which on the kernel accepts nothing.
     takes_nothing_after: Option<u64>,
     interrupt_at: Option<Nanos>,
 }
@@ -71,7 +71,7 @@ struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
-    /// `None`: never completes.
+    /// The time of completion; `None` if it never completes.
     due: Option<Nanos>,
     result: i32,
 }
@@ -82,7 +82,7 @@ impl Held {
     }
 }
 
-/// Shared with the session under test.
+/// The state shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -92,7 +92,7 @@ struct World {
     queued: RefCell<Vec<Held>>,
     at_kernel: RefCell<Vec<Held>>,
     submissions: Cell<u64>,
-    /// A fault occurred after which the run must fail.
+    /// Whether a fault occurred after which the run must fail.
     fatal: Cell<bool>,
     dropped: Cell<bool>,
 }
@@ -330,7 +330,7 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
-    /// Some writes discard instead; a stripe cannot.
+    /// Whether some writes discard instead; a stripe cannot.
     discards: bool,
     issued_at: Nanos,
 }
@@ -451,7 +451,7 @@ impl RequestSource for Source {
     }
 }
 
-/// Checks the invariants.
+/// Runs a source with these faults, and checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
     let mut random = Random(seed ^ 0x5EED);

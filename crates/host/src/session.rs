@@ -6,17 +6,17 @@ use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum wait, so an interrupt is noticed within this time.
+/// The maximum wait, within which an interrupt is noticed.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Until one request completes, or [`TICK_NS`].
+    /// A wait until one request completes, or [`TICK_NS`].
     One,
-    /// Until this many requests complete or, after the first one, [`machine::REAP_WAIT_NS`]; at
-    /// most [`TICK_NS`].
+    /// A wait until this many requests complete or, after the first one, [`machine::REAP_WAIT_NS`];
+    /// at most [`TICK_NS`].
     Several(u32),
-    /// Until one request completes, or this long, at most [`TICK_NS`].
+    /// A wait until one request completes, or this long, at most [`TICK_NS`].
     For(Nanos),
 }
 
@@ -29,7 +29,7 @@ pub(crate) trait Session {
     /// completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// Priority of later requests, in the kernel's encoding; 0: the thread's.
+    /// Sets the priority of later requests, in the kernel's encoding; 0 is the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
     /// Submits the queued requests and waits. Those that the kernel refused stay queued.
@@ -42,7 +42,7 @@ pub(crate) trait Session {
 
     fn reap(&mut self, take: impl FnMut(Completion));
 
-    /// Issued requests that the kernel has not taken yet.
+    /// Returns the number of issued requests that the kernel has not taken yet.
     fn queued(&mut self) -> u32;
 
     /// Syncs everything written to one target, or to all, in the calling thread.
@@ -51,23 +51,24 @@ pub(crate) trait Session {
 
 /// Access by calls that return when the request is done.
 pub(crate) trait BlockingSession {
-    /// `at` is the request's data; the result is that of a completion.
+    /// Performs a request, whose data is `at`; returns the result as in a completion.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
 
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
-    /// As [`Session::sync`].
+    /// Syncs as [`Session::sync`] does.
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
 pub(crate) trait Time: Copy {
-    /// Nanoseconds from an arbitrary start.
+    /// Returns nanoseconds from an arbitrary start.
     fn now(self) -> Nanos;
 
     fn pass(self, for_ns: Nanos);
 }
 
-/// An interrupt, or another stream's failure; also records that streams run.
+/// The flags that end a stream: an interrupt, or another stream's failure. Also records that
+/// streams run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,
@@ -76,7 +77,7 @@ pub(crate) struct Halt<'a> {
 }
 
 impl Halt<'_> {
-    /// [`Halt::asked`], and records that the stream runs.
+    /// Returns [`Halt::asked`], and records that the stream runs.
     pub(crate) fn asked_at(self, now: Nanos) -> bool {
         self.looks.note(now);
         self.asked()

@@ -5,26 +5,27 @@ use ::machine::Nanos;
 /// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// When the request was sent, on our clock.
+    /// The time of the request, on our clock.
     pub sent: Nanos,
     /// The time on the other clock.
     pub there: Nanos,
-    /// When the answer arrived, on our clock.
+    /// The time of the answer's arrival, on our clock.
     pub returned: Nanos,
 }
 
 /// The lead of another clock over ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offset {
-    /// Other clock minus ours, ns.
+    /// The other clock minus ours, in nanoseconds.
     pub ns: i64,
-    /// The offset is off by at most this: half the round trip.
+    /// The maximum error of the offset: half the round trip.
     pub error_ns: Nanos,
 }
 
 impl Offset {
-    /// The offset of the shortest round trip. Whenever the other clock was read within the trip, the
-    /// middle of the trip is off by at most half of it (Cristian, Distributed Computing 3, 1989).
+    /// Returns the offset of the shortest round trip. Whenever the other clock was read within the
+    /// trip, the middle of the trip is off by at most half of it (Cristian, Distributed Computing
+    /// 3, 1989).
     pub fn of(trips: &[RoundTrip]) -> Option<Offset> {
         let shortest = trips.iter().min_by_key(|trip| trip.returned.saturating_sub(trip.sent))?;
         let length = shortest.returned.saturating_sub(shortest.sent);
@@ -33,12 +34,13 @@ impl Offset {
         Some(Offset { ns, error_ns: length.div_ceil(2) })
     }
 
-    /// A time of ours on the other clock.
+    /// Converts a time of ours to the other clock.
     pub fn there(self, ours: Nanos) -> Nanos {
         ours.saturating_add_signed(self.ns)
     }
 
-    /// From a time of ours to one of the other clock, ns; negative if the other is earlier.
+    /// Returns the nanoseconds from a time of ours to one of the other clock; negative if the other
+    /// is earlier.
     pub fn between(self, ours: Nanos, there: Nanos) -> i64 {
         let passed = i128::from(there) - i128::from(ours) - i128::from(self.ns);
         i64::try_from(passed).unwrap_or(if passed < 0 { i64::MIN } else { i64::MAX })

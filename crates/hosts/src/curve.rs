@@ -5,12 +5,12 @@ use measure::Sample;
 /// Completed requests over time; linear between the ends of slices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
-    /// Time in ns from the agreed start, and requests completed by then; both rise.
+    /// Times in ns from the agreed start, and requests completed by then; both rise.
     points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// The curve of a run whose measured part began at `began_ns`.
+    /// Returns the curve of a run whose measured part began at `began_ns`.
     pub(crate) fn of(sample: &Sample, began_ns: i64) -> Curve {
         let began = began_ns as f64;
         let (end, all) = (began + sample.measured_ns.max(1) as f64, sample.requests as f64);
@@ -36,7 +36,7 @@ impl Curve {
         self.points[self.points.len() - 1].0
     }
 
-    /// Requests completed by this time.
+    /// Returns the requests completed by this time.
     pub(crate) fn at(&self, time: f64) -> f64 {
         let next = self.points.partition_point(|point| point.0 <= time);
         match (next.checked_sub(1).map(|before| self.points[before]), self.points.get(next)) {
@@ -48,7 +48,7 @@ impl Curve {
         }
     }
 
-    /// Requests completed between two times.
+    /// Returns the requests completed between two times.
     pub(crate) fn between(&self, from: f64, to: f64) -> f64 {
         self.at(to) - self.at(from)
     }

@@ -1,4 +1,4 @@
-//! The ranks that do as rank 0 says.
+//! The ranks that follow the orders of rank 0.
 
 use crate::group::{Group, GroupError, receive, send};
 use crate::marker;
@@ -8,7 +8,7 @@ use measure::{LinkWatch, Options, RunRequest, Runner, sample};
 use std::time::{Duration, Instant};
 use workload::Workload;
 
-/// After the user's interrupt, a rank still answers rank 0 for this long. A launcher kills the
+/// The time for which a rank still answers rank 0 after the user's interrupt. A launcher kills the
 /// processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(900);
 
@@ -24,7 +24,7 @@ impl<'i> Wait<'i> {
         Wait { is_interrupted, patience, noticed: None }
     }
 
-    /// Whether to go on waiting.
+    /// Returns whether to go on waiting.
     pub(crate) fn goes_on(&mut self) -> bool {
         if self.noticed.is_none() && (self.is_interrupted)() {
             self.noticed = Some(Instant::now());
@@ -46,10 +46,10 @@ pub(crate) fn run_once<M: Machine>(
     Ok(Ran { sample, network_percent })
 }
 
-/// Does a job of another crate: its description, its time of start, and its answer.
+/// A function that does a job of another crate: its description, its time of start, and its answer.
 pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
 
-/// For commands without jobs.
+/// Refuses every job, for commands without jobs.
 ///
 /// # Errors
 /// Always.
@@ -57,7 +57,7 @@ pub fn no_jobs(_job: &str, _start: Option<Nanos>) -> Result<String, Failure> {
     Err(Error::Unsupported("this command has no jobs".into()).into())
 }
 
-/// Does as rank 0 says, until it says that all is done. Jobs go to `perform`.
+/// Follows the orders of rank 0 until it ends. Jobs go to `perform`.
 ///
 /// # Errors
 /// Rank 0 is gone, or the user's interrupt.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Waits shorter than this do not sleep, so that a clock's round trip is short.
 const SPIN: Duration = Duration::from_millis(2);
 
-/// The sleep between two looks after that: a waiting rank must not take a processor from the
+/// The sleep between two checks after that: a waiting rank must not take a processor from the
 /// storage or from another rank.
 const NAP: Duration = Duration::from_micros(200);
 
@@ -16,10 +16,10 @@ const NAP: Duration = Duration::from_micros(200);
 /// Only the thread that made the group uses it. Messages between two ranks arrive in the order in
 /// which they were sent.
 pub trait Group {
-    /// This process: from 0 to the size, exclusive.
+    /// Returns this process's number: from 0 to the size, exclusive.
     fn rank(&self) -> usize;
 
-    /// Number of processes.
+    /// Returns the number of processes.
     fn size(&self) -> usize;
 
     /// Sends bytes to a rank.
@@ -28,7 +28,7 @@ pub trait Group {
     /// The rank is gone.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
-    /// The next message from a rank; `None` if none has arrived.
+    /// Returns the next message from a rank; `None` if none has arrived.
     ///
     /// # Errors
     /// The rank is gone.
@@ -81,7 +81,7 @@ pub fn receive<T: DeserializeOwned>(
     }
 }
 
-/// The pause between two looks of a wait.
+/// Pauses between two checks of a wait.
 pub(crate) fn pause_since(began: Instant) {
     if began.elapsed() < SPIN {
         std::thread::yield_now();

@@ -10,7 +10,7 @@ use ::machine::Machine;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobDone {
     pub answer: String,
-    /// The rank's clock minus that of rank 0, ns; exact at a common start.
+    /// The rank's clock minus that of rank 0, in nanoseconds; exact at a common start.
     pub ahead_ns: i64,
 }
 

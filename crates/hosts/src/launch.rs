@@ -1,4 +1,4 @@
-//! Whether a launcher of parallel programs started this process, from the variables it sets.
+//! The launcher of parallel programs that started this process, from the variables it sets.
 
 /// Variables with the number of processes and with this one's rank, and the launcher.
 ///
@@ -19,7 +19,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The launch that the environment describes; `None` for a single process.
+    /// Returns the launch that the environment describes; `None` for a single process.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Launch> {
         let number = |name: &str| variable(name)?.trim().parse::<usize>().ok();
         let launch = VARIABLES.iter().find_map(|&(size, rank, launcher)| {
@@ -28,7 +28,7 @@ impl Launch {
         launch.filter(|launch| launch.processes > 1)
     }
 
-    /// Whether this process speaks for all.
+    /// Returns whether this process speaks for all.
     pub fn leads(&self) -> bool {
         self.rank == 0
     }

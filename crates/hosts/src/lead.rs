@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 use workload::Workload;
 
-/// Rank 0 waits this long for the others after the user's interrupt, or the launcher's: less than a
-/// launcher waits before it kills.
+/// The time that rank 0 waits for the others after the user's interrupt, or the launcher's: less
+/// than a launcher waits before it kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Round trips per clock and run.
@@ -52,13 +52,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// The command line is at fault, not a measurement.
+    /// Returns whether the command line is at fault, not a measurement.
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused(all) if all.iter().all(|(_, failure)| failure.usage))
     }
 }
 
-/// `rank 1 (b): no space; rank 2 (c): no space`; the same reason of several once.
+/// Joins the reasons: `rank 1 (b): no space; rank 2 (c): no space`; the same reason of several
+/// once.
 fn each(all: &[(String, Failure)]) -> String {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for (who, failure) in all {
@@ -79,7 +80,7 @@ pub struct Leader<'a, G: Group, M: Machine> {
     /// Each rank's kernel, and the number of its process there.
     processes: Vec<(String, u32)>,
     pub(crate) offsets: Vec<Offset>,
-    /// When each offset was measured.
+    /// The time at which each offset was measured.
     measured: Vec<Option<Nanos>>,
     pub(crate) ahead_ns: Nanos,
     is_interrupted: &'a dyn Fn() -> bool,
@@ -92,14 +93,14 @@ pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
     /// The targets of each rank.
     pub facts: Vec<Vec<TargetFacts>>,
-    /// Whether all ranks see the same directory; `None` if the target is not one.
+    /// True if all ranks see the same directory; `None` if the target is not one.
     pub same_directory: Option<bool>,
     /// Ranks that do not see rank 0's directory.
     pub elsewhere: Vec<String>,
 }
 
 impl<M: Machine> OpenGroup<'_, M> {
-    /// The targets of all ranks as one: as large as the smallest of them.
+    /// Returns the targets of all ranks as one: as large as the smallest of them.
     pub fn target_facts(&self) -> TargetFacts {
         let first = || self.facts.iter().filter_map(|own| own.first());
         let mut all = self.facts[0][0].clone();
@@ -189,12 +190,12 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.machine
     }
 
-    /// Each rank's kernel, and the number of its process there.
+    /// Returns each rank's kernel, and the number of its process there.
     pub fn processes(&self) -> &[(String, u32)] {
         &self.processes
     }
 
-    /// The request of a rank, with its role in a file that all write.
+    /// Returns the request of a rank, with its role in a file that all write.
     fn joined(&self, rank: usize, request: &RunRequest) -> RunRequest {
         let mut request = request.clone();
         for spec in request.targets.iter_mut().filter(|spec| spec.sharing.is_some()) {
@@ -287,7 +288,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(())
     }
 
-    /// The directory in which all ranks make their files, if they do.
+    /// Returns the directory in which all ranks make their files, if they do.
     fn marks_directory<'r>(&self, requests: &'r [RunRequest]) -> Option<&'r Path> {
         let place = requests[0].targets.first()?.places.first()?;
         place.is_dir().then_some(place.as_path())
@@ -330,8 +331,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Ranks that do not see a file that rank 0 makes in a directory; `unique` differs between two
-    /// calls.
+    /// Returns the ranks that do not see a file that rank 0 makes in a directory; `unique` differs
+    /// between two calls.
     ///
     /// # Errors
     /// No file can be made there; a lost rank.
@@ -452,7 +453,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
-    /// Whether a rank is lost: then no other may wait for it.
+    /// Returns whether a rank is lost: then no other may wait for it.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
@@ -465,7 +466,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         (1..self.group.size()).try_for_each(|rank| self.order(rank, order))
     }
 
-    /// One answer of each rank.
+    /// Collects one answer of each rank.
     pub(crate) fn gather(
         &mut self,
         ranks: impl IntoIterator<Item = usize>,
@@ -489,7 +490,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Err(Error::Lost(silent.into_iter().map(|rank| self.clients[rank].name()).collect()))
     }
 
-    /// The user's interrupt, or the launcher's because a rank is lost: those that still live answer.
+    /// Handles the user's interrupt, or the launcher's because a rank is lost: those that still
+    /// live answer.
     pub(crate) fn interrupted(&mut self) -> Error {
         let all: Vec<usize> = (1..self.group.size()).collect();
         for &rank in &all {

@@ -19,7 +19,7 @@ use workload::Workload;
 /// The smallest test file of a client whose size the group chooses.
 const MIN_BYTES: u64 = MIB;
 
-/// The order in which ranks join: one of each host, then the second of each, and so on.
+/// Returns the order in which ranks join: one of each host, then the second of each, and so on.
 pub fn joining_order(clients: &[Client]) -> Vec<usize> {
     let place = |index: usize| {
         let own = &clients[index].host;
@@ -35,17 +35,17 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
     order: Vec<usize>,
-    /// Every rank checks these before anything is written.
+    /// Workloads that every rank checks before anything is written.
     workloads: Vec<Workload>,
     shared: Option<SharedFile>,
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,
     ended: RefCell<Option<GroupError>>,
-    /// Differs between two markers.
+    /// A number that differs between two markers.
     unique: Cell<u64>,
 }
 
-/// What the ranks see of rank 0's directory.
+/// The ranks' view of rank 0's directory.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     same_directory: Option<bool>,
@@ -58,7 +58,7 @@ pub struct GroupTarget<'a, M: Machine> {
 }
 
 impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
-    /// The ranks of a leader; `unique` differs between two runs.
+    /// Makes a machine of a leader's ranks; `unique` differs between two runs.
     pub fn new(leader: Leader<'a, G, M>, unique: u64) -> GroupMachine<'a, G, M> {
         GroupMachine {
             machine: leader.machine(),
@@ -79,13 +79,13 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         GroupMachine { workloads: workloads.to_vec(), ..self }
     }
 
-    /// All ranks use one file.
+    /// Makes all ranks use one file.
     #[must_use]
     pub fn sharing(self, shared: Option<SharedFile>) -> Self {
         GroupMachine { shared, ..self }
     }
 
-    /// The ranks, with their clocks at the last run.
+    /// Returns the ranks, with their clocks at the last run.
     pub fn clients(&self) -> Clients {
         Clients {
             ranks: self.leader.borrow().clients().to_vec(),
@@ -93,7 +93,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Sentences about the ranks for a document.
+    /// Returns sentences about the ranks for a document.
     pub fn warnings(&self) -> Vec<String> {
         let (leader, seen) = (self.leader.borrow(), self.seen.borrow());
         let clients = leader.clients();
@@ -125,12 +125,13 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         (self.ended.into_inner(), leader.has_lost())
     }
 
-    /// The reason of an early end, as text.
+    /// Returns the reason of an early end, as text.
     pub fn ended(&self) -> Option<String> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }
 
-    /// The workload of a rank: its random sequence and its data differ from those of the others.
+    /// Returns the workload of a rank: its random sequence and its data differ from those of the
+    /// others.
     fn own(&self, workload: &Workload, rank: usize) -> Workload {
         let seed = workload.seed.wrapping_add(rank as u64);
         let mut own = Workload { seed, clients: None, ..workload.clone() };
@@ -150,7 +151,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         RunRequest::in_turn(&spec, &own, Repeats::default())
     }
 
-    /// The size of each rank's file if it is not given: together they take what one would.
+    /// Returns the size of each rank's file if it is not given: together they take what one would.
     fn size_of_each(&self, spec: &TargetSpec) -> Result<Option<u64>> {
         if spec.size.is_some() || !spec.places.iter().all(|place| place.is_dir()) {
             return Ok(spec.size);
@@ -178,7 +179,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         Ok(Some(each))
     }
 
-    /// An error of the group as one of a machine; the end of the group is kept.
+    /// Converts an error of the group to one of a machine; the end of the group is kept.
     fn failed(&self, error: GroupError) -> Error {
         match error {
             GroupError::Failed(failures) => {
@@ -231,7 +232,7 @@ impl<G: Group, M: Machine> ClientRuns for GroupMachine<'_, G, M> {
 impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
     type Target = GroupTarget<'a, M>;
 
-    /// Rank 0's computer, with the processors of all hosts.
+    /// Returns the facts of rank 0's computer, with the processors of all hosts.
     fn facts(&self) -> MachineFacts {
         let processors =
             hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();
@@ -332,7 +333,7 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
         self.machine.processors()
     }
 
-    /// Of rank 0's computer.
+    /// Measures the memory of rank 0's computer.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {
         self.machine.memory(for_ns)
     }

@@ -1,11 +1,12 @@
-//! Whether all ranks see the same directory: rank 0 makes a small file, the others look for it.
+//! A small file that rank 0 makes and the others look for: it shows whether all see the same
+//! directory.
 
 use crate::message::Marker;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a marker, at most.
+/// The maximum number of bytes of a marker.
 const MAX_BYTES: u64 = 256;
 
 /// A marker that is removed when this is dropped.
@@ -36,7 +37,7 @@ impl Drop for Made {
     }
 }
 
-/// Whether the file is in this directory, with its content.
+/// Returns whether the file is in this directory, with its content.
 pub(crate) fn is_seen(directory: &Path, marker: &Marker) -> bool {
     let mut content = String::new();
     File::open(directory.join(&marker.name))

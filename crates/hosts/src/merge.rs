@@ -12,7 +12,8 @@ use workload::{Stop, Workload};
 pub struct ClientRun {
     pub rank: usize,
     pub sample: Sample,
-    /// Its start after the agreed one, on rank 0's clock, ns; negative if it was early.
+    /// The run's start after the agreed one, on rank 0's clock, in nanoseconds; negative if it was
+    /// early.
     pub began_ns: i64,
     /// Use of its busiest network link in percent, if known.
     pub network_percent: Option<f64>,
@@ -28,7 +29,7 @@ pub struct NoWindow {
     last: String,
 }
 
-/// The part of a run at its start that is not measured.
+/// Returns the part of a run at its start that is not measured.
 fn ramp_ns(workload: &Workload, options: Options) -> Nanos {
     let learning = if workload.reap == Reap::Auto { machine::REAP_LEARNING_NS } else { 0 };
     options.ramp_ns.max(learning)
@@ -40,7 +41,7 @@ fn ramp_ns(workload: &Workload, options: Options) -> Nanos {
 /// One had ended before another began.
 ///
 /// # Panics
-/// Without runs.
+/// `runs` is empty.
 pub fn merge(
     runs: &[ClientRun],
     clients: &[Client],
@@ -126,7 +127,7 @@ pub fn merge(
     Ok(sample)
 }
 
-/// The share of a client with this rate; `first`: when the first one began.
+/// Returns the share of a client with this rate; `first`: when the first one began.
 fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSample {
     let (cpu, elapsed_ns) = (run.sample.usage.cpu, run.sample.usage.elapsed_ns);
     ClientSample {
@@ -145,7 +146,7 @@ fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSampl
     }
 }
 
-/// The latencies of runs together: of reads and of writes.
+/// Returns the latencies of all runs together: of reads and of writes.
 pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [Histogram; 2] {
     let mut all = [Histogram::new(), Histogram::new()];
     for sample in samples {
@@ -154,7 +155,7 @@ pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [His
     all
 }
 
-/// All but the times.
+/// Adds up everything but the times.
 fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     let samples = || runs.iter().map(|run| &run.sample);
     let requests: u64 = samples().map(|sample| sample.requests).sum();
@@ -182,7 +183,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     }
 }
 
-/// The runs of each host: what the kernel counts for the whole computer is the same for all its
+/// Groups the runs by host: what the kernel counts for the whole computer is the same for all its
 /// ranks.
 fn by_host<'a>(runs: &'a [ClientRun], clients: &[Client]) -> Vec<Vec<&'a ClientRun>> {
     let mut hosts: Vec<(&str, Vec<&ClientRun>)> = Vec::new();
@@ -266,7 +267,7 @@ fn usage(runs: &[ClientRun], clients: &[Client]) -> Usage {
     }
 }
 
-/// Both, if both are known.
+/// Adds both, if both are known.
 fn add(sum: Option<DeviceUse>, one: Option<DeviceUse>) -> Option<DeviceUse> {
     let (a, b) = sum.zip(one)?;
     Some(DeviceUse {

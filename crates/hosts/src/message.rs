@@ -13,11 +13,11 @@ pub struct Hello {
     pub version: String,
     /// Name of the host.
     pub host: String,
-    /// Its processors.
+    /// The number of the host's processors.
     pub processors: u32,
-    /// Number of the process on its host.
+    /// The number of the process on its host.
     pub process: u32,
-    /// Identifies what processes with the same numbers are: one kernel, and one set of numbers.
+    /// An identifier of the kernel and of its set of process numbers.
     pub kernel: String,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Ran {
 /// A small file that shows whether two ranks see the same directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
-    /// Its name in the target directory.
+    /// The file's name in the target directory.
     pub(crate) name: String,
     pub(crate) content: String,
 }
@@ -83,7 +83,7 @@ pub struct Failure {
     pub message: String,
     /// The command line is at fault, not the measurement.
     pub usage: bool,
-    /// The user ended it.
+    /// The user interrupted the rank.
     pub interrupted: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
-/// Fewest numbers of clients for a model that can be tested on one of them.
+/// The minimum number of steps for a model that can be tested on one of them.
 const MIN_STEPS: usize = 4;
 
 /// Rates at numbers of clients.
@@ -29,17 +29,17 @@ impl Fitted {
         }
     }
 
-    /// Mean squared relative error.
+    /// Computes the mean squared relative error.
     fn error(self, rates: &Rates) -> f64 {
         let square = |&(clients, rate): &(f64, f64)| (self.at(clients) / rate - 1.0).powi(2);
         rates.iter().map(square).sum::<f64>() / rates.len() as f64
     }
 }
 
-/// Full is a shared part only where the rate is below this share of the free clients' rates.
+/// A shared part is full only if the rate is below this share of the free clients' rates.
 const FULL_SHARE: f64 = 0.9;
 
-/// The first rates are those of free clients, the others the peak; the best division.
+/// Fits the first rates to free clients and the others to a peak; returns the best division.
 fn shared(rates: &Rates) -> Option<Fitted> {
     let division = |free: usize| {
         let (free, full) = rates.split_at(free);
@@ -56,7 +56,8 @@ fn shared(rates: &Rates) -> Option<Fitted> {
     fits.min_by(|a, b| a.error(rates).total_cmp(&b.error(rates)))
 }
 
-/// Clients over rate is a line in the number of clients; each point has the same relative weight.
+/// Fits a line of clients over rate in the number of clients; each point has the same relative
+/// weight.
 fn waiting(rates: &Rates) -> Option<Fitted> {
     let weight = |&(clients, rate): &(f64, f64)| (rate / clients).powi(2);
     let sum = |of: &dyn Fn(f64, f64) -> f64| {
@@ -70,7 +71,7 @@ fn waiting(rates: &Rates) -> Option<Fitted> {
         .then(|| Fitted::Waiting { peak: 1.0 / slope, half: start / slope })
 }
 
-/// The largest relative error on a step that the fit did not see; `None` if a fit fails.
+/// Returns the largest relative error on a step that the fit did not see; `None` if a fit fails.
 fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     let errors = (0..rates.len()).map(|out| {
         let mut others = rates.to_vec();
@@ -80,7 +81,7 @@ fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     errors.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// The model that is better on steps it has not seen; `None` with too few steps.
+/// Returns the model that is better on steps it has not seen; `None` with too few steps.
 pub(crate) fn model(steps: &[ScalingStep]) -> Option<ScalingModel> {
     let rates: Vec<(f64, f64)> = (steps.iter())
         .map(|step| (f64::from(step.clients), step.throughput_bytes_per_s))

@@ -9,8 +9,9 @@ use ::mpi::topology::{Communicator, SimpleCommunicator};
 use ::mpi::{Threading, initialize_with_threading};
 use std::time::{Duration, Instant};
 
-/// After the user's interrupt, or the launcher's, a message may take this long. A dead rank never
-/// takes one, and the launcher kills the processes about a second after it has asked them to end.
+/// The time that a message may take after the user's interrupt, or the launcher's. A dead rank
+/// never takes one, and the launcher kills the processes about a second after it has asked them to
+/// end.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// This process among those that mpirun or srun started.

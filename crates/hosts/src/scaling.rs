@@ -5,24 +5,24 @@ use measure::stats::median;
 use results::{ClientNumbers, Point, PointClients, Question, Scaling, ScalingLimit, ScalingStep};
 use workload::Workload;
 
-/// More clients gain something from this factor on.
+/// The factor from which more clients gain something.
 const GAIN: f64 = 1.05;
 
-/// With this share of n times the rate of one client, n clients do not hinder one another.
+/// The share of n times the rate of one client from which n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
 /// Clients that are together faster than this many times their own rate were disturbed in the
 /// run of one client: such rates do not show a limit.
 const IMPOSSIBLE: f64 = 1.15;
 
-/// The processors of a host are its limit from this share on.
+/// The percentage from which the processors of a host are its limit.
 const BUSY_PERCENT: f64 = 90.0;
 
-/// A network link is the limit of a client from this share of its speed on: the rest are headers
-/// and pauses of the protocol.
+/// The percentage of its speed from which a network link is the limit of a client: the rest are
+/// headers and pauses of the protocol.
 const LINK_PERCENT: f64 = 85.0;
 
-/// The scaling of each workload that was measured with several numbers of clients.
+/// Returns the scaling of each workload that was measured with several numbers of clients.
 pub fn scalings(points: &[Point]) -> Vec<Scaling> {
     let mut questions: Vec<Question> = Vec::new();
     for question in points.iter().filter_map(of_any_clients) {
@@ -33,7 +33,7 @@ pub fn scalings(points: &[Point]) -> Vec<Scaling> {
     questions.iter().filter_map(|question| scaling(question, points)).collect()
 }
 
-/// The question of a point with a number of clients, whatever the number.
+/// Returns the question of a point with a number of clients, whatever the number.
 fn of_any_clients(point: &Point) -> Option<Question> {
     let workload = &point.workload.workload;
     workload.clients.map(|_| Question::of(&Workload { clients: None, ..workload.clone() }))
@@ -87,7 +87,7 @@ fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
     })
 }
 
-/// The limit, from the rates and from the largest number of clients.
+/// Finds the limit from the rates and from the largest number of clients.
 fn limit(steps: &[ScalingStep], knee: u32, most: &PointClients) -> ScalingLimit {
     let last = &steps[steps.len() - 1];
     if most.slow().next().is_some() && are_others_free(steps, most) {
@@ -109,8 +109,8 @@ fn limit(steps: &[ScalingStep], knee: u32, most: &PointClients) -> ScalingLimit 
     if knee < last.clients { ScalingLimit::Server } else { ScalingLimit::Undecided }
 }
 
-/// Whether the median client is about as fast as a client alone. If not, all share a limit, and a
-/// faster client would only take from the others.
+/// Returns whether the median client is about as fast as a client by itself. If not, all share a
+/// limit, and a faster client would only take from the others.
 fn are_others_free(steps: &[ScalingStep], most: &PointClients) -> bool {
     let alone = steps.first().filter(|step| step.clients == 1);
     let rates: Vec<f64> = most.each.iter().map(|one| one.throughput_bytes_per_s).collect();
@@ -121,7 +121,7 @@ fn all(clients: &PointClients, is: impl Fn(&ClientNumbers) -> bool) -> bool {
     !clients.each.is_empty() && clients.each.iter().all(is)
 }
 
-/// No client has a free processor.
+/// Returns whether no client has a free processor.
 fn are_busy(clients: &PointClients) -> bool {
     all(clients, |one| one.processor_percent >= BUSY_PERCENT)
 }

@@ -2,16 +2,16 @@
 
 use workload::{Pattern, Workload};
 
-/// How ranks divide a file.
+/// The division of a file between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedFile {
     /// First byte of the divided part.
     pub start: u64,
-    /// Its length.
+    /// The length of the divided part in bytes.
     pub whole: u64,
     /// Bytes of the largest request.
     pub request: u64,
-    /// Each rank reads the part of the rank this much further.
+    /// The distance, in ranks, to the part that each rank reads.
     pub shift: u64,
     /// The ranks take turns request by request.
     pub interleaved: bool,
@@ -20,7 +20,7 @@ pub struct SharedFile {
 }
 
 impl SharedFile {
-    /// Bytes of the part of one of these ranks.
+    /// Returns the bytes of the part of one of these ranks.
     pub fn each(&self, ranks: u64) -> u64 {
         self.whole / ranks / self.request * self.request
     }

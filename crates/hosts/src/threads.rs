@@ -10,7 +10,7 @@ pub struct ThreadRank {
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// The ranks of a new group; give each to its thread. A dropped rank is gone for the others.
+/// Makes the ranks of a new group; give each to its thread. A dropped rank is gone for the others.
 pub fn thread_group(size: usize) -> Vec<ThreadRank> {
     let mut ranks: Vec<ThreadRank> =
         (0..size).map(|rank| ThreadRank { rank, to: Vec::new(), from: Vec::new() }).collect();

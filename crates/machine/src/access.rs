@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Replaces the target to measure the driver's ceiling.
+/// A replacement for the target, to measure the driver's ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullBackend {
     /// Completes requests when issued: the generator's limit.
@@ -162,13 +162,13 @@ pub enum Reap {
     Auto,
 }
 
-/// For others ([`Reap::AtLeast`]).
+/// The longest wait for further completions after the first ([`Reap::AtLeast`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
-/// Before a stream sleeps ([`Reap::Poll`]).
+/// The longest poll before a stream sleeps ([`Reap::Poll`]).
 pub const POLL_MAX_NS: Nanos = 100_000;
 
-/// [`Reap::Auto`] learns this long at the start of a run; exclude it from the measurement.
+/// The time that [`Reap::Auto`] learns at the start of a run; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -204,19 +204,19 @@ impl FromStr for Reap {
 pub struct Access {
     pub engine: Engine,
     pub buffering: Buffering,
-    /// With a dsync [`Buffering`]: wait for the file's metadata too (O_SYNC).
+    /// Writes also wait for the file's metadata (O_SYNC), with a dsync [`Buffering`].
     pub metadata_sync: bool,
     pub hint: Hint,
     pub memory: Memory,
     pub allocation: Allocation,
-    /// At the start.
+    /// The state of the page cache at the start of a run.
     pub cache: CacheState,
     pub reap: Reap,
     /// The kernel polls for direct requests, if the device can be polled. Only with blocking calls
     /// and io_uring.
     pub kernel_polls: bool,
-    /// To stable storage, timed in [`crate::Usage::sync_ns`].
+    /// The run ends with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
-    /// First byte and length in each target; only it is prepared.
+    /// First byte and length in each target; only this part is prepared.
     pub region: (u64, u64),
 }

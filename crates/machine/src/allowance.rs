@@ -6,12 +6,12 @@ use crate::{
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Before the first byte, with the bytes that making the targets writes at most. An error refuses
-/// the command.
+/// A check before the first byte, with the maximum number of bytes that creating the targets
+/// writes. An error refuses the command.
 pub type BeforeWrites = Box<dyn Fn(&[TargetFacts], u64) -> Result<()> + Send + Sync>;
 
-/// How much may be written. A machine that has one asks it before it fills a target and before each
-/// write of a run.
+/// A limit on written bytes. A machine that has one asks it before it fills a target and before
+/// each write of a run.
 ///
 /// ```
 /// let allowance = machine::Allowance::new(Some(1 << 20), Box::new(|_, _| Ok(())));
@@ -33,7 +33,7 @@ impl fmt::Debug for Allowance {
 }
 
 impl Allowance {
-    /// `None`: without a limit.
+    /// Creates an allowance of `max` bytes; `None` means no limit.
     pub fn new(max: Option<u64>, before: BeforeWrites) -> Allowance {
         let (written, reached) = (AtomicU64::new(0), AtomicBool::new(false));
         Allowance { max, written, reached, before }
@@ -51,7 +51,7 @@ impl Allowance {
         self.max.map_or(u64::MAX, |max| max.saturating_sub(self.written()))
     }
 
-    /// A write was held back.
+    /// Returns whether the limit held back a write.
     pub fn is_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
     }
@@ -62,7 +62,7 @@ impl Allowance {
         (self.before)(targets, fill_bytes)
     }
 
-    /// `false` if the bytes may not be written.
+    /// Takes bytes from the allowance; returns `false` if they may not be written.
     pub fn take(&self, bytes: u64) -> bool {
         let Some(max) = self.max else {
             self.add(bytes);
@@ -86,7 +86,7 @@ impl Allowance {
     }
 }
 
-/// At the limit it ends as at its own end.
+/// A source that ends early at the limit, as if it were at its own end.
 #[derive(Debug)]
 pub struct AllowedSource<'a, S> {
     source: &'a mut S,
@@ -99,12 +99,12 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
         AllowedSource { source, allowance, in_flight: 0 }
     }
 
-    /// Whatever its size up to the largest.
+    /// Reserves the bytes of the largest request; returns `false` at the limit.
     fn may_write(&self) -> bool {
         !self.source.writes() || self.allowance.take(u64::from(self.source.max_request()))
     }
 
-    /// What a request that may be a write has not used goes back.
+    /// Gives back the reserved bytes that the request does not write.
     fn settle(&self, request: Option<&Request>) {
         if self.source.writes() {
             let written = request.filter(|one| one.op == Op::Write).map_or(0, |one| one.len);

@@ -26,15 +26,15 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// Bytes of a test file that share one seed.
+/// The number of bytes of a test file that share one seed.
 pub const FILL_STEP: u64 = 1 << 20;
 
-/// Of the piece that starts at byte `piece`.
+/// Returns the seed of the piece that starts at byte `piece`.
 pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// At `offset` of a test file with this seed.
+/// Fills `buffer` with the content at `offset` of a test file with this seed.
 pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
     for (byte, at) in buffer.iter_mut().zip(offset..) {
         let within = at % FILL_STEP;

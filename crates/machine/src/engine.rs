@@ -1,4 +1,4 @@
-//! Only this module and an engine's implementation know the engines.
+//! The I/O engines. Only this module and an engine's implementation know them by name.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// In the order of the enum and of the help.
+/// The engines, in the order of the enum and of the help.
 const ENGINES: [Row; 9] = [
     BLOCKING,
     Row {
@@ -142,11 +142,11 @@ const ENGINES: [Row; 9] = [
     },
 ];
 
-/// For several requests outstanding.
+/// The engines for several outstanding requests, best first.
 const PREFERRED: [Engine; 3] = [Engine::IoUring, Engine::Libaio, Engine::Threads];
 
 impl Engine {
-    /// In the order of the command line's help.
+    /// All engines, in the order of the command line's help.
     pub const ALL: [Engine; ENGINES.len()] = {
         let mut all = [Engine::Null; ENGINES.len()];
         let mut index = 0;
@@ -170,54 +170,54 @@ impl Engine {
         self.row().name
     }
 
-    /// To programs that should use it, without a full stop.
+    /// Returns advice for programs that should use this engine, without a full stop.
     pub fn advice(self) -> &'static str {
         self.row().advice
     }
 
-    /// For several requests outstanding.
+    /// Returns the best available engine for several outstanding requests.
     pub fn asynchronous(engines: &[Engine]) -> Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// Blocking calls are enough for one request.
+    /// Returns the best engine for a depth; blocking calls are enough for one request.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
 
-    /// A sentence, if it replaced the preferred one.
+    /// Returns a sentence if this engine replaced the preferred one.
     pub fn fallback(self, engines: &[Engine]) -> Option<String> {
         let [preferred, others @ ..] = PREFERRED;
         let replaced = others.contains(&self) && !engines.contains(&preferred);
         replaced.then(|| format!("{preferred} is not available here, so {self} was used instead"))
     }
 
-    /// `None` if it is available or has no substitute.
+    /// Returns the substitute; `None` if the engine is available or has none.
     pub fn replacement(self, engines: &[Engine]) -> Option<Engine> {
         (self == PREFERRED[0] && !engines.contains(&self)).then(|| Engine::asynchronous(engines))
     }
 
-    /// One thread can keep several requests outstanding.
+    /// Returns whether one thread can keep several requests outstanding.
     pub fn is_async(self) -> bool {
         self.row().concurrency == Concurrency::Queue
     }
 
-    /// Per stream.
+    /// Returns the maximum depth of a stream.
     pub fn max_depth(self) -> u32 {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
 
-    /// For one stream of this depth.
+    /// Returns the number of threads for one stream of this depth.
     pub fn workers(self, depth: u32) -> u32 {
         if self.has_workers() { depth } else { 1 }
     }
 
-    /// Each outstanding request needs its own thread.
+    /// Returns whether each outstanding request needs its own thread.
     pub fn has_workers(self) -> bool {
         self.row().concurrency == Concurrency::Workers
     }
 
-    /// One file through mapped memory: no direct I/O, no stripe, no growing file.
+    /// Returns whether I/O uses mapped memory: one file, no direct I/O, no stripe, no growing file.
     pub fn is_mapped(self) -> bool {
         self.row().mapped
     }
@@ -226,17 +226,17 @@ impl Engine {
         self.row().does_io
     }
 
-    /// Only simulated machines have it.
+    /// Returns whether this is a Windows engine, which only simulated machines have.
     pub fn is_windows(self) -> bool {
         matches!(self, Engine::Events | Engine::Routines | Engine::Port)
     }
 
-    /// Per request.
+    /// Returns whether each request can have its own priority.
     pub fn takes_priorities(self) -> bool {
         self.row().priorities
     }
 
-    /// Instead of serving them during submission.
+    /// Returns whether buffered requests are queued instead of served during submission.
     pub fn queues_buffered(self) -> bool {
         self.row().queues_buffered
     }

@@ -1,4 +1,4 @@
-//! Each error names the file, device or value, and the fix if there is one.
+//! Errors. Each names the file, device or value, and the fix if there is one.
 
 use crate::Op;
 use std::path::PathBuf;
@@ -7,26 +7,26 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Exit code 2.
+    /// A refused command or value; exit code 2.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
-    /// Exit code 2.
+    /// Not enough space; exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full {
         what: String,
-        /// The size, and the available space.
+        /// The wanted size and the available space.
         why: String,
         hint: String,
     },
-    /// The experiment is skipped.
+    /// A feature that the machine lacks; the experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
-    /// Of the device under this target.
+    /// The target whose device does not support discards.
     #[error("{0}: it does not support discards")]
     NoDiscard(String),
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// As in "cannot open".
+        /// The failed action, as in "cannot open".
         doing: &'static str,
         path: PathBuf,
         source: std::io::Error,
@@ -38,7 +38,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The path or value, the reason, the fix.
+    /// Creates an [`Error::Refused`] from the path or value, the reason and the fix.
     pub fn refused(
         what: impl Into<String>,
         why: impl Into<String>,
@@ -47,7 +47,7 @@ impl Error {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
-    /// For `map_err`.
+    /// Returns a function for `map_err` that adds the action and the path.
     pub fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,
@@ -56,7 +56,7 @@ impl Error {
         move |source| Error::Io { doing, path, source }
     }
 
-    /// The caller's mistake (exit code 2), not a failed measurement (1).
+    /// Returns whether this is the caller's mistake (exit code 2), not a failed measurement (1).
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused { .. } | Error::Full { .. })
     }

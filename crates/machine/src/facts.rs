@@ -49,7 +49,8 @@ pub enum TargetKind {
     Simulated,
 }
 
-/// Linux admits throttled requests in bursts at this interval; make runs a whole multiple of it.
+/// The interval at which Linux admits throttled requests in bursts; make runs a whole multiple of
+/// it.
 pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
 /// Idle time that surely closes a throttle's last slice, given a 10 ms clock tick
@@ -103,7 +104,7 @@ pub struct TargetFacts {
 }
 
 impl TargetFacts {
-    /// A writable target with direct I/O in blocks of 512 bytes, of one member and without layers.
+    /// Returns a writable target with direct I/O in blocks of 512 bytes, one member and no layers.
     pub fn new(name: impl Into<String>, kind: TargetKind, size_bytes: u64) -> TargetFacts {
         TargetFacts {
             name: name.into(),
@@ -129,13 +130,14 @@ impl TargetFacts {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }
 
-    /// With the target's rate in bytes per second at which it is saturated.
+    /// Returns the first layer to be saturated, and the target's rate at that point in bytes per
+    /// second.
     pub fn narrowest_rate(&self, writes: bool) -> Option<(&Layer, f64)> {
         self.narrowest(|layer| layer.target_rate(writes))
     }
 
-    /// With the target's requests per second at which it is saturated. A device model's figure for
-    /// random requests does not limit sequential ones.
+    /// Returns the first layer to be saturated, and the target's requests per second at that point.
+    /// A device model's figure for random requests does not limit sequential ones.
     pub fn narrowest_iops(&self, writes: bool, random: bool) -> Option<(&Layer, f64)> {
         let applies = |layer: &Layer| {
             random || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only)
@@ -148,8 +150,9 @@ impl TargetFacts {
         limits.filter(|one| one.1 > 0.0).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The lowest layer with data of several members (a disk, a file system, a share): those form
-    /// no stripe. Links and file systems of loop devices' files do not count.
+    /// Returns the lowest layer that holds data of several members (a disk, a file system, a
+    /// share): such members form no stripe. Links and file systems of loop devices' files do not
+    /// count.
     pub fn shared_by_members(&self) -> Option<&Layer> {
         // The layers of a simulated volume stand for all of its disks.
         if self.members < 2 || self.kind != TargetKind::Stripe {

@@ -13,19 +13,19 @@ use std::sync::atomic::AtomicBool;
 pub struct FileId {
     /// Index in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index in the location; 0 without files there.
+    /// Index of the subdirectory in the location; ignored if files are in the location itself.
     pub subdirectory: u32,
-    /// The file's name.
+    /// The number that names the file.
     pub number: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileEngine {
-    /// Calls of the block size through a buffer of one file-system block, as C's standard I/O.
+    /// Calls of the block size through a buffer of one file-system block, like C's standard I/O.
     #[default]
     Stdio,
-    /// Per block.
+    /// One system call per block.
     Syscalls,
     /// One submission opens, reads or writes, and closes a file (Linux io_uring).
     IoUring,
@@ -43,16 +43,16 @@ impl FileEngine {
     }
 }
 
-/// When a change counts as done.
+/// The point at which a change counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileSync {
-    /// When it is in the page cache.
+    /// A change is done when it is in the page cache.
     #[default]
     None,
-    /// `fsync` before the close.
+    /// A change is done after an `fsync` before the close.
     File,
-    /// Also `fsync` of the directory after a creation, renaming or deletion.
+    /// Like `File`, with an `fsync` of the directory after a creation, renaming or deletion.
     All,
 }
 
@@ -70,15 +70,15 @@ impl FileSync {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AreaSpec {
-    /// Existing directories; empty for the current one.
+    /// Existing directories; empty means the current one.
     pub locations: Vec<PathBuf>,
-    /// In each location, named from `s0`; 0: files are in the location itself.
+    /// Subdirectories in each location, named from `s0`; 0: files are in the location itself.
     pub subdirectories: u32,
     pub engine: FileEngine,
     pub sync: FileSync,
-    /// Per call.
+    /// Bytes per read call.
     pub read_block_bytes: u32,
-    /// Per call.
+    /// Bytes per write call.
     pub write_block_bytes: u32,
 }
 
@@ -159,62 +159,62 @@ impl FileError {
     }
 }
 
-/// Of the process so far, all threads.
+/// Resources that the process has used so far, over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Read from block devices, and dirtied for them, if counted.
+    /// Bytes read from block devices, and bytes dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
 pub trait FileSystem: Sync {
     type Area: FileArea;
 
-    /// Monotonic.
+    /// Returns the time on a monotonic clock.
     fn now(&self) -> Nanos;
 
     fn usage(&self) -> FileUsage;
 
-    /// Also returns the longest time during which the program was stopped.
+    /// Does the work; also returns the time during which the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
 
-    /// Not to trust measurements made here.
+    /// Returns reasons not to trust measurements made here.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// A private directory in each location.
+    /// Makes a private directory in each location.
     ///
     /// # Errors
     /// A location that is missing or not writable; an unavailable engine.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
-/// Dropping it removes the directories of a run.
+/// The directories of a run; dropping the area removes them.
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// False if `interrupt` became true first.
+    /// Makes the subdirectories; returns `false` if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Those that are empty; false if `interrupt` became true first.
+    /// Removes empty subdirectories; returns `false` if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// For one thread.
+    /// Returns the file operations for one thread.
     ///
     /// # Errors
     /// Not enough memory, or no resources for the engine.
     fn work(&self) -> Result<Self::Work, FileError>;
 }
 
-/// By one thread.
+/// The file operations of one thread.
 pub trait FileWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
-    /// From start to end.
+    /// Reads a file from start to end.
     fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError>;
 
     fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
@@ -229,6 +229,6 @@ pub trait FileWork {
     /// Renames within a directory or between two.
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError>;
 
-    /// Returns the number of files.
+    /// Lists a directory and returns the number of files.
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError>;
 }

@@ -1,37 +1,37 @@
-/// For all devices or files under a target that have it.
+/// A setting of all devices or files under a target that have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Knob {
-    /// As `read_ahead_kb`.
+    /// The system's name of the setting, such as `read_ahead_kb`.
     pub name: String,
-    /// `vda`, `/srv`, `this computer`.
+    /// The device, mount point or computer: `vda`, `/srv`, `this computer`.
     pub of: String,
-    /// In a few words.
+    /// The purpose, in a few words.
     pub about: String,
-    /// All values if they differ.
+    /// The current value; all values if they differ.
     pub present: String,
     pub alternatives: Vec<Alternative>,
     pub matters: Matters,
-    /// A change resets them: the two cannot be tried together.
+    /// Other knobs that a change of this one resets; the two cannot be tried together.
     pub resets: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Alternative {
     pub value: String,
-    /// How it can lose data, if it can.
+    /// The way in which it can lose data, if any.
     pub risk: Option<String>,
     pub keep: Vec<Keep>,
-    /// Of a shell, if there is one.
+    /// The shell command that sets the value, if there is one.
     pub command: Option<String>,
-    /// Of the command line (`--chunk 64k`).
+    /// The command-line option that sets the value (`--chunk 64k`).
     pub option: Option<String>,
-    /// The shell command for the current value.
+    /// The shell command that restores the current value.
     pub put_back: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
-    /// The file for the line, or a description.
+    /// The file to put the line in, or a description.
     pub place: String,
     pub line: String,
 }
@@ -46,6 +46,6 @@ pub enum Matters {
     Writes,
     /// Requests that bypass the page cache.
     Direct,
-    /// Not requests of one file.
+    /// Operations on many files, not requests of one file.
     SmallFiles,
 }

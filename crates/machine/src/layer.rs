@@ -119,13 +119,13 @@ pub struct PartitionFacts {
 }
 
 impl PartitionFacts {
-    /// To 4 KiB and to the physical block.
+    /// Returns whether the start is aligned to 4 KiB and to the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
     }
 
-    /// To the stripe below.
+    /// Returns whether the start is aligned to the stripe below.
     pub fn is_stripe_aligned(&self) -> bool {
         self.stripe_bytes.is_none_or(|stripe| self.start_bytes.is_multiple_of(stripe))
     }
@@ -167,7 +167,7 @@ pub struct BurstFacts {
 }
 
 impl BurstFacts {
-    /// About a layer with this name.
+    /// Returns a warning about this burst in a layer with this name.
     pub fn sentence(&self, layer: &str) -> String {
         let rate = |per_s: f64| match self.in_requests {
             true => format!("{} requests/s", significant(per_s, 3)),
@@ -181,7 +181,7 @@ impl BurstFacts {
         )
     }
 
-    /// `33 min`.
+    /// Returns the length of a burst as text, such as `33 min`.
     pub fn length(&self) -> String {
         match self.lasts_s {
             5400.0.. => format!("{} h", significant(self.lasts_s / 3600.0, 2)),
@@ -190,7 +190,7 @@ impl BurstFacts {
         }
     }
 
-    /// Of requests of this size, in bytes per second.
+    /// Returns the sustained rate for requests of this size, in bytes per second.
     pub fn sustained_bytes_per_s(&self, request_bytes: u32) -> f64 {
         let of_each = if self.in_requests { f64::from(request_bytes) } else { 1.0 };
         self.sustained_per_s * of_each
@@ -237,12 +237,12 @@ impl Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
-    /// For reads and for writes.
+    /// Returns the larger shares of the two, for reads and for writes.
     pub fn at_least(self, other: Share) -> Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// Over two paths to the same layer.
+    /// Adds the shares of two paths to the same layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
@@ -266,17 +266,18 @@ impl Layer {
         self.facts.rotational == Some(true)
     }
 
-    /// In bytes per second.
+    /// Returns the advertised rate in bytes per second.
     pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_bytes_per_s, |throttle| throttle.write_bytes_per_s)
     }
 
-    /// In requests per second.
+    /// Returns the limit in requests per second.
     pub fn admitted_iops(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
 
-    /// The target's rate at which this layer reaches its advertised one, in bytes per second.
+    /// Returns the target's rate at which this layer reaches its advertised one, in bytes per
+    /// second.
     ///
     /// ```
     /// use machine::{Layer, LayerKind, Share};
@@ -291,19 +292,19 @@ impl Layer {
             .filter(|rate| rate.is_finite())
     }
 
-    /// In requests per second.
+    /// Returns the target's requests per second at which this layer reaches its limit.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes)
             .map(|iops| iops / self.share.of(writes))
             .filter(|iops| iops.is_finite())
     }
 
-    /// Reached on different paths.
+    /// Returns whether both are one layer, reached on different paths.
     pub fn is_same(&self, other: &Layer) -> bool {
         self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }
 
-    /// Writes have separate limits if the throttle does.
+    /// Returns a limit; a throttle has separate ones for writes.
     fn limit(
         &self,
         writes: bool,

@@ -58,38 +58,39 @@ pub use wrapped_source::WrappedSource;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// If sized by fill time, space permitting.
+/// The minimum size of a target that is sized by fill time, space permitting.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 
-/// And the permitted changes to it.
+/// A description of a target, and the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TargetSpec {
     /// Directories (each gets a test file), files, devices; several form a stripe.
     pub places: Vec<PathBuf>,
-    /// Of the test file, or of the region in an existing file or device, over all members. `None`:
-    /// the machine chooses.
+    /// Bytes of the test file, or of the region in an existing file or device, over all members.
+    /// `None`: the machine chooses.
     pub size: Option<u64>,
-    /// If the machine chooses the size.
+    /// Time for the fill, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
-    /// They may be overwritten.
+    /// Files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Even if they hold a file system, a partition table or the like, or if the kernel does not
-    /// show whether they are in use.
+    /// Allows overwriting targets that hold a file system, a partition table or the like, or whose
+    /// use the kernel does not show.
     pub destroy_signed: bool,
-    /// Bytes of a stripe. Zero: the machine's default.
+    /// Chunk of a stripe in bytes. Zero: the machine's default.
     pub chunk: u64,
-    /// Opening computes the parity, unless the set is only read or [`TargetSpec::as_is`].
+    /// The layout if the places form a RAID 5 set. Opening computes the parity, unless the set is
+    /// only read or [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
-    /// Of the test file's data.
+    /// Seed of the test file's data.
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
-    /// A file in [`TargetSpec::destroy`] that is shorter than the size.
+    /// A file in [`TargetSpec::destroy`] that is shorter than the size is lengthened.
     pub lengthen: bool,
     /// No initial fill: existing data stays until a run writes it.
     pub as_is: bool,
     pub new_file: NewFile,
-    /// If other processes write the file, too.
+    /// The role of this process if other processes write the file, too.
     #[serde(default)]
     pub sharing: Option<Sharing>,
 }
@@ -102,26 +103,26 @@ pub struct Below {
     pub region: (u64, u64),
 }
 
-/// Before the first run. All but [`NewFile::Filled`] need a size.
+/// The content of a new file before the first run. All but [`NewFile::Filled`] need a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NewFile {
     #[default]
     Filled,
-    /// If the file system supports it.
+    /// Reserved but unwritten blocks, if the file system supports it.
     Reserved,
-    /// Of the file's length.
+    /// A hole of the file's length.
     Sparse,
-    /// This many bytes of data; writes behind them make the file longer, up to the size.
+    /// Data of this many bytes; writes behind them make the file longer, up to the size.
     Grows(u64),
-    /// A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it before
-    /// reading it.
+    /// No data. A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it
+    /// before reading it.
     Empty,
 }
 
-/// For a process that goes on after this one, as JSON.
+/// Finished runs, as JSON, for a process that continues after this one.
 pub trait RunLog {
-    /// The next one that an earlier process kept of a run with this description.
+    /// Returns the next result that an earlier process kept of a run with this description.
     fn recall(&self, run: &str) -> Option<String>;
 
     fn keep(&self, run: &str, result: &str);
@@ -136,34 +137,37 @@ pub trait ClientRuns {
     fn run(&self, run: &str) -> Result<String>;
 }
 
+/// A computer, real or simulated, that runs requests and keeps time.
+///
 /// # Contract
 ///
 /// [`Machine::now`] is monotonic, and the sources' clock. [`Machine::run`] returns when every
 /// source has returned [`Next::Done`] and nothing is in flight, or on the first error. It never
 /// loses a completion.
 pub trait Machine {
-    /// Dropping it removes created files.
+    /// An open target; dropping it removes created files.
     type Target;
 
     fn facts(&self) -> MachineFacts;
 
     fn capabilities(&self) -> Capabilities;
 
-    /// Nanoseconds from an arbitrary start.
+    /// Returns the time in nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Without I/O.
+    /// Waits without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// A directory gets a test file with incompressible data.
+    /// Opens a target; a directory gets a test file with incompressible data.
     ///
     /// # Errors
     /// A missing path or permission, not enough space, a device in use, or a file that would be
     /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// `check` receives the facts of all before existing data is overwritten. If the machine
-    /// chooses the size, a filled target may be smaller than in those facts.
+    /// Opens several targets. `check` receives the facts of all before existing data is
+    /// overwritten. If the machine chooses the size, a filled target may be smaller than in those
+    /// facts.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -174,7 +178,7 @@ pub trait Machine {
         Ok(targets)
     }
 
-    /// One target.
+    /// Opens one target like [`Machine::open_all`].
     fn open_checked(
         &self,
         spec: &TargetSpec,
@@ -188,7 +192,7 @@ pub trait Machine {
             .ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
-    /// Of concurrent streams; call it first.
+    /// Checks the memory for the buffers of concurrent streams; call it first.
     fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
         Ok(())
     }
@@ -207,7 +211,7 @@ pub trait Machine {
         options: RunOptions,
     ) -> Result<RunUsage>;
 
-    /// One part.
+    /// Runs one part.
     fn run_one<S: RequestSource>(
         &self,
         target: &Self::Target,
@@ -217,8 +221,8 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// With a null backend: the driver's own limit. `false`, without a run, if the driver has no
-    /// limit or the engine no such backend.
+    /// Measures the driver's own limit with a null backend. Returns `false`, without a run, if the
+    /// driver has no limit or the engine no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -229,27 +233,28 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// For reading only; `None` if a target's file is not on exactly one device, or its extents are
-    /// unknown.
+    /// Returns the device under a file, for reading only; `None` if a target's file is not on
+    /// exactly one device, or its extents are unknown.
     fn below(&self, _target: &Self::Target) -> Option<Below> {
         None
     }
 
-    /// These members, in this order, in chunks of `chunk` bytes. Files and devices stay unchanged.
+    /// Stripes the target over these members, in this order, in chunks of `chunk` bytes. Files and
+    /// devices stay unchanged.
     ///
     /// # Errors
     /// A member that does not exist, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// In its file system, if it has one.
+    /// Returns the file's number in its file system, if it has one.
     fn file_number_at(&self, _path: &Path) -> Option<u64> {
         None
     }
 
-    /// Files created by [`TargetSpec::create`] when the target is dropped.
+    /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
-    /// Of an [`Allowance`].
+    /// Returns the bytes left of an [`Allowance`].
     fn may_write(&self) -> u64 {
         u64::MAX
     }
@@ -257,7 +262,7 @@ pub trait Machine {
     /// Counts bytes that an earlier process of this command has written against the [`Allowance`].
     fn wrote_before(&self, _bytes: u64) {}
 
-    /// So that a drive can erase its flash in advance.
+    /// Discards the target's data, so that a drive can erase its flash in advance.
     ///
     /// # Errors
     /// The target is only read, or a layer of it does not support discards.
@@ -266,43 +271,43 @@ pub trait Machine {
         Err(Error::NoDiscard(name))
     }
 
-    /// The highest that a device of the target reports.
+    /// Returns the highest temperature that a device of the target reports.
     fn celsius(&self, _target: &Self::Target) -> Option<f64> {
         None
     }
 
-    /// As the target's drives report it.
+    /// Returns the wear that the target's drives report.
     fn wear(&self, _target: &Self::Target) -> Vec<Wear> {
         Vec::new()
     }
 
-    /// If a later process shall go on with finished runs.
+    /// Returns the log of runs, if a later process can continue with finished runs.
     fn run_log(&self) -> Option<&dyn RunLog> {
         None
     }
 
-    /// Clients that can use a target at the same time.
+    /// Returns the number of clients that can use a target at the same time.
     fn clients(&self) -> u32 {
         1
     }
 
-    /// The maker of runs, if the clients are other processes; otherwise [`Machine::run`] has the
-    /// sources of all clients, those of the first client first.
+    /// Returns the maker of runs, if the clients are other processes; otherwise [`Machine::run`]
+    /// has the sources of all clients, those of the first client first.
     fn client_runs(&self) -> Option<&dyn ClientRuns> {
         None
     }
 
-    /// So far; empty if not counted.
+    /// Returns the processors' times so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }
 
-    /// Of known speed, with what they carried so far.
+    /// Returns the links of known speed, with what they carried so far.
     fn network(&self) -> Vec<NetworkLink> {
         Vec::new()
     }
 
-    /// Of buffered I/O.
+    /// Measures the memory rates that limit buffered I/O.
     ///
     /// # Errors
     /// An access failed, or not enough memory.

@@ -1,11 +1,11 @@
-//! The process's present work, for a display that another thread draws. No result depends on it.
+//! The process's current work, for a display that another thread draws. No result depends on it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Since the start of the process.
+/// Counters of completed requests since the start of the process.
 #[derive(Debug)]
 pub struct Meter {
     requests: AtomicU64,
@@ -17,7 +17,7 @@ pub struct Meter {
 pub struct Reading {
     pub requests: u64,
     pub bytes: u64,
-    /// Sum over the requests.
+    /// Sum of the requests' latencies.
     pub latency_ns: u64,
 }
 
@@ -45,10 +45,10 @@ impl Meter {
     }
 }
 
-/// Of this computer's runs.
+/// Counters of this computer's runs.
 pub static REQUESTS: Meter = Meter::new();
 
-/// 0 if no file is being filled.
+/// Progress in filling a file; the goal is 0 if no file is being filled.
 #[derive(Debug)]
 pub struct Filling {
     done: AtomicU64,
@@ -65,7 +65,7 @@ pub static FILLING: Filling = Filling {
 };
 
 impl Filling {
-    /// Or less if the time ends first.
+    /// Begins a fill of `goal` bytes, or fewer if the time ends first.
     pub fn begin(&self, goal: u64) {
         self.done.store(0, Relaxed);
         self.goal.store(goal, Relaxed);
@@ -85,19 +85,19 @@ impl Filling {
         }
     }
 
-    /// In bytes per second, with its flush; 0 before the first fill.
+    /// Returns the rate of the last fill with its flush, in bytes per second; 0 before the first.
     pub fn last_rate(&self) -> f64 {
         self.last_bytes_per_s.load(Relaxed) as f64
     }
 
-    /// Bytes done and the goal; `None` if no file is being filled.
+    /// Returns the bytes done and the goal; `None` if no file is being filled.
     pub fn read(&self) -> Option<(u64, u64)> {
         let goal = self.goal.load(Relaxed);
         (goal > 0).then(|| (self.done.load(Relaxed), goal))
     }
 }
 
-/// Threads that only show something end if the system refuses a thread that the work needs.
+/// Threads that only show something; they end if the system refuses a thread that the work needs.
 #[derive(Debug)]
 pub struct Spare {
     threads: AtomicUsize,
@@ -106,7 +106,7 @@ pub struct Spare {
 
 pub static SPARE: Spare = Spare { threads: AtomicUsize::new(0), end: AtomicBool::new(false) };
 
-/// Until it is dropped.
+/// A thread that counts as spare until this value is dropped.
 #[derive(Debug)]
 pub struct SpareThread<'a>(&'a Spare);
 
@@ -116,7 +116,7 @@ impl Drop for SpareThread<'_> {
     }
 }
 
-/// To see whether it must end.
+/// The interval at which a spare thread checks whether it must end.
 pub const SPARE_LOOK: Duration = Duration::from_millis(250);
 
 impl Spare {
@@ -130,7 +130,7 @@ impl Spare {
         self.end.load(Relaxed)
     }
 
-    /// For good. Returns whether any ran.
+    /// Ends all spare threads for good; returns whether any ran.
     pub fn make_room(&self) -> bool {
         if self.threads.load(Relaxed) == 0 {
             return false;
@@ -147,27 +147,27 @@ impl Spare {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     Time(Duration),
-    /// Completed.
+    /// A number of completed requests.
     Requests(u64),
-    /// Of completed requests.
+    /// Bytes of completed requests.
     Bytes(u64),
 }
 
-/// In steps of known length.
+/// Progress of work in steps of known length.
 #[derive(Debug)]
 pub struct Work(Mutex<Option<Step>>);
 
 #[derive(Debug, Clone)]
 struct Step {
     goal: Goal,
-    /// Of the whole work, before the step and after it.
+    /// Shares of the whole work before and after the step.
     shares: Range<f64>,
     work_began: Instant,
     began: Instant,
     before: Reading,
 }
 
-/// `None` if its length is unknown.
+/// The current work; empty if its length is unknown.
 pub static WORK: Work = Work(Mutex::new(None));
 
 #[derive(Debug)]
@@ -187,7 +187,7 @@ impl Work {
         WorkGuard(())
     }
 
-    /// Between two shares of the work.
+    /// Begins a step between two shares of the work.
     pub fn step(&self, what: String, goal: Goal, shares: Range<f64>) {
         started(what);
         let (began, before) = (Instant::now(), REQUESTS.read());
@@ -196,8 +196,8 @@ impl Work {
         *work = Some(Step { goal, shares, work_began, began, before });
     }
 
-    /// The share that is done, and the time that is left, if it is known. `None` without work of a
-    /// known length.
+    /// Returns the share that is done, and the time left if known. `None` without work of a known
+    /// length.
     pub fn read(&self) -> Option<(f64, Option<Duration>)> {
         let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some(step.progress(REQUESTS.read()))
@@ -226,17 +226,17 @@ impl Step {
     }
 }
 
-/// And the best rates so far.
+/// The last finished run, and the best rates so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LastRun {
-    /// Finished.
+    /// The number of finished runs.
     pub runs: u64,
-    /// In a few words.
+    /// The last run, in a few words.
     pub what: String,
     pub bytes_per_s: f64,
     pub iops: f64,
     pub mean_latency_ns: f64,
-    /// Reads and writes past the page cache; 0 without one.
+    /// Best rates of reads and writes past the page cache; 0 without one.
     pub best_bytes_per_s: [f64; 2],
 }
 
@@ -244,18 +244,18 @@ static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
 
 static RUNNING: Mutex<Option<String>> = Mutex::new(None);
 
-/// In a few words.
+/// Sets the current run, described in a few words.
 pub fn started(what: String) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
 }
 
-/// Started last.
+/// Returns the run that was started last.
 pub fn running() -> Option<String> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// `op`: 0 for reads and 1 for writes past the page cache. The numbers are bytes per second,
-/// requests per second and mean latency in ns.
+/// Records a finished run. `op`: 0 for reads and 1 for writes past the page cache. The numbers are
+/// bytes per second, requests per second and mean latency in ns.
 pub fn finished(what: String, op: Option<usize>, [bytes_per_s, iops, mean_latency_ns]: [f64; 3]) {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let LastRun { runs, mut best_bytes_per_s, .. } = last.take().unwrap_or_default();

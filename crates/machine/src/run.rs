@@ -6,29 +6,29 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A job, or a process's files. Parts may share a target.
+/// A job, or a process's files, within a run. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// A request selects one by index ([`crate::Request::target`]). Several cannot include a
-    /// stripe.
+    /// The targets, which requests select by index ([`crate::Request::target`]). Several cannot
+    /// include a stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// Of each target, in place of that of the access; empty: all as that. The same target may be
-    /// there several times.
+    /// The buffering of each target, in place of the access's; empty: the access's for all. The
+    /// same target may occur several times.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
     pub scheduling: Scheduling<'a>,
 }
 
-/// Of the streams' threads and of their requests.
+/// The scheduling of the streams' threads and of their requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
-    /// Empty for all.
+    /// Processors to run on; empty for all.
     pub processors: &'a [u32],
-    /// `None`: that of the process.
+    /// `None`: the priority of the process.
     pub io_priority: Option<IoPriority>,
-    /// From -20 (highest priority) to 19; `None`: that of the process.
+    /// A nice value from -20 (highest priority) to 19; `None`: that of the process.
     pub nice: Option<i32>,
 }
 
@@ -42,21 +42,21 @@ pub struct Scheduling<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
     pub class: IoClass,
-    /// From 0 (highest) to 7.
+    /// A level from 0 (highest) to 7.
     pub level: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoClass {
-    /// Before all others.
+    /// Served before all others.
     RealTime = 1,
     BestEffort = 2,
-    /// Only if the device is otherwise idle.
+    /// Served only if the device is otherwise idle.
     Idle = 3,
 }
 
 impl IoPriority {
-    /// The class from bit 13 on, the level below.
+    /// Returns the class from bit 13 on and the level below, as the kernel expects.
     pub fn bits(self) -> u16 {
         (self.class as u16) << 13 | u16::from(self.level)
     }
@@ -79,43 +79,43 @@ impl<'a, T, S> Part<'a, T, S> {
     }
 }
 
-/// Of several identical streams.
+/// The buffers of several identical streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
     pub streams: u32,
-    /// Per stream.
+    /// Outstanding requests per stream.
     pub depth: u32,
-    /// The largest.
+    /// Length of the largest request.
     pub request_bytes: u32,
     pub writes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Start {
-    /// As soon as every stream is ready.
+    /// The run starts as soon as every stream is ready.
     #[default]
     Now,
-    /// At this time, or later when every stream is ready.
+    /// The run starts at this time, or later when every stream is ready.
     At(Nanos),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
-    /// With the first error.
+    /// The first error ends the run.
     #[default]
     EndRun,
-    /// The others continue.
+    /// The other parts continue.
     EndPart,
 }
 
-/// On the streams that have begun.
+/// The effect of the user's interrupt on streams that have begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnInterrupt {
-    /// The run is an error.
+    /// The run fails.
     #[default]
     Fail,
-    /// Early, with the requests and counters until then ([`RunUsage::interrupted`]). A part that
-    /// ends with a flush ([`Access::sync_at_end`]) fails, because its rate includes it.
+    /// The run ends early, with the requests and counters until then ([`RunUsage::interrupted`]). A
+    /// part that ends with a flush ([`Access::sync_at_end`]) fails, because its rate includes it.
     EndRun,
 }
 
@@ -124,13 +124,14 @@ pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
     pub on_interrupt: OnInterrupt,
-    /// Costs time: do not use the run's rate.
+    /// Count instructions. Costs time: do not use the run's rate.
     pub count_instructions: bool,
-    /// In the block layer. Costs time: do not use the run's rate.
+    /// Trace requests in the block layer. Costs time: do not use the run's rate.
     pub trace: bool,
-    /// Brought into an empty page cache. A guest whose free memory is reclaimed faults it in first.
+    /// Bytes that the run brings into an empty page cache. A guest whose free memory is reclaimed
+    /// faults it in first.
     pub cache_bytes: u64,
-    /// During the run, so that others cannot use them.
+    /// Memory to lock during the run, so that others cannot use it.
     pub locked_bytes: u64,
     /// Clients among which the sources of each part are divided equally; 0: one.
     pub clients: u32,
@@ -138,45 +139,46 @@ pub struct RunOptions {
 
 #[derive(Debug, Default)]
 pub struct RunUsage {
-    /// On the machine's clock.
+    /// The start of the run on the machine's clock.
     pub began: Nanos,
-    /// From the start of the program.
+    /// The start of the run, counted from the start of the program.
     pub since_start_ns: Nanos,
     pub cpu: CpuTimes,
-    /// Read, written by this process in the block layer; a cache served the rest.
+    /// Bytes read and written by this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// Of a simulated machine, busiest first.
+    /// Busy times of a simulated machine's parts, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// By the user ([`OnInterrupt::EndRun`]).
+    /// The user ended the run ([`OnInterrupt::EndRun`]).
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Over all parts ([`Usage::block_times`]).
+    /// Block layer times of all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
-    /// In the order of the parts.
+    /// The results of the parts, in their order.
     pub parts: Vec<Result<PartUsage>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PartUsage {
-    /// To the part's last completion.
+    /// Time to the part's last completion.
     pub elapsed_ns: Nanos,
-    /// After the last completion, if [`Access::sync_at_end`] was set.
+    /// Time of the sync after the last completion, if [`Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
-    /// Up to the part's last completion.
+    /// Processor time of the process up to the part's last completion.
     pub process_ns: Option<Nanos>,
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
     pub dirty: Option<DirtyUse>,
-    /// Under the part's targets, over the whole run.
+    /// Counters of the devices under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
-    /// Processor time, block-layer bytes and warnings are those of the whole run.
+    /// Divides the usage by part. Processor time, block-layer bytes and warnings are those of the
+    /// whole run.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,
@@ -232,7 +234,7 @@ impl RunUsage {
         })
     }
 
-    /// Of the only part.
+    /// Returns the usage of the only part.
     pub fn single(self) -> Result<Usage> {
         self.by_part()
             .next()

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// On the machine's own clock.
+/// A time or duration in nanoseconds, on the machine's own clock.
 pub type Nanos = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +16,11 @@ pub struct Request {
     pub op: Op,
     /// Index into [`crate::Part::targets`].
     pub target: u32,
-    /// In bytes.
+    /// Offset in the target, in bytes.
     pub offset: u64,
-    /// In bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// Below [`RequestSource::depth`]; also identifies the buffer.
+    /// A number below [`RequestSource::depth`], which also identifies the buffer.
     pub slot: u32,
 }
 
@@ -33,11 +33,11 @@ pub struct Completion {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Issue this request now, then call again.
+    /// Issue this request now, then ask again.
     Issue(Request),
-    /// Completes before the next call, or fails the run.
+    /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
-    /// A rate limit, a think time; but process completions.
+    /// Wait until this time (a rate limit, a think time), but process completions.
     WaitUntil(Nanos),
     WaitForCompletion,
     /// Finished, with nothing in flight.
@@ -46,9 +46,9 @@ pub enum Next {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stability {
-    /// And what reading it back needs (`fdatasync`).
+    /// The data, and what reading it back needs (`fdatasync`).
     Data,
-    /// Also times and other metadata (`fsync`).
+    /// The data, times and other metadata (`fsync`).
     File,
     /// No sync: drops clean pages from the cache, so the next pass reads them again.
     Uncached,
@@ -93,117 +93,119 @@ pub enum Stability {
 /// assert_eq!((first.offset, first.len), (0, 4096));
 /// ```
 pub trait RequestSource: Send {
-    /// Slots are `0..depth`.
+    /// Returns the number of slots, which are `0..depth`.
     fn depth(&self) -> u32;
 
-    /// In bytes; also the length of each slot's buffer.
+    /// Returns the maximum length of a request in bytes, which is also that of each slot's buffer.
     fn max_request(&self) -> u32;
 
-    /// Any request may be a write.
+    /// Returns whether any request may be a write.
     fn writes(&self) -> bool;
 
-    /// The source answers [`RequestSource::outstanding`], so the machine need not remember its
-    /// requests.
+    /// Returns whether the source answers [`RequestSource::outstanding`], so the machine need not
+    /// remember its requests.
     #[inline(always)]
     fn keeps_requests(&self) -> bool {
         false
     }
 
-    /// Its completion has not been reported.
+    /// Returns the request in this slot, whose completion has not been reported.
     fn outstanding(&self, _slot: u32) -> Request {
         unreachable!("only sources that keep their requests are asked")
     }
 
-    /// Before the next request. The machine asks after it has processed completions, and answers
-    /// with [`RequestSource::synced`].
+    /// Returns the sync that must precede the next request. The machine asks after it has processed
+    /// completions, and answers with [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
     }
 
-    /// `None`: all targets of the part.
+    /// Returns the target to sync; `None`: all targets of the part.
     fn sync_target(&self) -> Option<u32> {
         None
     }
 
-    /// Blocks that the file system writes to its journal for the sync that is due or, with a slot,
-    /// for the durable write that was just issued there. `None`: a simulated file system decides; a
-    /// real one always does.
+    /// Returns the number of blocks that the file system writes to its journal for the sync that is
+    /// due or, with a slot, for the durable write that was just issued there. `None`: a simulated
+    /// file system decides; a real one always does.
     fn journal_blocks(&self, _slot: Option<u32>) -> Option<u32> {
         None
     }
 
-    /// Answers [`RequestSource::sync_due`].
+    /// Reports the sync that [`RequestSource::sync_due`] asked for.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Once, before the run. At depth 1 they are 256 KiB or more, used in turn. Not called by
-    /// machines without data.
+    /// Fills the buffers once, before the run. At depth 1 they are 256 KiB or more, used in turn.
+    /// Not called by machines without data.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
-    /// Once all sources are ready, just before the first [`RequestSource::next`].
+    /// Begins once all sources are ready, just before the first [`RequestSource::next`].
     fn begin(&mut self, now: Nanos);
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// If it is the whole answer; otherwise call [`RequestSource::next`].
+    /// Returns the next request on a fast path; if `None`, call [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// [`RequestSource::submitted`] is needed: the machine submits and waits in separate calls.
+    /// Returns whether [`RequestSource::submitted`] is needed: the machine then submits and waits
+    /// in separate calls.
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
     }
 
-    /// [`RequestSource::priority`] is needed for each request.
+    /// Returns whether [`RequestSource::priority`] is needed for each request.
     #[inline(always)]
     fn gives_priorities(&self) -> bool {
         false
     }
 
-    /// Of the request about to be issued ([`crate::IoPriority::bits`]); 0: that of the part. Only
-    /// called if the system calls support it.
+    /// Returns the priority of the request about to be issued ([`crate::IoPriority::bits`]); 0:
+    /// that of the part. Only called if the system calls support it.
     fn priority(&self, _slot: u32) -> u16 {
         0
     }
 
-    /// All requests so far; the call returned at `now`. Not called with blocking calls.
+    /// Reports that all requests so far are submitted; the call returned at `now`. Not called with
+    /// blocking calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
-    /// `now` is when the program noticed the completion.
+    /// Reports a completion; `now` is when the program noticed it.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
-    /// A failed or short request. `true`: the source has counted it and freed its slot, and the run
-    /// continues without [`RequestSource::complete`]. `false` ends this source's run with the
-    /// error.
+    /// Reports a failed or short request. `true`: the source has counted it and freed its slot, and
+    /// the run continues without [`RequestSource::complete`]. `false` ends this source's run with
+    /// the error.
     #[cold]
     fn failed(&mut self, _completion: Completion, _now: Nanos) -> bool {
         false
     }
 
-    /// Fast path for blocking calls, in slot 0, if no other request is outstanding; otherwise call
-    /// [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so the source need
-    /// not store it.
+    /// Returns a request in slot 0 for a blocking call, if no other request is outstanding;
+    /// otherwise call [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so
+    /// the source need not store it.
     #[inline(always)]
     fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Of a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
+    /// Completes a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Of a write about to be issued. Not called by machines without data.
+    /// Fills the buffer of a write about to be issued. Not called by machines without data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
-    /// [`RequestSource::check`] is needed for reads.
+    /// Returns whether [`RequestSource::check`] is needed for reads.
     fn checks(&self) -> bool {
         false
     }
 
-    /// Of a successful read, before its completion is reported.
+    /// Checks the data of a successful read, before its completion is reported.
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// In a group of processes that writes one file.
+/// The role of a process in a group that writes one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
-    /// Makes the file, or takes an existing one, for all.
+    /// Makes the file, or takes an existing one, for the group.
     Holds,
     Joins {
-        /// In its file system: the path must lead to the file that is held.
+        /// The file's number in its file system: the path must lead to the file that is held.
         number: u64,
-        /// The group's, on this computer.
+        /// The group's processes on this computer.
         processes: Vec<u32>,
     },
 }
@@ -24,11 +24,11 @@ pub enum Sharing {
 pub struct Wanted {
     pub path: PathBuf,
     pub writes: bool,
-    /// A file that halfpower did not make.
+    /// Allows overwriting a file that halfpower did not make.
     pub destroy: bool,
-    /// If other processes write it, too.
+    /// The role of this process if other processes write the file, too.
     pub sharing: Option<Sharing>,
-    /// Of a file that is only read, if it must be a certain one.
+    /// The number of a file that is only read, if it must be a certain one.
     pub number: Option<u64>,
 }
 
@@ -36,17 +36,17 @@ pub struct Wanted {
 pub struct OpenAs {
     pub writes: bool,
     pub direct: bool,
-    /// Discards its data.
+    /// Opening discards the file's data.
     pub empty: bool,
 }
 
 pub trait TaskFiles: Sync {
     type File: TaskFile;
 
-    /// Monotonic.
+    /// Returns the time on a monotonic clock.
     fn now(&self) -> Nanos;
 
-    /// Or at the user's interrupt.
+    /// Waits until this time, or until the user's interrupt.
     fn wait_until(&self, then: Nanos);
 
     fn is_interrupted(&self) -> bool;
@@ -62,35 +62,35 @@ pub trait TaskFiles: Sync {
     /// An existing file that halfpower did not make and may not overwrite; a file in use.
     fn take(&self, wanted: &Wanted) -> Result<Self::File>;
 
-    /// For files in a directory; `None` if the file system does not know.
+    /// Returns the free space for files in a directory; `None` if the file system does not know.
     fn free_bytes(&self, directory: &Path) -> Result<Option<u64>>;
 
-    /// Returns `false` if the directory was there before.
+    /// Makes a directory; returns `false` if it existed before.
     fn make_directory(&self, path: &Path) -> Result<bool>;
 
     fn remove_directory(&self, path: &Path) -> Result<()>;
 
-    /// And closes it; `sync`: when its data is on stable storage.
+    /// Creates a file and closes it; with `sync`, when its data is on stable storage.
     ///
     /// # Errors
     /// The name is taken.
     fn create(&self, path: &Path, content: &[u8], sync: bool) -> Result<()>;
 
-    /// In bytes.
+    /// Returns the size in bytes.
     fn stat(&self, path: &Path) -> Result<u64>;
 
-    /// From its start; returns the bytes read.
+    /// Reads a file from its start; returns the bytes read.
     fn read(&self, path: &Path, buffer: &mut [u8]) -> Result<usize>;
 
-    /// To stable storage.
+    /// Syncs the file system of a directory to stable storage.
     fn sync_file_system(&self, directory: &Path) -> Result<()>;
 
     fn remove(&self, path: &Path) -> Result<()>;
 }
 
-/// A taken file is opened, used and closed in each phase.
+/// A taken file, which is opened, used and closed in each phase.
 pub trait TaskFile {
-    /// In its file system.
+    /// Returns the file's number in its file system.
     fn number(&self) -> Result<u64>;
 
     fn size_bytes(&self) -> Result<u64>;
@@ -105,16 +105,16 @@ pub trait TaskFile {
     /// Not open, or the system's error.
     fn read_at(&self, data: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// To stable storage.
+    /// Syncs the data to stable storage.
     fn sync(&self) -> Result<()>;
 
     /// # Errors
     /// A write that failed after it had been accepted.
     fn close(&mut self) -> Result<()>;
 
-    /// If halfpower made it.
+    /// Keeps the file, if halfpower made it.
     fn keep(&mut self);
 
-    /// If halfpower made it, even if an earlier run kept it.
+    /// Removes the file if halfpower made it, even if an earlier run kept it.
     fn discard(self);
 }

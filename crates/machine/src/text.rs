@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Terminal controls, lookalikes, and characters forbidden in HTML.
+/// Returns whether this is a terminal control, a lookalike, or forbidden in HTML.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -21,12 +21,12 @@ pub fn printable(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\r' | '\t') { Some(' ') } else { None })
 }
 
-/// Like [`printable`], but keeps line feeds and tabs.
+/// Escapes like [`printable`], but keeps line feeds and tabs.
 pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\t') { Some(c) } else { None })
 }
 
-/// Replaces bytes that are not UTF-8, on which serde would fail.
+/// Serializes a path; replaces bytes that are not UTF-8, on which serde would fail.
 pub fn serialize_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
@@ -43,7 +43,7 @@ fn escaped(text: &str, space: impl Fn(char) -> Option<char>) -> String {
     out
 }
 
-/// Like [`printable_lines`], as text is written. Each call must contain whole characters.
+/// A writer that escapes text like [`printable_lines`]. Each call must contain whole characters.
 #[derive(Debug)]
 pub struct PrintableWriter<W>(pub W);
 

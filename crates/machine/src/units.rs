@@ -8,7 +8,7 @@ pub const KIB: u64 = 1 << 10;
 pub const MIB: u64 = 1 << 20;
 pub const GIB: u64 = 1 << 30;
 
-/// Of rates and capacities.
+/// The units of rates and capacities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Units {
     /// Powers of 1024.
@@ -27,7 +27,7 @@ thread_local! {
 #[must_use]
 pub struct ShownUnits {
     before: Units,
-    /// Stays on its thread.
+    /// Keeps the value on its thread.
     _thread: PhantomData<*const ()>,
 }
 
@@ -51,7 +51,7 @@ pub fn show_in(units: Units) -> ShownUnits {
     ShownUnits { before: SHOWN.replace(units), _thread: PhantomData }
 }
 
-/// The units that [`show_in`] chose on this thread.
+/// Returns the units that [`show_in`] chose on this thread.
 pub fn shown_in() -> Units {
     SHOWN.get()
 }
@@ -165,7 +165,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
-/// The largest unit in which a size has at most one decimal, and its tenths.
+/// Returns the largest unit in which a size has at most one decimal, and its tenths.
 fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     let units = [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
     units.into_iter().filter(|(_, multiple)| bytes >= *multiple).find_map(|(unit, multiple)| {
@@ -174,12 +174,12 @@ fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     })
 }
 
-/// [`show_size`] has a larger unit than a byte for it.
+/// Returns whether [`show_size`] has a larger unit than a byte for it.
 pub fn has_exact_unit(bytes: u64) -> bool {
     exact_unit(bytes).is_some()
 }
 
-/// An exact size: `512 B`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
+/// Formats an exact size: `512 B`, `31.5 KiB`, `1 MiB`; in bytes if no unit fits.
 pub fn show_size(bytes: u64) -> String {
     match exact_unit(bytes) {
         Some((unit, tenths)) if tenths.is_multiple_of(10) => format!("{} {unit}", tenths / 10),
@@ -188,12 +188,12 @@ pub fn show_size(bytes: u64) -> String {
     }
 }
 
-/// Three digits: `1.86 GiB`.
+/// Formats a size with three digits: `1.86 GiB`.
 pub fn show_size_rounded(bytes: f64) -> String {
     rounded(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// Of a target or of memory, with three digits: `1.86 GiB`, or `2.00 GB`.
+/// Formats the size of a target or of memory with three digits: `1.86 GiB`, or `2.00 GB`.
 pub fn show_capacity(bytes: f64) -> String {
     match shown_in() {
         Units::Binary => show_size_rounded(bytes),
@@ -211,17 +211,18 @@ fn rounded(bytes: f64, step: f64, units: [&str; 6]) -> String {
     format!("{} {}", significant(value, 3), units[unit])
 }
 
-/// A rate with three significant digits, from bytes per second: `1672 MiB/s`.
+/// Formats a rate with three significant digits, from bytes per second: `1672 MiB/s`.
 pub fn show_rate(bytes_per_s: f64) -> String {
     format!("{} {}", rate_number(bytes_per_s), shown_in().rate_unit())
 }
 
-/// Without its unit.
+/// Formats a rate without its unit.
 pub fn rate_number(bytes_per_s: f64) -> String {
     grouped(bytes_per_s / shown_in().rate_bytes())
 }
 
-/// A whole number or three significant digits, with separators from five digits on: `12,600`.
+/// Formats a whole number, or three significant digits, with separators from five digits on:
+/// `12,600`.
 pub fn grouped(value: f64) -> String {
     let text = if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 3) };
     let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
@@ -241,7 +242,7 @@ pub fn grouped(value: f64) -> String {
     out + &fraction
 }
 
-/// Three significant digits and a suitable unit, from nanoseconds.
+/// Formats nanoseconds with three significant digits and a suitable unit.
 pub fn show_time(ns: f64) -> String {
     let magnitude = ns.abs();
     let (value, unit) = if magnitude >= 1e9 {
@@ -256,7 +257,7 @@ pub fn show_time(ns: f64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
-/// A long time in seconds: `1.5 h`, `12 min`, `38 s`.
+/// Formats a long time in seconds: `1.5 h`, `12 min`, `38 s`.
 pub fn show_span(seconds: f64) -> String {
     match seconds {
         s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),
@@ -266,19 +267,19 @@ pub fn show_span(seconds: f64) -> String {
     }
 }
 
-/// From this change on, a factor is easier to read.
+/// The change, in percent, from which on a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShownChange {
-    /// Below twice: `+13.2 %`.
+    /// A change below twice: `+13.2 %`.
     Percent(f64),
-    /// From twice on: `554 times`.
+    /// A change from twice on: `554 times`.
     Factor(f64),
 }
 
 impl ShownChange {
-    /// From a change in percent.
+    /// Chooses how to show a change in percent.
     pub fn of(percent: f64) -> ShownChange {
         if percent >= AS_FACTOR_PERCENT {
             return ShownChange::Factor(1.0 + percent / 100.0);
@@ -287,7 +288,7 @@ impl ShownChange {
         ShownChange::Percent((percent * 10.0).round() / 10.0 + 0.0)
     }
 
-    /// Without its unit.
+    /// Formats the change without its unit.
     pub fn number(self) -> String {
         match self {
             ShownChange::Percent(percent) => format!("{percent:+.1}"),
@@ -303,13 +304,13 @@ impl ShownChange {
     }
 }
 
-/// With its sign, `+13.2 %`; from twice on, the factor: `554 times`.
+/// Formats a change with its sign, `+13.2 %`; from twice on, the factor: `554 times`.
 pub fn show_change(percent: f64) -> String {
     let shown = ShownChange::of(percent);
     format!("{} {}", shown.number(), shown.unit())
 }
 
-/// An interval of changes in percent: `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
+/// Formats an interval of changes in percent: `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
 pub fn show_change_range([low, high]: [f64; 2]) -> String {
     let from = ShownChange::of(low);
     // The unit of both is given once.
@@ -318,7 +319,7 @@ pub fn show_change_range([low, high]: [f64; 2]) -> String {
     format!("{from} to {}", show_change(high))
 }
 
-/// No exponent: `1234.6` with 3 digits is `1235`.
+/// Formats a number without an exponent: `1234.6` with 3 digits is `1235`.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

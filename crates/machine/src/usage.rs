@@ -4,65 +4,66 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTimes {
-    /// This process, all threads.
+    /// User time of this process, all threads.
     pub user_ns: Nanos,
-    /// This process, all threads.
+    /// System time of this process, all threads.
     pub system_ns: Nanos,
-    /// All processors, minus an idle machine. Only this figure includes kernel threads.
+    /// Busy time of all processors, minus an idle machine's. Only this figure includes kernel
+    /// threads.
     pub machine_ns: Nanos,
-    /// By the hypervisor.
+    /// Time taken by the hypervisor.
     pub steal_ns: Nanos,
-    /// Of the process, if counted.
+    /// User-mode instructions of the process, if counted.
     pub instructions_user: Option<u64>,
 }
 
-/// Since the system started.
+/// Times of one processor since the system started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorTimes {
     pub processor: u32,
     pub user_ns: Nanos,
-    /// With interrupts.
+    /// System time with interrupts.
     pub system_ns: Nanos,
-    /// With waiting for I/O.
+    /// Idle time with waiting for I/O.
     pub idle_ns: Nanos,
 }
 
-/// Since the system started.
+/// Traffic of a network link since the system started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkLink {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// In each direction.
+    /// The speed in each direction.
     pub speed_bytes_per_s: u64,
 }
 
 /// Counters of the devices under the target.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceUse {
-    /// Completed.
+    /// Completed reads.
     pub reads: u64,
     pub read_bytes: u64,
-    /// Completed.
+    /// Completed writes.
     pub writes: u64,
     pub write_bytes: u64,
-    /// Before they reached a device.
+    /// Requests merged before they reached a device.
     pub merges: u64,
-    /// With at least one request in flight, mean over the devices.
+    /// Time with at least one request in flight, mean over the devices.
     pub busy_ns: Nanos,
-    /// Requests' time at the device, added up; over the run's time it is the mean depth at the
-    /// device.
+    /// The sum of the requests' times at the device; divided by the run's time, the mean depth
+    /// there.
     pub weighted_ns: Nanos,
-    /// Of the cache, completed.
+    /// Completed flushes of the cache.
     pub flushes: u64,
     /// Part of `weighted_ns` before a device accepted the request; only known on a simulated
     /// machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_ns: Option<Nanos>,
-    /// Of a link, a bus or a network with these requests, if known.
+    /// Busy time of a link, a bus or a network with these requests, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_ns: Option<Nanos>,
-    /// Of the media, if known.
+    /// Busy time of the media, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_ns: Option<Nanos>,
 }
@@ -111,12 +112,12 @@ pub struct PhaseUse {
     pub percent: f64,
 }
 
-/// The program was stopped; not due to the target.
+/// A time in which the program was stopped; not due to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
-    /// Of the run.
+    /// Share of the run, in percent.
     pub percent: f64,
     pub cause: PauseCause,
 }
@@ -133,7 +134,7 @@ pub enum PauseCause {
 }
 
 impl PauseCause {
-    /// Continues with `for 5.0 s`.
+    /// Returns the start of a sentence, which continues with `for 5.0 s`.
     fn sentence(self) -> &'static str {
         match self {
             PauseCause::Suspended => "the computer was suspended",
@@ -165,15 +166,16 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// From trace points: sums over bios.
+/// Sums of times over bios, from trace points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
-    /// When the block layer received them, modulo 2^64: only differences mean anything.
+    /// Sum of the times at which the block layer received them, modulo 2^64: only differences mean
+    /// anything.
     pub queued_at_sum: u64,
-    /// Until the device driver received the first part of each.
+    /// Time until the device driver received the first part of each.
     pub queue_ns: Nanos,
-    /// From then until the device had completed all of it.
+    /// Time from then until the device had completed all of it.
     pub device_ns: Nanos,
 }
 
@@ -199,7 +201,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// One to three words.
+    /// Returns the name, in one to three words.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Submit => "submit",
@@ -244,34 +246,34 @@ pub struct RequestTimes {
     pub stages: Vec<StageTime>,
 }
 
-/// How often streams slept to wait for completions.
+/// The streams' sleeps and polls for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
-    /// Over all streams in the whole run.
+    /// Sleeps of all streams in the whole run.
     pub waits: u64,
-    /// Each time ([`crate::Reap`]); the maximum over streams.
+    /// Completions to wait for each time ([`crate::Reap`]); the maximum over streams.
     pub completions: u32,
-    /// As requested or as learned.
+    /// The streams polled, as requested or as learned.
     pub polled: bool,
 }
 
-/// Of the whole system while a part wrote, sampled every 50 ms and at its last write.
+/// Dirty pages of the whole system while a part wrote, sampled every 50 ms and at its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
-    /// Of the threshold at which the kernel starts to throttle writers.
+    /// The maximum, in percent of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
-    /// Samples above the threshold, around which they oscillate.
+    /// Samples above the threshold, around which they oscillate, in percent of all.
     pub held_percent: f64,
 }
 
-/// Of a control group.
+/// Use of a control group's processor quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
-    /// In which the processes wanted a processor.
+    /// Periods in which the processes wanted a processor.
     pub periods: u64,
-    /// In which they used up the quota.
+    /// Periods in which they used up the quota.
     pub throttled: u64,
-    /// Over all processors.
+    /// Throttled time, over all processors.
     pub throttled_ns: Nanos,
 }
 
@@ -280,76 +282,77 @@ pub struct QuotaUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     pub cpu_some_ns: Nanos,
-    /// Reclaim, swap, refaults.
+    /// Waits for memory: reclaim, swap, refaults.
     pub memory_some_ns: Nanos,
     pub memory_full_ns: Nanos,
     pub io_some_ns: Nanos,
     pub io_full_ns: Nanos,
 }
 
-/// By other users of the computer during a run, from kernel counters.
+/// Disturbance by other users of the computer during a run, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
-    /// Of this program's control group, or of the system for the root group.
+    /// Pressure in this program's control group, or in the system for the root group.
     pub pressure: Option<PressureUse>,
-    /// Kept busy by other programs.
+    /// The number of processors that other programs kept busy.
     pub others_processors: f64,
 }
 
-/// Computed in streams.
+/// Parity computation of the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ParityUse {
     pub ns: Nanos,
-    /// Input.
+    /// Bytes of input.
     pub bytes: u64,
 }
 
-/// Of one part of a run; processor time and block-layer bytes are those of the whole run.
+/// Resource use of one part of a run; processor time and block-layer bytes are those of the whole
+/// run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// On the machine's clock.
+    /// The start of the part on the machine's clock.
     pub began: Nanos,
-    /// From the start of the program.
+    /// The start of the part, counted from the start of the program.
     pub since_start_ns: Nanos,
-    /// To the last completion.
+    /// Time to the last completion.
     pub elapsed_ns: Nanos,
-    /// After the last completion, if [`crate::Access::sync_at_end`] was set.
+    /// Time of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
-    /// Until the last completion.
+    /// Processor time of the process until the last completion.
     pub process_ns: Option<Nanos>,
-    /// The issuing threads were runnable but not scheduled, added up: other programs, a control
-    /// group or a hypervisor had the processor.
+    /// Time in which the issuing threads were runnable but not scheduled, added up: other programs,
+    /// a control group or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
-    /// In [`Usage::sync_ns`], of the thread that syncs.
+    /// The same within [`Usage::sync_ns`], for the thread that syncs.
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
-    /// While the part wrote through the page cache.
+    /// Dirty pages while the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
-    /// `None` if no device under the target has counters.
+    /// Counters of the devices; `None` if no device under the target has any.
     pub device: Option<DeviceUse>,
-    /// `None` if each request is a separate call.
+    /// Waits for completions; `None` if each request is a separate call.
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
-    /// Read, written by this process in the block layer; a cache served the rest.
+    /// Bytes read and written by this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// With requests of other parts; [`Usage::device`] is then `None`.
+    /// Device counters that include requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Read, written by other parts on the same devices through the page cache.
+    /// Bytes read and written by other parts on the same devices through the page cache.
     pub others_cached_bytes: [u64; 2],
-    /// Past the page cache.
+    /// Bytes read and written by other parts past the page cache.
     pub others_direct_bytes: [u64; 2],
-    /// Of a simulated machine, busiest first.
+    /// Busy times of a simulated machine's parts, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// By the user ([`crate::OnInterrupt::EndRun`]).
+    /// The user ended the run ([`crate::OnInterrupt::EndRun`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Of the program's threads, and of any thread, because a throttle lets a kernel thread submit
-    /// what it held back.
+    /// Block layer times of the program's threads, and of any thread, because a throttle lets a
+    /// kernel thread submit what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 
@@ -363,7 +366,7 @@ macro_rules! memory_kinds {
         impl MemoryKind {
             pub const ALL: &'static [MemoryKind] = &[$(MemoryKind::$kind),+];
 
-            /// As in documents and descriptions of simulated machines.
+            /// Returns the name in documents and descriptions of simulated machines.
             pub fn name(self) -> &'static str {
                 match self {
                     $(MemoryKind::$kind => $name,)+

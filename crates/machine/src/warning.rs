@@ -13,7 +13,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// For a size, a time or the like.
+    /// Creates a figure for a size, a time or the like.
     pub fn new(value: f64, shown: impl Into<String>) -> Figure {
         // JSON has no other numbers.
         Figure { value: if value.is_finite() { value } else { 0.0 }, shown: shown.into() }
@@ -47,9 +47,10 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// `{}` in `words` is the place of a figure.
+    /// Creates a warning; `{}` in `words` is the place of a figure.
     ///
-    /// # Panics Other than one place for each figure.
+    /// # Panics
+    /// The number of places differs from that of figures.
     pub fn of<const N: usize>(words: &'static str, figures: [Figure; N]) -> Warning {
         let words: Vec<String> = words.split("{}").map(str::to_owned).collect();
         assert_eq!(words.len(), N + 1, "a place for each figure in {words:?}");
@@ -67,12 +68,12 @@ impl Warning {
         self
     }
 
-    /// But for the figures.
+    /// Returns whether only the figures differ.
     pub fn is_like(&self, other: &Warning) -> bool {
         self.words == other.words
     }
 
-    /// The ranges take in the other's figures.
+    /// Extends the ranges by the other's figures.
     pub fn merge(&mut self, other: &Warning) {
         for ([min, max], [low, high]) in self.figures.iter_mut().zip(&other.figures) {
             if low.value < min.value {
@@ -84,7 +85,7 @@ impl Warning {
         }
     }
 
-    /// One of each kind, in the order of their first, with the number of its kind.
+    /// Returns one warning of each kind, in the order of their first, with the number of its kind.
     pub fn merged<'a>(all: impl IntoIterator<Item = &'a Warning>) -> Vec<(Warning, usize)> {
         let mut kinds: Vec<(Warning, usize)> = Vec::new();
         for warning in all {

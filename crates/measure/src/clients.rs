@@ -40,23 +40,23 @@ pub struct ClientsRun {
 pub struct ClientSample {
     pub rank: u32,
     pub host: String,
-    /// Processors of its host.
+    /// Number of processors of the host.
     pub processors: u32,
     /// Requests per second in the window in which all worked.
     pub iops: f64,
     pub latency: [Histogram; 2],
-    /// Of the whole run.
+    /// Requests of the whole run.
     pub requests: u64,
-    /// Of those requests.
+    /// Bytes of the whole run.
     pub bytes: u64,
     /// User and system time of the process.
     pub cpu_ns: Nanos,
     /// Busy time of the host's processors.
     pub busy_ns: Nanos,
     pub elapsed_ns: Nanos,
-    /// Use of its busiest network link in percent, if known.
+    /// Use of the host's busiest network link in percent, if known.
     pub network_percent: Option<f64>,
-    /// Its begin after the first client's.
+    /// Delay of its begin after the first client's.
     pub began_late_ns: Nanos,
 }
 
@@ -67,7 +67,7 @@ pub struct Together {
     pub clients: Vec<ClientSample>,
 }
 
-/// A run as [`ClientRuns`] makes it.
+/// The description of a run that [`ClientRuns`] makes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClientsOrder {
     pub workload: Workload,
@@ -90,7 +90,7 @@ pub(crate) fn sample_of_clients(
     serde_json::from_str(&result).map_err(confused)
 }
 
-/// The number of clients of a workload on a machine that has this many.
+/// Returns the number of clients that a workload uses on a machine with `all` clients.
 ///
 /// # Errors
 /// It has fewer.
@@ -155,7 +155,7 @@ pub(crate) fn sample_simulated_clients<M: Machine>(
     Ok(sample)
 }
 
-/// The timing of clients that began together.
+/// Computes the timing of clients that began together.
 fn timing(sample: &Sample, streams: &[Stream], each: usize) -> ClientsRun {
     let ends: Vec<Nanos> = (streams.chunks(each))
         .map(|own| own.iter().map(Stream::lasted_until).max().unwrap_or(0))

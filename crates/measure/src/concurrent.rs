@@ -9,7 +9,8 @@ struct JobRuns {
     together: Measured,
 }
 
-/// Each job by itself and all concurrently, round after round, so drift affects both equally.
+/// Measures each job by itself and all concurrently, round after round, so drift affects both
+/// equally.
 ///
 /// # Errors
 /// The user's interrupt, or a workload that stops after an amount of data. Other errors fail the

@@ -1,11 +1,11 @@
-//! Whether the runs of a point had one rate, and when it changed if not.
+//! Finds whether the runs of a point had one rate and, if not, when it changed.
 
 use crate::repeat::rate_estimate;
 use crate::sample::Sample;
 use crate::stats::{self, Verdict};
 use machine::{Nanos, THROTTLE_SLICE_NS};
 
-/// With fewer runs the slices within them count first: so few cannot show a change by themselves.
+/// Fewer runs than this cannot show a change by themselves: the slices within them count first.
 const FEW_RUNS: usize = 4;
 /// Shorter runs, if they are few, show a change by their slices only: other load comes and goes
 /// between them. In the recordings in `tests/data` one of three runs of 200 ms often differs by a
@@ -16,29 +16,29 @@ const BLOCKS: usize = 40;
 const MIN_BLOCK_NS: Nanos = 50_000_000;
 /// More phases than this within a run are a rhythm, which the mean describes.
 const MAX_WITHIN: usize = 4;
-/// A throttle admits in slices; one more or less of five is a small share.
+/// Slices of a throttle in one block: one more or less of five is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     /// The rates in the order of time: two or more.
     pub phases: Vec<RatePhase>,
-    /// The rate slid from first to last.
+    /// The rate slid from the first phase to the last.
     pub gradual: bool,
-    /// Seen within one run, not between runs.
+    /// The change was seen within one run, not between runs.
     pub within: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePhase {
-    /// Since the program began.
+    /// Start of the phase, since the program began.
     pub from_ns: Nanos,
-    /// Moved by the point until then.
+    /// Bytes that the point had moved by then.
     pub after_bytes: u64,
     pub iops: f64,
 }
 
-/// `None` if one rate describes the runs.
+/// Returns how the rate changed over the runs; `None` if one rate describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -93,8 +93,8 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
     one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
 }
 
-/// A change near an end of a run does not show in few means. Only one by [`stats::FEW_FACTOR`]
-/// counts.
+/// Finds a change near an end of a run, which few means do not show. Only one by
+/// [`stats::FEW_FACTOR`] counts.
 fn joined(samples: &[Sample]) -> Option<Course> {
     let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
     if !(2..stats::MIN_TESTED).contains(&samples.len()) || samples.iter().any(short) {
@@ -133,7 +133,7 @@ fn joined(samples: &[Sample]) -> Option<Course> {
     Some(Course { phases: found.phases.iter().map(phase).collect(), gradual: false, within: true })
 }
 
-/// A rate that slides the same way in each run.
+/// Finds a rate that slides the same way in each run.
 fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
     let slides: Option<Vec<&Course>> =
         each.iter().map(|course| course.as_ref().filter(|one| one.gradual)).collect();
@@ -150,8 +150,8 @@ fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
     })
 }
 
-/// `uncertain`: half the relative interval of one rate. `straddled` is called if the rate changed
-/// within a run.
+/// Returns how the rate changed between runs. `uncertain`: half the relative interval of one rate.
+/// `straddled` is called if the rate changed within a run.
 pub fn course_of_runs(
     runs: &[RatePhase],
     uncertain: f64,
@@ -171,7 +171,8 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// They are a change, unlike a warm-up: the rate leaves them out.
+/// Returns the rates of a fast beginning. They are a change, unlike a warm-up: the rate leaves them
+/// out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
@@ -209,7 +210,7 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// In blocks wide enough for the bursts of a throttle; with their width.
+/// Returns the width of a block and the rates in blocks wide enough for the bursts of a throttle.
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();
@@ -269,8 +270,8 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     }
 }
 
-/// Half the 95 % interval of a run's rate, as a share: the median, because a change widens one.
-/// Chance exceeds twice this in 1 of 200 pairs.
+/// Computes half the 95 % interval of a run's rate, as a share: the median, because a change widens
+/// one. Chance exceeds twice this in 1 of 200 pairs.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;

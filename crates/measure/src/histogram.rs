@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
-/// For all of `u64`.
+/// Number of buckets for all values of `u64`.
 const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
-/// A power of two: masking the index replaces the bounds check.
+/// Size of the table, a power of two: masking the index replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
-/// Nanoseconds. Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. Recording
-/// never allocates or panics.
+/// A histogram of latencies in nanoseconds. Count, sum, minimum and maximum are exact; percentiles
+/// are within 0.4 %. Recording never allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
-    /// 128 bits: 64 would overflow after 584 years of latencies, and checking for that costs more
-    /// than the carry.
+    /// The sum in 128 bits: 64 would overflow after 584 years of latencies, and checking for that
+    /// costs more than the carry.
     sum: u128,
     min: u64,
     max: u64,
@@ -86,7 +86,7 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// Only this function allocates.
+    /// Creates an empty histogram. Only this function allocates.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
@@ -141,7 +141,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// The values since an earlier state. Minimum and maximum are those of their buckets.
+    /// Returns the values since an earlier state. Minimum and maximum are those of their buckets.
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut new = Histogram::new();
         for bucket in self.iter() {
@@ -158,7 +158,7 @@ impl Histogram {
         new
     }
 
-    /// Keeps the allocation.
+    /// Removes all values and keeps the allocation.
     pub fn clear(&mut self) {
         if self.count > 0 {
             self.counts[index_of(self.min)..=index_of(self.max)].fill(0);
@@ -176,28 +176,28 @@ impl Histogram {
         self.count == 0
     }
 
-    /// In ns; saturates after 584 years.
+    /// Returns the sum in ns; saturates after 584 years.
     pub fn sum(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// In ns, exact; 0 when empty.
+    /// Returns the exact minimum in ns; 0 when empty.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// In ns, exact; 0 when empty.
+    /// Returns the exact maximum in ns; 0 when empty.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// In ns, exact; 0 when empty.
+    /// Returns the exact mean in ns; 0 when empty.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
-    /// In ns, nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to 0..=100. 0
-    /// when empty.
+    /// Returns a percentile in ns: nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is
+    /// clamped to 0..=100. 0 when empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -216,7 +216,7 @@ impl Histogram {
         self.max
     }
 
-    /// Those that are not empty, in ascending order.
+    /// Returns the buckets that are not empty, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         let range = if self.count == 0 { 0..0 } else { index_of(self.min)..index_of(self.max) + 1 };
         range.filter(|&index| self.counts[index] > 0).map(|index| {
@@ -235,7 +235,7 @@ fn nearest_rank(p: f64, count: u64) -> u64 {
     (rank as u64).clamp(count.min(1), count)
 }
 
-/// Only the buckets that are not empty.
+/// The serialized form: only the buckets that are not empty.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
 struct Sparse {
@@ -247,7 +247,7 @@ struct Sparse {
     buckets: Vec<(u64, u64)>,
 }
 
-/// [`Histogram`] cannot have written it.
+/// An invalid serialized form, which [`Histogram`] cannot have written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SparseError {
     #[error(
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Log-uniform values, like latencies.
+    /// Generates log-uniform values, like latencies.
     fn latency() -> impl Strategy<Value = u64> {
         (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
     }

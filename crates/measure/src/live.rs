@@ -18,12 +18,12 @@ pub struct Second {
     pub run: u64,
     /// Number of the second in its run, from 0.
     pub second: u64,
-    /// Shorter than a second at the end of a run.
+    /// Length of the second; shorter at the end of a run.
     pub length_ns: Nanos,
     pub bytes: u64,
-    /// Reads and writes together.
+    /// Latencies of reads and writes together.
     pub latency: Histogram,
-    /// By the first stream.
+    /// Time at which the first stream finished the second.
     pub finished: Instant,
 }
 
@@ -32,7 +32,7 @@ impl Second {
         self.latency.count() as f64 * 1e9 / self.length_ns.max(1) as f64
     }
 
-    /// By Little's law.
+    /// Computes the mean number of requests in flight by Little's law.
     pub fn mean_depth(&self) -> f64 {
         self.latency.sum() as f64 / self.length_ns.max(1) as f64
     }
@@ -58,7 +58,7 @@ impl SecondLog {
     }
 }
 
-/// Counting takes some of the streams' time once a second.
+/// A run whose seconds are counted, which takes some of the streams' time once a second.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedRun {
     log: Arc<SecondLog>,
@@ -79,7 +79,7 @@ impl SecondMark {
         SecondMark { run, measured_from: 0, began: 0, bytes: 0, latency: Histogram::new() }
     }
 
-    /// The stream's latencies are cleared.
+    /// Starts the first second at `now`, when the stream clears its latencies.
     pub(crate) fn begin(&mut self, now: Nanos, bytes: u64) {
         (self.measured_from, self.began, self.bytes) = (now, now, bytes);
         self.latency.clear();

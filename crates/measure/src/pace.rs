@@ -1,4 +1,5 @@
-//! When the requests of an open loop are due, whatever became of those before.
+//! The times at which the requests of an open loop are due, whether or not earlier ones have
+//! completed.
 
 use machine::Nanos;
 use workload::Workload;
@@ -11,7 +12,7 @@ const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 struct Step {
     /// Time between two requests; 0: a pause.
     interval: u64,
-    /// Relative to the beginning.
+    /// End of the step, relative to the beginning.
     end: u64,
 }
 
@@ -19,17 +20,18 @@ struct Step {
 pub(crate) struct Pace {
     /// Time between two requests; 0: a pause.
     interval: u64,
-    /// Relative to the beginning.
+    /// Time of the next request, relative to the beginning.
     next: u64,
     end: u64,
     steps: Box<[Step]>,
     at: usize,
-    /// For Poisson arrivals: the seed, and the number of times drawn.
+    /// The seed and the number of times drawn, for Poisson arrivals.
     drawn: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// Of source number `index` of `sources`, which take turns. `None` in a closed loop.
+    /// Creates the schedule of source `index` of `sources`, which take turns. `None` in a closed
+    /// loop.
     pub(crate) fn new(workload: &Workload, (index, sources): (u64, u64)) -> Option<Pace> {
         let interval = |rate: f64| {
             if rate > 0.0 { (sources as f64 / rate * 1e9 * FRACTION) as u64 } else { 0 }
@@ -54,7 +56,7 @@ impl Pace {
         Some(pace)
     }
 
-    /// Relative to the beginning.
+    /// Returns when the next request is due, in ns since the beginning.
     pub(crate) fn due(&self) -> Nanos {
         self.next >> FRACTION_BITS
     }
@@ -75,7 +77,7 @@ impl Pace {
         (self.interval as f64 * -(1.0 - chance).ln()) as u64
     }
 
-    /// The next request is due after the end of this step.
+    /// Leaves this step, because the next request is due after its end.
     #[cold]
     fn cross(&mut self) {
         let (from, beyond) = (self.end, self.next - self.end);
@@ -83,8 +85,8 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// With this part of an interval left until the next request: the share of an interval that has
-    /// passed counts, whatever the rate was.
+    /// Enters a step with the part `left` of an interval until the next request: the share of an
+    /// interval that has passed counts, whatever the rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -101,7 +103,7 @@ impl Pace {
         (self.next, self.end) = (u64::MAX, u64::MAX);
     }
 
-    /// The requests of each step that are still due.
+    /// Counts the requests of each step that are still due.
     pub(crate) fn left(&self) -> Vec<u64> {
         let mut counts = vec![0; self.steps.len()];
         let mut rest = self.clone();
@@ -114,14 +116,14 @@ impl Pace {
         counts
     }
 
-    /// A Poisson process instead of even spacing.
+    /// Uses a Poisson process instead of even spacing.
     pub(crate) fn arrive_at_random(&mut self, seed: u64) {
         self.drawn = Some((seed, 0));
         self.next = self.step();
     }
 
-    /// By a pause that it does not catch up with; `moved` gets the interval in ns, and returns the
-    /// length of the pause.
+    /// Delays the schedule by a pause that it does not catch up with; `moved` computes its length
+    /// from the interval, both in ns.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }
@@ -139,7 +141,7 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
-    /// When each request is due, in ms.
+    /// Returns when each request is due, in ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

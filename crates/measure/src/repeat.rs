@@ -11,12 +11,12 @@ use workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// If the time allows.
+    /// Minimum number of runs, if the time allows.
     pub min: u32,
     pub max: u32,
-    /// Half the 95 % interval as a fraction of the rate.
+    /// Goal for half the 95 % interval, as a fraction of the rate.
     pub precision: f64,
-    /// No run starts that would end later.
+    /// Time limit: no run starts that would end later.
     pub budget_ns: Nanos,
 }
 
@@ -25,14 +25,14 @@ impl Repeats {
         Repeats { min: runs, max: runs, ..Repeats::default() }
     }
 
-    /// One run if the machine's runs do not differ.
+    /// Returns these repeats, or one run if the machine's runs do not differ.
     pub(crate) fn on<M: Machine>(self, machine: &M) -> Repeats {
         if machine.capabilities().noisy { self } else { Repeats::exactly(1) }
     }
 }
 
 impl Default for Repeats {
-    /// 3 to 10 runs, to within 3 %, without a time limit.
+    /// Returns 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
         Repeats { min: 3, max: 10, precision: 0.03, budget_ns: Nanos::MAX }
     }
@@ -41,18 +41,18 @@ impl Default for Repeats {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PointStatus {
     pub runs: u32,
-    /// Failed, or needs no more runs.
+    /// The point failed, or needs no more runs.
     pub closed: bool,
-    /// How much its precision matters relative to other points.
+    /// Weight of its precision relative to other points.
     pub weight: f64,
-    /// Of another run.
+    /// Time that another run takes.
     pub cost_ns: Nanos,
 }
 
 pub trait Repeated {
     fn status(&self, point: usize) -> PointStatus;
 
-    /// As a fraction of the rate; infinite without an interval.
+    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
 
     /// Runs a point again. A failed run closes its point; the others continue.
@@ -70,7 +70,8 @@ pub trait Repeated {
     }
 }
 
-/// In rounds, so drift affects all equally. After the minimum, the point that gains most runs next.
+/// Runs points in rounds, so drift affects all equally. After the minimum, the point that gains
+/// most runs next.
 ///
 /// # Errors
 /// As [`Repeated::run`].
@@ -117,7 +118,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     }
 }
 
-/// Drops a point for which `run` returns `false`.
+/// Runs each point in rounds, and drops a point for which `run` returns `false`.
 ///
 /// # Errors
 /// As `run`.
@@ -153,17 +154,17 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// In order.
+    /// The runs in order.
     pub samples: Vec<Sample>,
     pub failure: Option<String>,
     pub ceiling: Option<Ceiling>,
-    /// The statistics take longer than some runs.
+    /// The half width, kept because the statistics take longer than some runs.
     #[serde(skip)]
     half_width: OnceCell<f64>,
 }
 
 impl Measured {
-    /// Keeps a run that the user ended early if there are no others.
+    /// Adds a run; one that the user ended early only if it is the first.
     ///
     /// # Errors
     /// The user's interrupt, which is not a failure of the workload.
@@ -198,7 +199,7 @@ impl Measured {
         }
     }
 
-    /// As a fraction of the rate; infinite without an interval.
+    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -207,19 +208,20 @@ impl Measured {
     }
 }
 
-/// A warm-up seen in a run is excluded from later ones, latencies included ([`ramp`]). Runs without
-/// a warm-up count if there are two.
+/// Returns the runs that count: those without a warm-up, if there are two. A warm-up seen in a run
+/// is excluded from later ones, latencies included ([`ramp`]).
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
     if steady.len() >= 2 { steady } else { samples.iter().collect() }
 }
 
-/// Requests per second, weighted by time. `None` without an interval.
+/// Estimates requests per second, weighted by time. `None` without an interval.
 pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// For one of many points whose runs share this spread ([`stats::estimate_beside`]).
+/// Estimates the rate of one of many points whose runs share this spread
+/// ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
     if !ends_with_flush(&counted) {
@@ -231,18 +233,19 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Each run is then a single value, because slices end before the flush.
+/// Returns whether all runs end with a flush. Each run is then a single value, because slices end
+/// before the flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
 
-/// `None` with fewer than two runs.
+/// Returns the spread between runs; `None` with fewer than two.
 pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// In slices of equal width, so that each run is weighted by its time: a slow run has wider ones. A
-/// run by bytes may be too short for slices, and is then a single rate.
+/// Returns the rates in slices of equal width, so that each run is weighted by its time: a slow run
+/// has wider ones. A run by bytes may be too short for slices, and is then a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -252,7 +255,8 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// Scaled to the run's rate: slices end with the last complete one, before the end of the run.
+/// Returns a run's slices, scaled to its rate: they end with the last complete one, before the end
+/// of the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
     let slices: Vec<f64> = sample
@@ -304,7 +308,8 @@ where
     }
 }
 
-/// In turn ([`repeat`]); `sample` makes each run. If runs do not differ, each workload runs once.
+/// Runs workloads in turn ([`repeat`]); `sample` makes each run. If runs do not differ, each
+/// workload runs once.
 ///
 /// # Errors
 /// The user's interrupt; `measured` holds the runs before it.
@@ -327,23 +332,23 @@ pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
     !workload.writes() || machine.may_write() >= least
 }
 
-/// For requests that a throttle admits in bursts: the run starts and ends midway between two
-/// bursts, at least `ramp_ns` after the beginning. That excludes the first burst, which is admitted
-/// at once, and the second, which may spread over half a slice.
+/// Returns options for requests that a throttle admits in bursts: the run starts and ends midway
+/// between two bursts, at least `ramp_ns` after the beginning. That excludes the first burst, which
+/// is admitted at once, and the second, which may spread over half a slice.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
-/// Of the throttle's last slice only the remaining quota is left, and later bursts would follow its
-/// timing. `idle_ns`: time since the last request of this kind.
+/// Waits for the end of a throttle's last slice: only the remaining quota is left of it, and later
+/// bursts would follow its timing. `idle_ns`: time since the last request of this kind.
 pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
 
-/// With the [`ramp`]; under a throttle after its last slice, and with [`of_whole_bursts`] if
-/// requests are admitted in bursts.
+/// Returns the options of the next run: with the [`ramp`]; under a throttle after its last slice,
+/// and with [`of_whole_bursts`] if requests are admitted in bursts.
 pub fn next_run<M: Machine>(
     machine: &M,
     facts: &TargetFacts,
@@ -363,7 +368,7 @@ pub fn next_run<M: Machine>(
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// On a machine whose runs repeat exactly it is the answer.
+/// Makes the first run of a workload. On a machine whose runs repeat exactly it is the answer.
 ///
 /// # Errors
 /// A workload or an access mode that the target does not support, or a failed request.
@@ -393,7 +398,7 @@ mod tests {
     #[derive(Default)]
     struct Fake {
         runs: Vec<u32>,
-        /// Half width after one run.
+        /// Half width of each point after one run.
         width: Vec<f64>,
         /// The point and the run that fail.
         fails: Option<(usize, u32)>,

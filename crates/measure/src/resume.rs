@@ -1,5 +1,5 @@
-//! Goes on with an interrupted or killed measurement: a later process takes the finished runs
-//! instead of making them again.
+//! Continues an interrupted or killed measurement: a later process takes over the finished runs
+//! instead of repeating them.
 //!
 //! The clock moves with them, so a budget counts the time of both processes, and decisions that
 //! depend on the time are the same.
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use workload::Workload;
 
-/// Runs with the same one are repetitions.
+/// The settings that identify a run; runs with the same ones are repetitions.
 #[derive(Serialize)]
 struct Description<'a> {
     target: &'a str,
@@ -38,7 +38,7 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// When they were opened.
+/// The machine and targets when they were opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub machine: MachineFacts,
@@ -48,7 +48,7 @@ pub struct Opened {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLine {
     run: String,
-    /// On the clock of the measurement.
+    /// End of the run on the clock of the measurement.
     ended_ns: Nanos,
     result: Box<RawValue>,
 }
@@ -61,7 +61,7 @@ struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     pub version: String,
-    /// Those that say what is measured.
+    /// The settings that determine what is measured.
     pub settings: Vec<String>,
     /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
@@ -77,7 +77,7 @@ pub enum JournalLine {
 
 pub type WriteLine = Box<dyn FnMut(&JournalLine) + Send>;
 
-/// Those of earlier processes, and new ones.
+/// The runs of earlier processes, and new ones.
 pub struct Journal {
     state: Mutex<State>,
     began: Instant,
@@ -94,7 +94,7 @@ struct State {
 }
 
 impl Journal {
-    /// `before` and `runs` are those of an earlier process.
+    /// Creates a journal; `before` and `runs` are those of an earlier process.
     pub fn new(before: Option<Opened>, runs: Vec<RunLine>, write: WriteLine) -> Journal {
         let pending = runs.len();
         let mut kept: HashMap<String, VecDeque<Kept>> = HashMap::new();
@@ -110,7 +110,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Over all processes.
+    /// Returns the time in ns over all processes.
     pub fn now(&self) -> Nanos {
         self.began.elapsed().as_nanos() as Nanos + self.shift_ns()
     }
@@ -119,7 +119,7 @@ impl Journal {
         self.state().shift_ns
     }
 
-    /// Of earlier processes, not asked for yet.
+    /// Returns the number of runs of earlier processes that were not recalled yet.
     pub fn pending(&self) -> usize {
         self.state().pending
     }
@@ -128,7 +128,7 @@ impl Journal {
         self.state().written
     }
 
-    /// Of the machine since the earlier process, in sentences.
+    /// Returns the changes of the machine since the earlier process, in sentences.
     pub fn changes(&self) -> Vec<String> {
         let state = self.state();
         let (Some(before), Some(now)) = (&state.before, &state.opened) else { return Vec::new() };
@@ -159,7 +159,8 @@ impl Journal {
             .collect()
     }
 
-    /// The earlier process's sizes, so that the same offsets are asked for.
+    /// Returns the targets with the earlier process's sizes, so that requests have the same
+    /// offsets.
     fn sized(&self, specs: &[TargetSpec]) -> Vec<TargetSpec> {
         let state = self.state();
         let before = state.before.as_ref().map_or(&[][..], |before| &before.targets);
@@ -245,9 +246,9 @@ impl Journal {
 pub struct Resumable<M> {
     machine: M,
     journal: Arc<Journal>,
-    /// What tells runs apart.
+    /// Settings and stripe, which distinguish runs with the same description.
     scope: RefCell<[String; 2]>,
-    /// Not needed if the next run is a kept one.
+    /// Pause that is due before the next run, unless that is a kept one.
     owed_ns: Cell<Nanos>,
 }
 

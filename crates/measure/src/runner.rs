@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
-/// For checks before the target is open.
+/// A size for checks before the target is open.
 const ANY_SIZE: u64 = u64::MAX >> 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub enum Arrangement {
     Concurrent,
 }
 
-/// What to open, what to run on it, and how often.
+/// The targets to open, the workloads to run on them, and how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -46,11 +46,12 @@ pub struct RunRequest {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunSamples {
-    /// As they were measured.
+    /// The targets as they were measured.
     pub facts: Vec<TargetFacts>,
-    /// By itself.
+    /// The runs of each part by itself.
     pub parts: Vec<Measured>,
-    /// While all others ran; empty if none did. Processor time is that of all parts.
+    /// The runs of each part while all others ran; empty if none did. Processor time is that of all
+    /// parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<Measured>,
 }
@@ -66,7 +67,7 @@ impl RunRequest {
         }
     }
 
-    /// Of each group of parts that run at the same time.
+    /// Returns the buffers of each group of parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -75,7 +76,7 @@ impl RunRequest {
         }
     }
 
-    /// Before the targets are open.
+    /// Checks the request before the targets are open.
     ///
     /// # Errors
     /// The reason.
@@ -128,7 +129,7 @@ pub struct Runner<'m, M: Machine> {
 }
 
 impl<'m, M: Machine> Runner<'m, M> {
-    /// Nothing is written before all checks pass.
+    /// Opens the targets of a request. Nothing is written before all checks pass.
     ///
     /// # Errors
     /// A part invalid on its target, a target that cannot be opened, not enough memory.
@@ -136,7 +137,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         Runner::open_then(machine, request, || Ok(()))
     }
 
-    /// `last` runs after the checks and before anything is written.
+    /// Opens the targets of a request. `last` runs after the checks and before anything is written.
     ///
     /// # Errors
     /// As [`Runner::open`] and `last`.
@@ -160,8 +161,8 @@ impl<'m, M: Machine> Runner<'m, M> {
         Ok(runner)
     }
 
-    /// For work that depends on the targets' facts. `check` refuses invalid work, and returns the
-    /// buffers of each group of streams that run at the same time.
+    /// Opens targets for work that depends on their facts. `check` refuses invalid work, and
+    /// returns the buffers of each group of streams that run at the same time.
     ///
     /// # Errors
     /// As [`Machine::open_all`] and `check`, or not enough memory.
@@ -195,7 +196,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// As they were opened.
+    /// Returns the facts of the targets as they were opened.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -217,7 +218,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         kept.for_each(|(target, _)| self.machine.keep(target));
     }
 
-    /// On the first target.
+    /// Runs the workloads in turn on the first target.
     ///
     /// # Errors
     /// As [`Runner::run`].
@@ -230,14 +231,14 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
     }
 
-    /// The runs before the user's interrupt ended [`Runner::run`].
+    /// Takes the runs before the user's interrupt ended [`Runner::run`].
     pub fn take_interrupted(&mut self) -> Option<RunSamples> {
         let parts = self.interrupted.take()?;
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
     }
 
-    /// `on_progress` gets the part and its runs so far; the number after the last part is all at
-    /// once.
+    /// Runs the parts of a request. `on_progress` receives the part and its runs so far; the number
+    /// after the last part means all at once.
     ///
     /// # Errors
     /// The user's interrupt; concurrent parts that stop after an amount of data. Others are
@@ -294,7 +295,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     }
 }
 
-/// For each group of streams that run at the same time.
+/// Checks the memory for each group of streams that run at the same time.
 ///
 /// # Errors
 /// Not enough memory.
@@ -302,7 +303,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Also refuses writes to a read-only target.
+/// Checks a workload on a target; also refuses writes to a read-only target.
 ///
 /// # Errors
 /// The reason.
@@ -328,7 +329,7 @@ pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     })
 }
 
-/// `hint` says how to allow it.
+/// Refuses writes to a target that is only read; `hint` says how to allow them.
 ///
 /// # Errors
 /// The target is only read, and `writes` is true.
@@ -339,7 +340,7 @@ pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<(
     Ok(())
 }
 
-/// Whether they need more of a new file than the given time fills.
+/// Refuses workloads that need more of a new file than is certain to be filled.
 fn check_certain_size(
     workloads: &[&Workload],
     spec: &TargetSpec,
@@ -362,7 +363,7 @@ fn check_certain_size(
     })
 }
 
-/// None of them, and the target would be overwritten in vain.
+/// Refuses to overwrite a target in vain, if none of the workloads can run on it.
 fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
     if spec.destroy.is_empty() {
         return Ok(());
@@ -390,14 +391,14 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// Known before the runs start.
+/// The amount of writes that is known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
-    /// Of the runs that end after bytes.
+    /// Minimum of the runs that end after bytes.
     pub least_bytes: u64,
-    /// If every point takes all its runs; [`u64::MAX`] if not known.
+    /// Maximum, if every point takes all its runs; [`u64::MAX`] if not known.
     pub most_bytes: u64,
-    /// Of the runs that only time ends.
+    /// Time of the runs that only time ends.
     pub timed_ns: u64,
 }
 

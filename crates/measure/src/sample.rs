@@ -23,35 +23,35 @@ const BURSTY_SHARE: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Options {
-    /// On the machine's clock.
+    /// Start of the run, on the machine's clock.
     pub start: Start,
-    /// Not measured.
+    /// Time at the beginning that is not measured.
     pub ramp_ns: Nanos,
-    /// Do not use the rate of such a run.
+    /// Count instructions. Do not use the rate of such a run.
     pub count_instructions: bool,
-    /// In the block layer. Do not use the rate of such a run.
+    /// Trace requests in the block layer. Do not use the rate of such a run.
     pub trace: bool,
     /// Count completions until the deadline: right if as many requests are in flight at the
     /// beginning as at the end (after a ramp), or if they are admitted in bursts. Otherwise the run
     /// counts until the last completion.
     pub until_deadline: bool,
-    /// That a previous run of this kind brought into an empty page cache, if known.
+    /// Bytes that a previous run of this kind brought into an empty page cache, if known.
     pub cache_bytes: Option<u64>,
-    /// Instead of discarding the run ([`Usage::interrupted`]).
+    /// Keep a run that the user interrupts instead of discarding it ([`Usage::interrupted`]).
     pub keep_interrupted: bool,
 }
 
-/// One run.
+/// The figures of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
-    /// Of the measured part.
+    /// Length of the measured part.
     pub measured_ns: Nanos,
-    /// In the measured part.
+    /// Requests in the measured part.
     pub requests: u64,
     pub bytes: u64,
     /// Requests per second over all streams and the whole measured part.
     pub rate: f64,
-    /// Reads, writes.
+    /// Latencies of reads and of writes.
     pub latency: [Histogram; 2],
     pub slice_ns: Nanos,
     /// Fraction of the finest slices without a completion.
@@ -59,20 +59,20 @@ pub struct Sample {
     /// Requests per second over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
     pub warm_up_rates: Vec<f64>,
-    /// The data show it to be a warm-up, or a burst above the long-run rate.
+    /// The beginning that the data show to be a warm-up, or a burst above the long-run rate.
     pub warm_up_ns: Nanos,
-    /// With the warm-up.
+    /// Steadiness of the rate; positions count from the start of the warm-up.
     pub verdict: stats::Verdict,
-    /// Over all streams.
+    /// Mean number of requests in flight over all streams.
     pub mean_depth: f64,
     /// Mean time from issue to completion.
     pub mean_service_ns: f64,
-    /// Over the whole run, with the ramp.
+    /// Use of resources over the whole run, with the ramp.
     pub usage: Usage,
-    /// Matches [`Sample::usage`].
+    /// Requests of the whole run, to match [`Sample::usage`].
     pub requests_with_ramp: u64,
     pub bytes_with_ramp: u64,
-    /// [`Workload::intervals`].
+    /// Figures of each of the [`Workload::intervals`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalSample>,
     /// The share of each client, if the machine has several.
@@ -81,8 +81,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Without the warm-up: to stable storage with a flush at the end, otherwise until the last
-    /// request returned.
+    /// Returns requests per second: with a flush at the end those of the whole run to stable
+    /// storage, otherwise those after the warm-up until the last request returned.
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
@@ -93,8 +93,8 @@ impl Sample {
         }
     }
 
-    /// Without the warm-up and the flush. For buffered writes it is the rate at which the cache
-    /// absorbed them.
+    /// Returns requests per second without the warm-up and the flush. For buffered writes it is the
+    /// rate at which the cache absorbed them.
     pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
@@ -103,28 +103,29 @@ impl Sample {
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
     }
 
-    /// With the ramp.
+    /// Returns the bytes of reads and of writes, with the ramp.
     pub fn bytes_by_op(&self) -> [f64; 2] {
         let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
         let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
         [reads * each, writes * each]
     }
 
-    /// Something admits them in time slices.
+    /// Returns whether something admits requests in time slices.
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
         self.empty_share >= BURSTY_SHARE && quick * 8 < SLICE_NS
     }
 
-    /// From Little's law for rate, mean latency and mean depth: L = X R (Little, 1961).
+    /// Returns the deviation from Little's law for rate, mean latency and mean depth: L = X R
+    /// (Little, 1961).
     pub fn little_error(&self) -> f64 {
         let expected = self.rate / 1e9 * self.mean_service_ns;
         if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
     }
 }
 
-/// Takes the run from the machine's [`machine::RunLog`] if an earlier process made it.
+/// Makes a run, or takes it from the machine's [`machine::RunLog`] if an earlier process made it.
 ///
 /// # Errors
 /// The target does not support it, or a request failed.
@@ -197,7 +198,7 @@ fn sample_now<M: Machine>(
     Ok(sample)
 }
 
-/// From its first step on.
+/// Returns options that measure a load from its first step on.
 fn at_once(options: Options) -> Options {
     Options { ramp_ns: 0, until_deadline: false, ..options }
 }
@@ -253,7 +254,7 @@ pub struct Job<'t, T> {
     pub facts: &'t TargetFacts,
     pub workload: &'t Workload,
     pub access: Access,
-    /// Empty for all.
+    /// Processors on which it runs; empty for all.
     pub processors: &'t [u32],
 }
 
@@ -263,10 +264,10 @@ impl<'t, T> Job<'t, T> {
     }
 }
 
-/// With its sources.
+/// The run of a job, with its sources.
 pub type JobRun<A> = Result<(Sample, Vec<A>)>;
 
-/// Again if the program was paused. `sources` makes each job's sources.
+/// Runs all jobs at once, and again if the program was paused. `sources` makes each job's sources.
 ///
 /// # Errors
 /// As [`Machine::run`] and `sources`; for a job, no request completed.
@@ -301,10 +302,10 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok(all)
 }
 
-/// Upper bound if nothing else is known.
+/// Upper bound for the rate at which a run fills the cache, if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
-/// 25 % more than the previous run.
+/// Returns the bytes that a run may bring into the cache: 25 % more than the previous run.
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
@@ -320,7 +321,7 @@ fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64
 
 const MAX_RETRIES: usize = 3;
 
-/// Also returns sentences about the pauses.
+/// Repeats `run` if the program was paused; also returns sentences about the pauses.
 ///
 /// # Errors
 /// As `run`.
@@ -351,8 +352,8 @@ pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
 
-/// One source per stream or, for an engine with one request outstanding, per unit of depth with a
-/// shared cursor. All share it with [`Pattern::Together`].
+/// Creates one source per stream or, for an engine with one request outstanding, per unit of depth
+/// with a shared cursor. All share it with [`Pattern::Together`].
 ///
 /// # Errors
 /// The workload does not fit the target.
@@ -377,7 +378,7 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     Ok(streams)
 }
 
-/// `None` if a stream ended earlier.
+/// Computes the rate until the deadline; `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     let windows: Option<Vec<(u64, Nanos)>> =
         streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
@@ -492,7 +493,7 @@ fn show(sample: &Sample, workload: &Workload) {
     machine::live::finished(workload.short(), op, numbers);
 }
 
-/// Bytes that the other concurrent workloads requested from the same devices.
+/// Notes the bytes that the other concurrent workloads requested from the same devices.
 pub fn note_others<'s>(
     samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
 ) {

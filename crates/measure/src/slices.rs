@@ -1,14 +1,14 @@
 use machine::Nanos;
 
-/// A longer run has wider ones.
+/// Maximum number of slices; a longer run has wider ones.
 const MAX_SLICES: usize = 2048;
 
-/// Of equal time.
+/// Requests completed in slices of equal time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slices {
     start: Nanos,
     width: Nanos,
-    /// Completed at the end of each finished slice.
+    /// Requests completed by the end of each finished slice.
     totals: Vec<u64>,
 }
 
@@ -17,12 +17,12 @@ impl Slices {
         Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// Of the open slice.
+    /// Returns the end of the open slice.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
 
-    /// `total`: requests completed so far.
+    /// Closes the slices that ended by `now`. `total`: requests completed so far.
     #[cold]
     pub fn close(&mut self, now: Nanos, total: u64) {
         while self.end() <= now {
@@ -41,14 +41,15 @@ impl Slices {
         self.width
     }
 
-    /// Of finished slices.
+    /// Returns the requests completed in each finished slice.
     pub fn counts(&self) -> impl Iterator<Item = u64> + '_ {
         let mut last = 0;
         self.totals.iter().map(move |&total| total - std::mem::replace(&mut last, total))
     }
 }
 
-/// Requests per second over several streams. Finer slices are merged first.
+/// Returns the slice width and the requests per second over several streams. Finer slices are
+/// merged first.
 pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (Nanos, Vec<f64>) {
     let width = streams.clone().map(Slices::width_ns).max().unwrap_or(1);
     let mut sums: Vec<f64> = Vec::new();

@@ -15,7 +15,7 @@ pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// The scheduled time in an open loop, otherwise the issue.
+    /// The scheduled time in an open loop, otherwise the time of issue.
     since: Nanos,
     offset: u64,
     len: u32,
@@ -25,7 +25,7 @@ struct Slot {
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// Share `k` of `whole` in `parts`; shares differ by at most one.
+/// Computes share `k` of `whole` in `parts`; shares differ by at most one.
 fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
     at(k + 1) - at(k)
@@ -36,7 +36,7 @@ pub struct Stream {
     sequence: Sequence,
     filler: Filler,
     slots: Box<[Slot]>,
-    /// Used next: last in, first out; if slots pause, first in, first out.
+    /// The slot used next: last in, first out; if slots pause, first in, first out.
     free: u32,
     free_last: u32,
     in_flight: u32,
@@ -48,16 +48,17 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Left to request when the sequence was at `settled`; counts down to 0.
+    /// Bytes left to request when the sequence was at `settled`; counts down to 0.
     budget: i64,
-    /// Position in the sequence.
+    /// Position in the sequence up to which requests are taken off `budget`.
     settled: u64,
     /// The last request may exceed the budget.
     ends_whole: bool,
-    /// By which the last request exceeded the budget.
+    /// Bytes by which the last request exceeded the budget.
     beyond: i64,
     deadline: Nanos,
-    /// Until then a free slot is enough to issue: the deadline, or 0 if other conditions apply.
+    /// Time until which a free slot is enough to issue: the deadline, or 0 if other conditions
+    /// apply.
     plain_until: Nanos,
     began: Nanos,
     /// The end of the ramp.
@@ -68,26 +69,26 @@ pub struct Stream {
     next_mark: Nanos,
     measuring: bool,
     before: u64,
-    /// Completed in the measured part until the deadline, once it has passed.
+    /// Requests completed in the measured part until the deadline, once it has passed.
     in_time: Option<u64>,
-    /// Completed, and those of the ramp.
+    /// Bytes completed, with those of the ramp.
     bytes: u64,
     bytes_before: u64,
-    /// Part of the latencies: before the issue, and within the ramp.
+    /// Part of the latencies in ns: before the issue, and within the ramp.
     not_served: u64,
-    /// Of failed requests, which are not recorded.
+    /// Time of failed requests, which are not recorded.
     abandoned_ns: u64,
     latency: [Histogram; 2],
     slices: Slices,
-    /// What [`machine::live`] has of the present measurement.
+    /// Totals that [`machine::live`] already has of the present measurement.
     shown: Reading,
-    /// If it is watched.
+    /// The current second, if the run is watched.
     second: Option<Box<SecondMark>>,
 }
 
 impl Stream {
-    /// In a region (first byte, length). `hand` numbers the sources that share one cursor; sources
-    /// divide a limit on bytes.
+    /// Creates a stream in a region (first byte, length). `hand` numbers the sources that share one
+    /// cursor; sources divide a limit on bytes.
     ///
     /// # Errors
     /// The workload does not fit the region.
@@ -184,7 +185,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Noticed at `now`; discards what the ramp counted.
+    /// Starts the measured part at `from`, noticed at `now`; discards what the ramp counted.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.shown = Reading { bytes: self.bytes, ..Reading::default() };
@@ -206,7 +207,7 @@ impl Stream {
         self.not_served = self.passed_in_flight(from);
     }
 
-    /// Added up, from the start of each request.
+    /// Sums the time in flight of outstanding requests, from the start of each.
     fn passed_in_flight(&self, until: Nanos) -> u64 {
         let passed = |slot: &Slot| until.saturating_sub(slot.since);
         let all: u64 = self.slots.iter().map(passed).sum();
@@ -216,7 +217,7 @@ impl Stream {
         all - free.map(passed).sum::<u64>()
     }
 
-    /// Nothing may be in flight.
+    /// Restarts the measured part. Nothing may be in flight.
     #[cold]
     pub fn measure_anew(&mut self, now: Nanos) {
         self.advance_clock(now);
@@ -226,7 +227,7 @@ impl Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
-    /// In [`machine::live`].
+    /// Adds the new counts to [`machine::live`].
     fn show(&mut self) {
         let now = Reading {
             requests: self.completed(),
@@ -283,7 +284,8 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Only requests that leave some budget pass uncounted.
+    /// Takes uncounted requests off the budget. Only requests that leave some budget pass
+    /// uncounted.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -295,7 +297,7 @@ impl Stream {
         self.sequence.limit_short(self.budget.max(0) as u64);
     }
 
-    /// Cut to the bytes left.
+    /// Takes the next request, cut to the bytes left.
     #[inline(never)]
     fn take_counted(&mut self) -> (Op, u64, u32) {
         self.settle();
@@ -312,7 +314,7 @@ impl Stream {
         (op, offset, len)
     }
 
-    /// On the sequence's fast path; `None`: no slot is free, or that path ends.
+    /// Issues a request on the sequence's fast path; `None`: no slot is free, or that path ends.
     #[inline(always)]
     fn issue_short(&mut self, since: Nanos) -> Option<Request> {
         // [`NO_SLOT`] is beyond the slots.
@@ -338,7 +340,7 @@ impl Stream {
         request
     }
 
-    /// For a request without a slot that has completed but is not counted yet.
+    /// Handles a mark for a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -347,7 +349,7 @@ impl Stream {
         self.free = 0;
     }
 
-    /// To the list of pausing slots.
+    /// Adds a slot to the list of pausing slots.
     #[inline(never)]
     fn rest(&mut self, index: u32, now: Nanos) {
         self.rests[index as usize] = now + self.think;
@@ -360,7 +362,7 @@ impl Stream {
         self.free_last = index;
     }
 
-    /// A free slot exists, but other conditions apply.
+    /// Returns the next step if a slot is free but other conditions apply.
     #[inline(never)]
     fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
@@ -392,7 +394,8 @@ impl Stream {
         Next::Issue(request)
     }
 
-    /// Also if it had nothing to do at the end: its next request was not due, or it paused.
+    /// Makes the stream last to the deadline, even if it had nothing to do at the end: its next
+    /// request was not due, or it paused.
     #[cold]
     fn last_to_deadline(&mut self, now: Nanos) {
         if self.budget > 0 && now >= self.deadline {
@@ -400,19 +403,19 @@ impl Stream {
         }
     }
 
-    /// A Poisson process instead of even spacing.
+    /// Uses a Poisson process instead of even spacing.
     pub fn arrive_at_random(&mut self, seed: u64) {
         if let Some(pace) = &mut self.pace {
             pace.arrive_at_random(seed);
         }
     }
 
-    /// Instead of cutting it to the remaining bytes.
+    /// Keeps the last request whole instead of cutting it to the remaining bytes.
     pub fn end_with_a_whole_request(&mut self) {
         self.ends_whole = true;
     }
 
-    /// The next request is `bytes` shorter than the sequence says.
+    /// Corrects the budget for a next request that is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
         self.settle();
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
@@ -421,34 +424,34 @@ impl Stream {
         self.count_from_here();
     }
 
-    /// It issues nothing from this time on.
+    /// Returns whether the stream issues nothing from `now` on.
     pub fn is_over(&self, now: Nanos) -> bool {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// Of the request that is about to be issued.
+    /// Sets the operation of the request that is about to be issued.
     pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
 
-    /// Its latency counts from `since`.
+    /// Counts the latency of a request from `since`.
     pub fn was_due(&mut self, slot: u32, since: Nanos, now: Nanos) {
         let since = since.clamp(self.began, now);
         self.slots[slot as usize].since = since;
         self.not_served += now - since;
     }
 
-    /// Due, or issued if there is no schedule.
+    /// Returns when a request was due or, without a schedule, issued.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
 
-    /// On the machine's clock.
+    /// Returns the start of the measured part on the machine's clock.
     pub(crate) fn measured_from(&self) -> Nanos {
         if self.measuring { self.measured_from } else { self.began.saturating_add(self.ramp) }
     }
 
-    /// By step of the load, if they were due.
+    /// Returns the scheduled requests that were not issued, by step of the load.
     pub(crate) fn not_issued(&self) -> Vec<u64> {
         self.pace.as_ref().map_or_else(Vec::new, Pace::left)
     }
@@ -457,7 +460,7 @@ impl Stream {
         self.deadline
     }
 
-    /// By a pause that the schedule does not catch up with.
+    /// Delays the schedule by a pause that it does not catch up with.
     pub fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         if let Some(pace) = &mut self.pace {
             pace.skip(moved);
@@ -479,22 +482,22 @@ impl Stream {
         }
     }
 
-    /// Without a request.
+    /// Extends the run to `now` without a request.
     pub fn extend_to(&mut self, now: Nanos) {
         self.advance_clock(now.max(self.last_event));
     }
 
-    /// With the ramp.
+    /// Returns when the run began, with the ramp.
     pub fn began(&self) -> Nanos {
         self.began
     }
 
-    /// It completed a request last, or its time was over.
+    /// Returns when the last request completed, or the time was over.
     pub fn lasted_until(&self) -> Nanos {
         self.last_event
     }
 
-    /// In the measured part.
+    /// Returns the number of requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
@@ -503,7 +506,7 @@ impl Stream {
         self.before + self.completed()
     }
 
-    /// In the measured part.
+    /// Returns the bytes completed in the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }
@@ -517,26 +520,28 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// And the time until the deadline; `None` if it ended earlier.
+    /// Returns the requests completed until the deadline, and the measured time until then; `None`
+    /// if the stream ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Over the measured part.
+    /// Returns the mean number of requests in flight over the measured part.
     pub fn mean_depth(&self) -> f64 {
         let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
         let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
         time as f64 / self.measured_ns().max(1) as f64
     }
 
-    /// Added up, in the measured part.
+    /// Returns the sum of the latencies in the measured part.
     fn latencies_ns(&self) -> u64 {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// From issue to completion. With [`Stream::mean_depth`] and the rate it obeys Little's law.
+    /// Returns the mean time from issue to completion. With [`Stream::mean_depth`] and the rate it
+    /// obeys Little's law.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64
@@ -552,7 +557,7 @@ impl Stream {
         }
     }
 
-    /// Reads, writes.
+    /// Returns the latencies of reads and of writes.
     pub fn latency(&self) -> &[Histogram; 2] {
         &self.latency
     }

@@ -5,25 +5,25 @@ use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
 use workload::rng::SplitMix64;
 
-/// Of a 95 % interval.
+/// Error probability of a 95 % interval.
 const CHANCE: f64 = 0.05;
 
-/// By arm, by value, by turn.
+/// The values of a block by arm, value and turn.
 pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// A question is decided when larger changes are excluded.
+    /// Half width of a change's interval, as a fraction, at which a question is decided.
     pub until: f64,
-    /// For all questions. Each gets its minimum number of blocks even if that takes longer.
+    /// Time for all questions. Each gets its minimum number of blocks even if that takes longer.
     pub budget_ns: Nanos,
-    /// Per question; if runs differ, at least [`MIN_BLOCKS`].
+    /// Maximum number of blocks per question; if runs differ, at least [`MIN_BLOCKS`].
     pub max_blocks: usize,
     /// Closes a question as soon as arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
     /// Repeated runs differ; otherwise one block is enough.
     pub noisy: bool,
-    /// Of the order of the arms.
+    /// Seed of the order of the arms.
     pub seed: u64,
 }
 
@@ -39,33 +39,33 @@ pub enum Stop<E> {
     Question(String),
     /// The user's interrupt; the blocks so far count if they are enough.
     Interrupted(E),
-    /// Ends the measurement.
+    /// An error that ends the measurement.
     All(E),
 }
 
 pub trait Arms<const N: usize> {
     type Error;
 
-    /// Nanoseconds from an arbitrary start.
+    /// Returns the time in nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Arm 0 or 1; returns the values, the rate first.
+    /// Runs arm 0 or 1; returns the values, the rate first.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
 
-    /// Before each block, counted from 1.
+    /// Runs before each block, counted from 1.
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
-/// Of one question.
+/// The blocks of one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
-    /// The arm and the reason.
+    /// The arm that failed, and the reason.
     pub failed: Option<(usize, String)>,
-    /// Decided or failed.
+    /// The question is decided or failed.
     pub closed: bool,
 }
 
@@ -76,13 +76,13 @@ pub struct Turns<const N: usize> {
 }
 
 impl<const N: usize> Turns<N> {
-    /// When the time was up.
+    /// Returns the number of questions still open when the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
 }
 
-/// Until each question is decided or the time is up.
+/// Measures the arms until each question is decided or the time is up.
 ///
 /// # Errors
 /// An error that ends the measurement, or an interrupt before any result.
@@ -145,8 +145,8 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// After Holm's correction, or if changes above [`Limits::until`] or gains of
-/// [`Limits::gain_wanted`] are excluded.
+/// Closes questions that are decided after Holm's correction, whose interval is as narrow as
+/// [`Limits::until`], or that exclude gains of [`Limits::gain_wanted`].
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {
         answers.iter_mut().for_each(|answer| answer.closed = true);

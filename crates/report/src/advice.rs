@@ -4,18 +4,18 @@ use crate::format::grouped;
 use machine::units::{show_time, significant};
 use results::{Answer, Finding, Goal};
 
-/// Smaller changes of a cost are not shown.
+/// The minimum factor of a change in cost that is shown.
 const NOTABLE: f64 = 1.25;
 
 pub(crate) struct Row {
     pub(crate) change: String,
-    /// `×1.83 (1.70–1.95)`.
+    /// The gain and its interval: `×1.83 (1.70–1.95)`.
     pub(crate) gain: String,
-    /// `p99 ×4.6, CPU -69 %`; `none` if no measured cost grew.
+    /// The measured costs that grew or fell: `p99 ×4.6, CPU −69 %`; `none` if none changed much.
     pub(crate) cost: String,
 }
 
-/// Most useful first.
+/// Returns the rows, the most useful first.
 pub(crate) fn rows(answer: &Answer) -> Vec<Row> {
     let row = |finding: &Finding| Row {
         change: finding.title.clone(),

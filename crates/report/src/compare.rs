@@ -159,7 +159,7 @@ fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
 /// Length of the longest bar, in columns.
 const BAR: usize = 30;
 
-/// A bar per kind's mean: to the right for more, to the left for less.
+/// Draws a bar for each kind's mean: to the right for more, to the left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
     // Doubling and halving have bars of the same length.
@@ -192,7 +192,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     out
 }
 
-/// Conclusion, table of the rate, a bar per kind, notes.
+/// Shows the conclusion, a table of the rate, a bar for each kind, and notes.
 pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -231,7 +231,7 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     out
 }
 
-/// Questions that are not in the table, with the reason.
+/// Returns the questions that are not in the table, with the reason.
 fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
     [
         (format!("Only in {}", comparison.a), &comparison.only_a[..]),
@@ -250,7 +250,7 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// For a pull request: the conclusion, and folded tables.
+/// Formats a comparison for a pull request: the conclusion, and folded tables.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
     for (place, sentence) in comparison.sentences.iter().enumerate() {
@@ -307,7 +307,7 @@ struct View {
     runs: Option<plot::changes::Changes>,
 }
 
-/// Self-contained: changes with intervals, each run of both sides, tables.
+/// Renders a self-contained page: changes with intervals, each run of both sides, tables.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -2,7 +2,7 @@
 
 use results::{Answer, PeakDoubt};
 
-/// The doubts of an answer; those about several peaks are one.
+/// Returns the doubts of an answer; those about several unsettled peaks become one.
 pub(crate) fn merged(answer: &Answer) -> Vec<String> {
     let unsettled: Vec<&PeakDoubt> = answer
         .peak_doubts

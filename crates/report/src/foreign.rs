@@ -24,7 +24,7 @@ fn measures(side: &Side) -> Vec<Measure> {
     Measure::ALL.into_iter().filter(has).collect()
 }
 
-/// Head and rows: a case a row, a measure a column.
+/// Returns head and rows: a row for each case, a column for each measure.
 fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     let measures = measures(side);
     let mut head = vec!["case".to_string()];
@@ -39,7 +39,7 @@ fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     (head, side.asked.iter().map(row).collect())
 }
 
-/// In words.
+/// Returns the numbers of cases and runs, in words.
 fn summary(side: &Side) -> String {
     let runs = side.asked.iter().flat_map(|one| &one.readings).map(|one| one.runs.len().max(1));
     let most = runs.max().unwrap_or(0);
@@ -72,7 +72,7 @@ struct View {
     bars: Vec<Bar>,
 }
 
-/// Height of a bar's row, and the widest bar.
+/// The height of a bar's row.
 const ROW: usize = 34;
 const WIDEST: f64 = 640.0;
 
@@ -97,7 +97,7 @@ fn view(side: &Side, measure: Measure) -> View {
     }
 }
 
-/// A figure of each measure, and a table of all cases.
+/// Renders a page with a figure of each measure, and a table of all cases.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -28,7 +28,7 @@ pub(crate) fn trim_zeros(text: &str) -> String {
     }
 }
 
-/// Bytes: exact if a unit fits, else rounded.
+/// Shows bytes: exactly if a unit fits, else rounded.
 pub(crate) fn size(bytes: f64) -> String {
     if bytes >= 0.0 && bytes.fract() == 0.0 && bytes < 9e15 {
         let bytes = bytes as u64;
@@ -129,7 +129,7 @@ pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     }
 }
 
-/// A value of an axis in a sentence about a point: `64 KiB requests`, `depth 8`.
+/// Shows a value of an axis in a sentence about a point: `64 KiB requests`, `8 outstanding`.
 pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
     let shown = axis_value(axis, value);
     match axis {
@@ -162,7 +162,7 @@ pub(crate) fn half_power_value(half: &HalfPower) -> String {
     }
 }
 
-/// Its interval: `12.1–14.9 KiB`.
+/// Shows the interval of a half-power point: `12.1–14.9 KiB`.
 pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
     let [low, high] = half.interval_95.filter(|_| !half.at_or_below)?;
     let show = |value: f64| {
@@ -323,8 +323,8 @@ pub(crate) fn duration(ns: u64) -> String {
     }
 }
 
-/// How much was measured in how long: `166 points in 49 s`; time that only passed in a simulation
-/// is marked.
+/// Shows the number of points and the time: `166 points in 49 s`; time that only passed in a
+/// simulation is marked.
 pub(crate) fn spent(results: &results::Results) -> String {
     let simulated = if results.machine.simulated { " (simulated)" } else { "" };
     let points = plural(results.points.len(), "point");
@@ -347,7 +347,7 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
 }
 
-/// `1 point`, `2 points`.
+/// Shows a count with its noun: `1 point`, `2 points`.
 pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
@@ -392,8 +392,8 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
     format!("of {} a request: {} (by {by}{each})", show_time(whole), stages.join(", "))
 }
 
-/// Why the breakdown of a point's request time is unknown; `None` if the machine's components show
-/// it another way.
+/// Returns why the breakdown of a point's request time is unknown; `None` if it is known, or the
+/// machine is simulated.
 pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<String> {
     let numbers = point.numbers.as_ref().filter(|_| !results.machine.simulated)?;
     let throttled = || results.target.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);

@@ -13,7 +13,7 @@ use results::compare::Measure;
 use results::history::{Entry, Trend};
 use serde::Serialize;
 
-/// In the given order.
+/// Lists the entries in the given order.
 pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     if entries.is_empty() {
         return "no entry\n".into();
@@ -63,7 +63,7 @@ fn value(measure: Measure, value: f64) -> String {
     }
 }
 
-/// In time order, one sentence each.
+/// Returns a sentence for each change, in time order.
 fn sentences(reported: &HistoryRow) -> Vec<(Tone, String)> {
     let HistoryRow { trend, machine } = reported;
     let day = |place: usize| date(trend.values[place].began_unix_s);
@@ -119,7 +119,7 @@ fn summary(reported: &HistoryRow, measure: Measure) -> String {
     )
 }
 
-/// A line of bars from zero to the maximum, with dated changes.
+/// Draws each trend as a line of bars from zero to the maximum, with dated changes.
 pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
@@ -181,10 +181,10 @@ struct View {
 /// The places at which the line of the level ends and another begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
-    /// At the changes of the trend.
+    /// Breaks at the changes of the trend.
     Changes,
-    /// At changes of the machine, too: few readings show no change of the trend, and one mean of
-    /// different machines is no level.
+    /// Breaks at changes of the machine, too: a few readings show no change of the trend, and a
+    /// mean over different machines is meaningless.
     Machines,
 }
 
@@ -255,7 +255,7 @@ fn view(reported: &HistoryRow, measure: Measure, breaks: LevelBreaks) -> View {
     }
 }
 
-/// For pages with trends.
+/// Returns the template environment for pages with trends.
 fn environment() -> Result<minijinja::Environment<'static>, Error> {
     let mut environment = html::environment()?;
     environment.add_template("trend.css", include_str!("../templates/trend.css"))?;
@@ -264,7 +264,7 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
     Ok(environment)
 }
 
-/// Self-contained.
+/// Renders a self-contained page of trends.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

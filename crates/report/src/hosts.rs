@@ -7,7 +7,7 @@ use machine::units::{show_rate, show_time, significant};
 use measure::ClientsRun;
 use results::{Point, PointClients, Results};
 
-/// Clients listed of one point; more are counted.
+/// The maximum number of clients listed for a point; more are counted.
 const LISTED: usize = 16;
 
 struct Text {
@@ -24,7 +24,7 @@ impl Text {
         }
     }
 
-    /// A text with a mark before its first line.
+    /// Adds a text with a mark before its first line.
     fn mark(&mut self, mark: &str, tone: Tone, text: &str) {
         for (place, line) in wrap(text, self.width - 2).into_iter().enumerate() {
             let mark = if place == 0 { mark } else { " " };
@@ -39,7 +39,7 @@ impl Text {
     }
 }
 
-/// Whether several clients took part.
+/// Returns whether several clients took part.
 pub(crate) fn are_several(results: &Results) -> bool {
     results.points.iter().any(|point| of(point).is_some())
 }
@@ -48,7 +48,7 @@ fn of(point: &Point) -> Option<&PointClients> {
     point.numbers.as_ref()?.clients.as_ref()
 }
 
-/// The most clients of a point, and their hosts.
+/// Returns the maximum number of clients of a point, and the number of their hosts.
 fn all(results: &Results) -> (usize, usize) {
     let mut hosts: Vec<&str> = match &results.clients {
         Some(clients) => clients.ranks.iter().map(|one| one.host.as_str()).collect(),
@@ -131,13 +131,13 @@ fn points(text: &mut Text, result: &Results) {
     }
 }
 
-/// The workload without the number of clients.
+/// Describes the workload without the number of clients.
 fn short(point: &Point) -> String {
     let workload = point.workload.workload.clone();
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// The point with most clients of each workload.
+/// Returns the point with the most clients of each workload.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

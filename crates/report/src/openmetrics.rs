@@ -32,7 +32,7 @@ use Gauge::{
     PublishedBar, Requests, Slower, Throughput,
 };
 
-/// Name without the prefix and the unit, unit, help.
+/// Each metric's name without the prefix and the unit, its unit, and its help.
 const GAUGES: [(Gauge, &str, &str, &str); 12] = [
     (Throughput, "throughput", "bytes_per_second", "Mean rate of the runs"),
     (Requests, "requests", "per_second", "Requests per second"),
@@ -50,7 +50,7 @@ const GAUGES: [(Gauge, &str, &str, &str); 12] = [
 
 const NS_PER_S: f64 = 1e9;
 
-/// Every metric starts with this.
+/// The start of every metric's name.
 const PREFIX: &str = "halfpower";
 
 type Labels = Vec<(&'static str, String)>;
@@ -81,7 +81,7 @@ impl Default for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// The full names of all metrics.
+    /// Returns the full names of all metrics.
     pub fn names() -> Vec<String> {
         let name = |(_, name, unit, _): &(Gauge, &str, &str, &str)| match *unit {
             "" => format!("{PREFIX}_{name}"),
@@ -143,7 +143,7 @@ impl OpenMetrics {
         }
     }
 
-    /// The text.
+    /// Formats the metrics as text.
     ///
     /// # Errors
     /// The text cannot be formatted.
@@ -154,7 +154,8 @@ impl OpenMetrics {
     }
 }
 
-/// The target and the workload. The question distinguishes what the other labels do not name.
+/// Returns the labels of a point: target and workload. The question distinguishes what the other
+/// labels do not name.
 fn of_point(target: &Labels, point: &Point) -> Labels {
     let workload = &point.workload;
     let mut labels = target.clone();

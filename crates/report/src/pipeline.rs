@@ -9,7 +9,7 @@ use workload::OpKind;
 const WIDEST: f64 = 2.0;
 
 pub(crate) struct Pipeline {
-    /// One for each operation that was measured: reads, then writes.
+    /// A column for each operation that was measured: reads, then writes.
     pub(crate) columns: Vec<Column>,
     /// The plain program first, then the stages from the program down.
     pub(crate) rows: Vec<Row>,
@@ -23,9 +23,9 @@ pub(crate) struct Column {
 }
 
 pub(crate) struct Row {
-    /// Its kind: `page cache`, `device`.
+    /// The kind of the stage: `page cache`, `device`.
     pub(crate) kind: &'static str,
-    /// Its own name: `vda`; empty for a plain program.
+    /// The name of the stage: `vda`; empty for a plain program.
     pub(crate) name: String,
     pub(crate) cells: Vec<Cell>,
 }
@@ -95,7 +95,7 @@ impl Column {
 }
 
 impl Cell {
-    /// `1,810 of 2,970`, without a unit.
+    /// Shows achieved of advertised, without a unit: `1,810 of 2,970`.
     pub(crate) fn words(&self, of: &str) -> String {
         let least = if self.at_least { "≥" } else { "" };
         match (self.achieved, self.advertised) {
@@ -136,8 +136,8 @@ fn column(stages: &[Stage], overview: &Overview, op: OpKind) -> Option<Column> {
     Some(Column { op, edge, plain })
 }
 
-/// The width of a stage relative to the right edge, for its slower operation;
-/// 0 for the limit.
+/// Returns the width of a stage relative to the right edge, for its slower operation; 0 for the
+/// limit.
 fn width(stage: &Stage, columns: &[Column]) -> f64 {
     let widths = columns.iter().filter_map(|column| {
         let cell = cell(rate(stage, column.op));

@@ -13,14 +13,14 @@ use machine::text::printable;
 use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
-/// Files with a map of their own.
+/// The number of files with a map of their own.
 const MAPS: usize = 6;
-/// Fewer requests need no map.
+/// The minimum number of requests for a map.
 const FEW: u64 = 16;
-/// Files in the table.
+/// The number of files in the table.
 const ROWS: usize = 40;
 
-/// `98 % (95 to 101 %)`.
+/// Shows a share with its interval: `98 % (95 to 101 %)`.
 fn percent(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -28,7 +28,7 @@ fn percent(share: &Share) -> String {
     format!("{:.0} %{}", share.ratio * 100.0, ends.unwrap_or_default())
 }
 
-/// `x 6.1 (5.8 to 6.4)`.
+/// Shows a factor with its interval: `×6.1 (5.8 to 6.4)`.
 fn times(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -46,7 +46,7 @@ fn outstanding(number: f64) -> String {
     }
 }
 
-/// `random reads of 8 KiB, one at a time`.
+/// Describes the requests of a flow: `random reads of 8 KiB, one at a time`.
 fn form(flow: &FlowVerdict) -> String {
     let Shape { request_bytes, sequential, durable, direct, .. } = flow.shape;
     let order = if sequential { "sequential" } else { "random" };
@@ -60,7 +60,7 @@ fn form(flow: &FlowVerdict) -> String {
     format!("{order} {}s of {size}{kind}, {queue}", flow.op)
 }
 
-/// A change in words.
+/// Describes a change in words.
 fn change(advice: &Advice) -> String {
     match advice.change {
         Change::GroupCommit { times } => format!(
@@ -129,7 +129,7 @@ fn sentences(flow: &FlowVerdict) -> Vec<String> {
     said
 }
 
-/// `the study of /data, 2026-11-27 00:20 UTC`.
+/// Names the study and its time: `the study of /data, 2026-11-27 00:20 UTC`.
 fn studied(verdict: &Verdict) -> String {
     let what = if verdict.study == Kind::Study { "the study of" } else { "measurements of" };
     format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))
@@ -256,7 +256,7 @@ fn sizes(profile: &Profile) -> Table {
     }
 }
 
-/// Needs no network.
+/// Renders a profile as a page that needs no network.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.
@@ -374,7 +374,7 @@ fn left_out(profile: &Profile) -> String {
     }
 }
 
-/// The limit of what is waited for longest, or the longest waited for file.
+/// Returns the limit of each flow; without a verdict, the files that were waited for longest.
 fn answer(profile: &Profile) -> Vec<String> {
     match &profile.verdict {
         Some(verdict) => verdict

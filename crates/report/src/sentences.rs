@@ -10,7 +10,7 @@ use machine::units::significant;
 pub(crate) struct Versions(Vec<String>);
 
 impl Versions {
-    /// The text with all its clauses, then without the last, and so on.
+    /// Makes the text with all its clauses, then without the last, and so on.
     fn of_clauses(clauses: &[String]) -> Versions {
         Versions((1..=clauses.len()).rev().map(|count| clauses[..count].join("; ")).collect())
     }
@@ -19,7 +19,7 @@ impl Versions {
         &self.0[0]
     }
 
-    /// The longest version that fits, or the shortest.
+    /// Returns the longest version that fits, or the shortest.
     pub(crate) fn fitting(&self, fits: impl Fn(&str) -> bool) -> &str {
         self.0.iter().find(|text| fits(text)).unwrap_or(&self.0[self.0.len() - 1])
     }
@@ -60,7 +60,8 @@ pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
     others.map(|trial: &LimitTrial| trial.outcome.clone()).collect()
 }
 
-/// `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is the bus`.
+/// Describes a prediction: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is
+/// the bus`.
 pub(crate) fn prediction(one: &Predicted) -> Versions {
     let gained = format!(
         "{}s with {} ({}): {}, ×{}",
@@ -73,7 +74,7 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
 }
 
-/// The gain of more clients, for each workload.
+/// Returns the gain of more clients, for each workload.
 pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence())).collect()
 }

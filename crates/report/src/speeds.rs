@@ -1,4 +1,4 @@
-//! How fast each operation is, as the rows of a table, the same in every output.
+//! The speed of each operation, as the rows of a table, the same in every output.
 
 use crate::format::{grouped, latency, plus_minus, rate, small_requests};
 use machine::units::{show_size, show_time};

@@ -26,7 +26,7 @@ pub struct Surface {
     pub columns: Vec<u64>,
     /// Rates in bytes per second by row and column; absent if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
-    /// Range of the repeats over their median, in percent, likewise; empty without repeats.
+    /// Range of the repeats over their median, in percent by row and column; empty without repeats.
     pub spread_percent: Vec<Vec<Option<f64>>>,
     /// The file size that outgrows a cache.
     pub cliff: Option<Cliff>,
@@ -90,7 +90,7 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
     }
 }
 
-/// Self-contained.
+/// Renders a self-contained page of surfaces.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -49,7 +49,7 @@ fn wrote(result: &SustainedResult) -> String {
     )
 }
 
-/// The answer, the levels and what supports it.
+/// Shows the answer, the levels and the warnings.
 pub fn terminal(result: &SustainedResult, width: usize, colour: bool) -> String {
     let mut out = String::new();
     let width = width.max(40);

@@ -8,36 +8,37 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// Direct I/O of which more never reached a device was served by a cache.
+/// Percentage of bytes that no device moved, above which a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
-/// At the devices beyond what was asked, per byte asked.
+/// Bytes at the devices beyond what was asked, per byte asked, above which a warning is due.
 const FOREIGN_SHARE: f64 = 0.1;
-/// Taken by a hypervisor, of one processor.
+/// Time taken by a hypervisor, in percent of one processor, above which a warning is due.
 const STEAL_PERCENT: f64 = 3.0;
-/// The project's bound for Little's law.
+/// The project's bound for the deviation from Little's law, in percent.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Of the driver's own ceiling: it takes a noticeable part of each request's time.
+/// Percentage of the driver's own ceiling above which it takes a noticeable part of each request's
+/// time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// Within a run; a smaller change is left to the interval.
+/// Minimum change within a run; a smaller one is left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// Between points; a smaller difference is left to their intervals.
+/// Minimum factor between points; a smaller difference is left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// Of a rotating disk: a run in order over more of it meets tracks of different length.
+/// Share of a rotating disk: a run in order over more of it meets tracks of different length.
 const ACROSS_SHARE: f64 = 0.05;
-/// Of what the outermost track holds, at least.
+/// Minimum share of the outermost track's data that the innermost one holds.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// Fewer in a run by time say little of a rate.
+/// Minimum number of requests for a rate in a run by time.
 const FEW_REQUESTS: u64 = 10;
 
-/// For an engine that transfers no data.
+/// The warning for an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
-/// One sentence each.
+/// Returns the warnings, one sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
     facts: &TargetFacts,
@@ -127,8 +128,8 @@ fn percent(value: f64) -> Figure {
     Figure::rounded(value, 0)
 }
 
-/// About a run through the page cache, which served this share of the bytes read and still had this
-/// share of the bytes written at the end.
+/// Returns doubts about a run through the page cache, which served this share of the bytes read and
+/// still had this share of the bytes written at the end.
 fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
@@ -161,7 +162,7 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// Less than half of what was read back.
+/// Warns if less than half of what was read back could be judged.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -172,7 +173,7 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// The generator itself may have been the limit.
+/// Warns if the generator itself may have been the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -182,8 +183,8 @@ pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -
     })
 }
 
-/// From the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs give
-/// a hint.
+/// Judges the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs
+/// give a hint.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<Warning> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     // The rate at the end as a share of that at the beginning.
@@ -238,7 +239,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// A limit, a credit or another program's load came or went.
+/// Returns how the rate changed, as a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -252,7 +253,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Slowest over fastest eighth of a run.
+/// Returns the rate of the slowest over that of the fastest eighth of a run.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -262,7 +263,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// From one end to the other, at most 1; 0 for other targets.
+/// Returns the share of a rotating disk that a run in order covers, at most 1; 0 for other targets.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

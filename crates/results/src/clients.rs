@@ -34,7 +34,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// The name in sentences.
+    /// Returns the name for sentences.
     pub fn name(&self) -> String {
         name(self.rank, &self.host)
     }
@@ -81,12 +81,12 @@ pub struct ClientNumbers {
 }
 
 impl ClientNumbers {
-    /// The name in sentences.
+    /// Returns the name for sentences.
     pub fn name(&self) -> String {
         name(self.rank, &self.host)
     }
 
-    /// Far below the others' rate.
+    /// Returns whether the rate is far below the others'.
     fn is_slow(&self) -> bool {
         self.of_median < SLOW_SHARE
     }
@@ -96,7 +96,7 @@ impl ClientNumbers {
 const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
-    /// Those of a workload's runs; `None` if there was one client only.
+    /// Summarizes the clients of a workload's runs; `None` if there was only one.
     pub(crate) fn of(samples: &[Sample]) -> Option<PointClients> {
         let all: Vec<_> = samples.iter().filter_map(|one| one.together.as_deref()).collect();
         let ranks = all.first()?.clients.iter().map(|one| one.rank);
@@ -117,13 +117,13 @@ impl PointClients {
         Some(PointClients { fairness, each, runs })
     }
 
-    /// Clients far below the others' rate; with two, neither is the usual one.
+    /// Returns clients far below the others' rate; with two, neither is the usual one.
     pub fn slow(&self) -> impl Iterator<Item = &ClientNumbers> {
         let several = self.each.len() > 2;
         self.each.iter().filter(move |one| several && one.is_slow())
     }
 
-    /// Clients that differ from the others, and lateness.
+    /// Returns warnings about clients that differ from the others, and about lateness.
     pub(crate) fn warnings(&self, workload: &Workload) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for one in self.slow() {
@@ -168,7 +168,7 @@ impl PointClients {
     }
 }
 
-/// The numbers of one client over its runs.
+/// Computes the numbers of one client over its runs.
 fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
     let first = runs.first()?;
     let mut latency = Histogram::new();
@@ -195,7 +195,7 @@ fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
     })
 }
 
-/// Jain's fairness index; `None` without rates.
+/// Computes Jain's fairness index; `None` without rates.
 pub fn jain(rates: &[f64]) -> Option<f64> {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();

@@ -1,4 +1,4 @@
-//! For CSV, terminal and page.
+//! The columns of points and operations for CSV, terminal and page.
 
 use crate::achieved::Achieved;
 use crate::operation::OperationRate;
@@ -12,14 +12,15 @@ pub enum Cell {
     Number(f64),
 }
 
-/// Files hold plain numbers in the unit that ends the column's name; people get them formatted.
+/// The unit of a column. Files hold plain numbers in the unit that ends the column's name; people
+/// get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Text, or a number without a unit.
     Plain,
     Bytes,
     BytesPerS,
-    /// Requests or operations.
+    /// Requests or operations per second.
     PerS,
     Ns,
     /// Processor time, displayed in us.
@@ -28,16 +29,17 @@ pub enum Unit {
 }
 
 pub struct Column<T> {
-    /// In files, with the unit; empty if the column is only for people.
+    /// Name in files, with the unit; empty if the column is only for people.
     pub name: &'static str,
-    /// In tables; empty if the column is only for files.
+    /// Heading in tables; empty if the column is only for files.
     pub heading: &'static str,
     pub unit: Unit,
-    /// Part of the request, not of the results.
+    /// The column is part of the request, not of the results.
     pub asked: bool,
-    /// A narrow terminal drops higher values first, and never 0. `None`: not shown in terminals.
+    /// Rank on a narrow terminal, which drops higher values first, and never 0. `None`: not shown
+    /// in terminals.
     pub readily: Option<u8>,
-    /// `None` if empty.
+    /// Returns the cell of a row; `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
 }
 
@@ -102,14 +104,14 @@ macro_rules! achieved {
     };
 }
 
-/// `1000:30s,5000:60s`, if it changes over time.
+/// Returns the load if it changes over time: `1000:30s,5000:60s`.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// As requested: `read 512-4096, write 65536:60%+4096:40%`.
+/// Returns the sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { least_bytes, most_bytes } => format!("{least_bytes}-{most_bytes}"),
@@ -122,7 +124,7 @@ fn sizes(point: &Point) -> Option<Cell> {
     text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
 }
 
-/// In order.
+/// The columns of a point, in order.
 pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
     ask("op", Unit::Plain, |p| text(p.workload.op.name())),
@@ -221,7 +223,7 @@ pub const POINT: &[Column<Point>] = &[
     Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
 ];
 
-/// In order.
+/// The columns of an operation, in order.
 pub const OPERATION: &[Column<OperationRate>] = &[
     Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation))
         .headed("operation", 0)

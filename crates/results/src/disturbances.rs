@@ -6,16 +6,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// Kept busy by other programs: more than the housekeeping of an idle system.
+/// Processors kept busy by other programs: more than the housekeeping of an idle system.
 const OTHERS_MATTER: f64 = 0.1;
-/// Of the periods of a processor quota: worth a doubt from here on.
+/// Percentage of the periods of a processor quota in which it held the program: a doubt from here
+/// on.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// Of the time, runnable and not scheduled.
+/// Percentage of the time runnable and not scheduled: a doubt from here on.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// Of the time in which tasks waited for storage, while this program did not.
+/// Percentage of the time in which tasks, but not this program, waited for storage: a doubt from
+/// here on.
 const IO_PERCENT: f64 = 20.0;
-/// Of the bytes from a cache: this program does not wait for storage.
+/// Percentage of cached bytes at which this program does not wait for storage.
 const CACHED_PERCENT: f64 = 95.0;
 
 /// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
@@ -100,7 +102,7 @@ impl Disturbances {
         }
     }
 
-    /// `cached_percent` of the bytes came from a cache.
+    /// Returns doubts about the runs; `cached_percent` of the bytes came from a cache.
     pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<Warning> {
         let mut said = Vec::new();
         let percent = |value| Figure::rounded(value, 0);

@@ -1,4 +1,4 @@
-//! Of a study, a sweep or a run.
+//! The results document of a study, a sweep or a run.
 
 use crate::answer::Answer;
 use crate::clients::Clients;
@@ -17,7 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Fields may be added within a version; changing or removing one requires a new version.
+/// The document's schema. Fields may be added within a version; changing or removing one requires a
+/// new version.
 pub const SCHEMA: &str = "halfpower.results/1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +75,7 @@ pub struct Results {
     pub warnings: Vec<String>,
 }
 
-/// In calendar time and on the machine's clock.
+/// The start of a command in calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     pub unix_s: u64,
@@ -89,7 +90,7 @@ impl Began {
 }
 
 impl Results {
-    /// Without measurements; it ends now and carries the target's warnings.
+    /// Creates a document without measurements; it ends now and carries the target's warnings.
     pub fn new<M: Machine>(
         machine: &M,
         kind: Kind,
@@ -123,7 +124,8 @@ impl Results {
         }
     }
 
-    /// By the user. `planned`: points that the whole measurement has, if known.
+    /// Marks the document as interrupted by the user. `planned`: points that the whole measurement
+    /// has, if known.
     pub fn interrupted(mut self, planned: Option<usize>) -> Results {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.incomplete = true;
@@ -139,7 +141,7 @@ impl Results {
 }
 
 impl Results {
-    /// In the units that are shown now. Sentences without values stay as they are.
+    /// Restates sentences in the units that are shown now. Those without values stay as they are.
     pub fn restate(&mut self) {
         let Some(answer) = &mut self.answer else { return };
         for limit in &mut answer.limits {

@@ -87,7 +87,7 @@ impl CurveName {
         CurveName { group: Some(group.to_string().into()), ..self }
     }
 
-    /// Among curves that differ in a number.
+    /// Sets the order among curves that differ in a number.
     #[must_use]
     pub fn ordered(self, order: impl Into<f64>) -> CurveName {
         CurveName { order: Some(order.into()), ..self }

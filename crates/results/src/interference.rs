@@ -50,7 +50,7 @@ pub struct ConcurrentWorkload {
     pub warnings: Vec<String>,
 }
 
-/// One point per part, and their interference, unless a part failed.
+/// Measures one point per part, and their interference, unless a part failed.
 ///
 /// # Errors
 /// As [`Runner::run`].
@@ -154,7 +154,7 @@ fn of(parts: &[RequestPart], samples: &RunSamples, points: &[Point]) -> Option<I
 }
 
 impl Interference {
-    /// Who loses how much, and whether the combined rate is below the separate ones.
+    /// States who loses how much, and whether the combined rate is below the separate ones.
     fn said(&self, points: &[Point]) -> String {
         let name = |one: &ConcurrentWorkload| {
             let several = self.workloads.iter().any(|other| other.target != one.target);

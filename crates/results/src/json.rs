@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A study's is a few MiB.
+/// A results document as an input file; a study's is a few MiB.
 pub const DOCUMENT: Input = Input::new("a results document", 64 << 20);
 
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum Error {
     Version { path: PathBuf, found: String },
 }
 
-/// With a final newline.
+/// Converts results to JSON with a final newline.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -28,7 +28,8 @@ pub fn to_json(results: &Results) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(results)? + "\n")
 }
 
-/// With a command's own result (under its own schema) in a field named after the command.
+/// Converts results to JSON with a command's own result (under its own schema) in a field named
+/// after the command.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -71,13 +72,13 @@ pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     }
 }
 
-/// Enough to decide how to parse the rest.
+/// The part that decides how to parse the rest.
 #[derive(Deserialize)]
 struct Header {
     schema: Option<String>,
 }
 
-/// As in `schema/`.
+/// Returns the JSON schema, as in `schema/`.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Results);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -1,4 +1,4 @@
-//! Between a program and its data.
+//! The layers between a program and its data.
 
 use machine::LayerKind;
 use machine::units::{show_rate, show_size};
@@ -42,7 +42,7 @@ pub enum StageKind {
 }
 
 impl StageKind {
-    /// For reports.
+    /// Returns the name for reports.
     pub fn name(self) -> &'static str {
         match self {
             StageKind::Generator => "generator",

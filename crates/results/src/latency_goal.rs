@@ -12,10 +12,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// Less from twice the depth: the rate has peaked.
+/// Minimum gain from twice the depth; with less, the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// Consecutive doublings without a gain.
+/// Number of consecutive doublings without a gain that end the search.
 const FLAT: u32 = 2;
 
 /// Rates this close are equal; the lower depth then wins.
@@ -39,7 +39,7 @@ pub enum SearchBy {
 impl SearchBy {
     pub const ALL: [SearchBy; 2] = [SearchBy::Depth, SearchBy::Rate];
 
-    /// On the command line and in JSON.
+    /// Returns the name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             SearchBy::Depth => "depth",
@@ -132,8 +132,8 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// The 99th percentile is within the bar that `whose` publishes; `None` if the point failed.
-/// `first` is its index in the document.
+/// Judges whether the 99th percentile is within the bar that `whose` publishes; `None` if the point
+/// failed. `first` is its index in the document.
 pub fn meets_published_p99(
     point: &Point,
     (p99_ns, first): (u64, usize),
@@ -156,7 +156,7 @@ pub fn meets_published_p99(
     Some(goal)
 }
 
-/// If the repeats give one.
+/// Returns the 95 % interval of the 99th percentile, if the repeats give one.
 fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
     let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
     stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])

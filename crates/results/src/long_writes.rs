@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Of another rate: a lower level, not its spread.
+/// Share of another rate below which a rate is a lower level, not its spread.
 pub const FELL: f64 = 0.85;
 
 /// Writes in sequence at full speed, after everything else of a study.
@@ -46,14 +46,14 @@ pub struct WriteRate {
     pub bytes_per_s: f64,
 }
 
-/// How the rate went on.
+/// The further course of the rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lasting {
-    /// It did not fall in this run.
+    /// The rate did not fall in this run.
     AsFarAsSeen,
-    /// Within the run, after the first of these levels.
+    /// The rate fell within the run, after the first of these levels.
     Fell { fast: WriteLevel, slow_bytes_per_s: f64 },
-    /// From the start: the study itself had used up what serves the peak.
+    /// The rate was low from the start: the study itself had used up what serves the peak.
     FellBefore { peak_bytes_per_s: f64, slow_bytes_per_s: f64 },
 }
 
@@ -74,7 +74,7 @@ impl LongWrites {
         }
     }
 
-    /// It looks further.
+    /// Returns the command that looks further.
     pub fn command(&self) -> String {
         const HOUR_S: f64 = 3600.0;
         match self.needs_s {

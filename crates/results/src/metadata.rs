@@ -11,15 +11,15 @@ use workload::metadata::{MetadataError, MetadataPlan, Operation, PhaseTimes, run
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetadataResult {
     pub plan: MetadataPlan,
-    /// In the order of a round.
+    /// The operations in the order of a round.
     pub operations: Vec<OperationResult>,
-    /// Over all rounds, all threads.
+    /// User time over all rounds and threads.
     pub cpu_user_ns: u64,
-    /// Over all rounds, all threads.
+    /// System time over all rounds and threads.
     pub cpu_system_ns: u64,
-    /// From block devices, if counted.
+    /// Bytes read from block devices, if counted.
     pub device_read_bytes: Option<u64>,
-    /// By the user: operations that had not begun are missing.
+    /// The user interrupted the run: operations that had not begun are missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub warnings: Vec<String>,
@@ -28,27 +28,27 @@ pub struct MetadataResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationResult {
     pub operation: Operation,
-    /// In one round: files, or directories for a listing.
+    /// Operations in one round: files, or directories for a listing.
     pub count: u64,
-    /// Of the phase, by round.
+    /// Time of the phase, by round.
     pub elapsed_ns: Vec<u64>,
-    /// Of the round that the user ended early.
+    /// Time of the round that the user ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished_ns: Option<u64>,
-    /// Over all rounds.
+    /// Operations per second over all rounds.
     pub rate_per_s: f64,
-    /// Visited, over all rounds; differs from the rate only for a listing.
+    /// Files visited per second over all rounds; differs from the rate only for a listing.
     pub files_per_s: f64,
-    /// With its 95 % interval over the rounds; `None` for a single round.
+    /// The rate with its 95 % interval over the rounds; `None` for a single round.
     pub rate_interval_per_s: Option<Estimate>,
     pub latency: Latency,
 }
 
-/// Shorter phases are too short to judge.
+/// Minimum length of a phase; shorter ones are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
-/// `progress` is called before each phase. A run in which the program was stopped is repeated. The
-/// user's interrupt ends it with the figures until then.
+/// Measures the operations of a plan. `progress` is called before each phase. A run in which the
+/// program was stopped is repeated. The user's interrupt ends it with the figures until then.
 ///
 /// # Errors
 /// As [`run`].
@@ -178,7 +178,7 @@ fn warnings(result: &MetadataResult) -> Vec<String> {
 }
 
 impl MetadataResult {
-    /// Of each operation.
+    /// Returns the rate of each operation.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let settings = self.plan.settings();
         let rate = |operation: &OperationResult| OperationRate {

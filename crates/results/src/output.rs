@@ -1,4 +1,5 @@
-//! Never overwrites the user's files. Devices, pipes and standard output are written in place.
+//! Writes output files, and never overwrites the user's. Devices, pipes and standard output are
+//! written in place.
 //!
 //! Others go to a temporary file in the same open directory, to stable storage, and are renamed. An
 //! existing file is replaced only if unmodified and halfpower's ([`own`]), or with `--force`.
@@ -15,10 +16,10 @@ use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// Reported before anything is measured.
+    /// The output was refused before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
-    /// Written, but the directory has been moved meanwhile.
+    /// The file was written, but its directory has been moved meanwhile.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
@@ -27,7 +28,7 @@ pub enum OutputError {
 
 const ANOTHER_FILE: &str = "name another file";
 
-/// Checked before the measurement.
+/// An output that was checked before the measurement.
 #[derive(Debug, Clone)]
 pub struct Output {
     option: String,
@@ -39,15 +40,15 @@ pub struct Output {
 
 enum Place {
     Free,
-    /// With its current metadata.
+    /// A file that may be replaced, with its current metadata.
     Replaceable(Metadata),
-    /// Written in place.
+    /// A device or pipe, written in place.
     Stream,
 }
 
 impl Output {
-    /// Named by `option`. `force` also replaces files that halfpower did not write, but never one
-    /// of `targets`.
+    /// Checks the output that `option` names. `force` also replaces files that halfpower did not
+    /// write, but never one of `targets`.
     ///
     /// # Errors
     /// The location is not writable, the file belongs to the user, or it is one of `targets`.
@@ -84,7 +85,7 @@ impl Output {
         Ok(output)
     }
 
-    /// This file or device need not exist yet.
+    /// Returns whether the output is this file or device, which need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -101,7 +102,7 @@ impl Output {
         &self.path
     }
 
-    /// A file is written in full or not at all.
+    /// Writes the output. A file is written in full or not at all.
     ///
     /// # Errors
     /// It cannot be written, or another program has created a file there since.
@@ -134,8 +135,9 @@ impl Output {
         }
     }
 
-    /// Grows while the command runs. A file has its name from the start, so that a killed command
-    /// leaves what it has written; [`Growing::finish`] marks it as halfpower's.
+    /// Opens an output that grows while the command runs. A file has its name from the start, so
+    /// that a killed command leaves what it has written; [`Growing::finish`] marks it as
+    /// halfpower's.
     ///
     /// # Errors
     /// As [`Output::write`].
@@ -245,7 +247,7 @@ impl Output {
         }
     }
 
-    /// With a random name in the same directory, removed on drop.
+    /// Creates a file with a random name in the same directory, removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }
@@ -270,7 +272,7 @@ impl Output {
     }
 }
 
-/// [`Output::grow`].
+/// An output that grows, opened by [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,
@@ -289,7 +291,7 @@ impl Write for Growing {
 }
 
 impl Growing {
-    /// And marks it as halfpower's.
+    /// Makes the file durable and marks it as halfpower's.
     ///
     /// # Errors
     /// The file cannot be made durable, or its directory was moved.
@@ -306,8 +308,8 @@ impl Growing {
     }
 }
 
-/// The file must be new, or created by halfpower and unchanged, unless `force` is set. Links and
-/// devices that store data are refused.
+/// Appends to a file that is new, or created by halfpower and unchanged, unless `force` is set.
+/// Links and devices that store data are refused.
 ///
 /// # Errors
 /// It cannot be written, or is not a valid place for a report.
@@ -319,7 +321,7 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// A regular file that is empty or was written by halfpower.
+/// Returns whether a regular file is empty or was written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }

@@ -31,29 +31,29 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Of the step's rate: with less it did not keep up.
+/// Share of the step's rate: with less it did not keep up.
 const KEPT_UP: f64 = 0.98;
 
 impl IntervalNumbers {
-    /// `30 s to 90 s`.
+    /// Returns the interval in words: `30 s to 90 s`.
     pub fn span(&self) -> String {
         let [from, until] = [self.from_ns, self.until_ns].map(|ns| show_time(ns as f64));
         format!("{from} to {until}")
     }
 
-    /// The requests came later than the schedule.
+    /// Returns whether the requests came later than the schedule.
     fn is_behind(&self) -> bool {
         self.offered_iops.is_some_and(|rate| self.iops < rate * KEPT_UP) || self.is_censored()
     }
 
-    /// Too many requests were never issued: their latency is unknown.
+    /// Returns whether too many requests were never issued: their latency is unknown.
     fn is_censored(&self) -> bool {
         let issued = self.latency_ns.as_ref().map_or(0, |latency| latency.count) as f64;
         self.not_issued as f64 > (issued + self.not_issued as f64) * (1.0 - KEPT_UP)
     }
 }
 
-/// Of some runs of a workload.
+/// Merges the intervals of some runs of a workload.
 pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
     let Some(first) = samples.first() else { return Vec::new() };
     let merged = |place: usize| {
@@ -74,7 +74,7 @@ pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
     (0..first.intervals.len()).map(merged).collect()
 }
 
-/// The load was not served as scheduled.
+/// Warns if the load was not served as scheduled.
 pub(crate) fn behind(intervals: &[IntervalNumbers]) -> Option<Warning> {
     let late: Vec<&IntervalNumbers> = intervals.iter().filter(|one| one.is_behind()).collect();
     let first = late.first()?;

@@ -1,4 +1,4 @@
-//! What a reader looks for first.
+//! The figures that a reader looks for first.
 
 use crate::answer::{Peak, PlainRate, RandomBurst};
 use crate::document::Results;
@@ -13,7 +13,7 @@ use workload::{OpKind, Pattern, Workload};
 
 const SMALL_BYTES: u32 = 4096;
 
-/// Of the first screen, and those that other tools show.
+/// The figures of the first screen, and those that other tools show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overview {
     /// Reads, then writes, if they were measured.
@@ -22,22 +22,22 @@ pub struct Overview {
     pub classic: Vec<ClassicRow>,
 }
 
-/// Of an operation.
+/// The speed of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Speed {
     pub op: OpKind,
     pub peak: Option<Peak>,
-    /// Of bytes, if the peak does not last.
+    /// The credit of bytes, if the peak does not last.
     pub peak_credit: Option<BurstFacts>,
-    /// With the largest requests.
+    /// The plain program with the largest requests.
     pub plain: Option<PlainRate>,
-    /// 4 KiB, at the best number outstanding.
+    /// Random requests of 4 KiB, at the best number outstanding.
     pub random: Option<SmallRequests>,
-    /// If the rate of `random` does not last.
+    /// The credit, if the rate of `random` does not last.
     pub random_credit: Option<BurstFacts>,
     /// The faster beginning of `random`.
     pub random_burst: Option<RandomBurst>,
-    /// 4 KiB, one at a time.
+    /// Random requests of 4 KiB, one at a time.
     pub random_single: Option<SmallRequests>,
     /// Small writes one at a time, each on stable storage before the next starts.
     pub durable: Option<SmallRequests>,
@@ -49,7 +49,7 @@ pub struct SmallRequests {
     /// Requests outstanding over all threads.
     pub outstanding: u32,
     pub iops: f64,
-    /// Latency.
+    /// Mean latency.
     pub mean_ns: f64,
     /// The highest percentile that the samples support.
     pub tail: Option<Tail>,
@@ -57,10 +57,10 @@ pub struct SmallRequests {
     pub point: usize,
 }
 
-/// Of the latency.
+/// A high percentile of the latency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tail {
-    /// Such as 99.
+    /// The percentile, such as 99.
     pub percentile: f64,
     pub ns: u64,
 }
@@ -68,13 +68,13 @@ pub struct Tail {
 /// A workload of the usual benchmarks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassicRow {
-    /// `SEQ1M Q8T1`.
+    /// Name of the workload, such as `SEQ1M Q8T1`.
     pub name: String,
-    /// Absent if it was not measured.
+    /// Rate of reads; absent if it was not measured.
     pub read: Option<ClassicRate>,
-    /// Absent if it was not measured.
+    /// Rate of writes; absent if it was not measured.
     pub write: Option<ClassicRate>,
-    /// Reads and writes; absent if it was not measured.
+    /// Rate of reads and writes together; absent if it was not measured.
     pub mix: Option<ClassicRate>,
 }
 
@@ -97,7 +97,7 @@ const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
 ];
 
 impl Overview {
-    /// `None` if the document holds nothing to show in an overview.
+    /// Creates the overview; `None` if the document holds nothing to show in one.
     pub fn of(results: &Results) -> Option<Overview> {
         let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
             .into_iter()
@@ -133,7 +133,7 @@ impl Overview {
     }
 }
 
-/// The first, with this many outstanding if it matters.
+/// Returns the first random burst, with this many outstanding if it matters.
 fn random_burst(results: &Results, op: OpKind, outstanding: Option<u32>) -> Option<&RandomBurst> {
     let of = |one: &&RandomBurst| {
         one.op == op && outstanding.is_none_or(|wanted| wanted == one.outstanding)
@@ -230,7 +230,7 @@ impl SmallRequests {
 }
 
 impl Tail {
-    /// Up to p99, with enough requests above it.
+    /// Returns the highest percentile up to p99 with enough requests above it.
     pub fn of(latency: &LatencySummary) -> Option<Tail> {
         let highest = latency.percentiles().rfind(|(percentile, _)| *percentile <= 99.0);
         highest.map(|(percentile, ns)| Tail { percentile, ns })
@@ -243,14 +243,15 @@ impl ClassicRow {
     }
 }
 
-/// Past the page cache, to space that was written before, as fast as requests complete.
+/// Returns whether requests go past the page cache, to space that was written before, as fast as
+/// they complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)
         && is_undisturbed(workload)
 }
 
-/// No schedule, pause, offset or region.
+/// Returns whether the workload is without schedule, pause, offset and region.
 fn is_undisturbed(workload: &Workload) -> bool {
     workload.allocation == Allocation::Written
         && workload.cache == CacheState::AsIs

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// From which an interval is settled.
+/// Number of runs from which an interval is settled.
 const SETTLED_RUNS: u32 = 3;
 
 /// One workload with its figures, or the reason for its failure.
@@ -59,7 +59,7 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Such rates of an operation have one peak.
+    /// Returns whether the rate is that of the target. Such rates of an operation have one peak.
     ///
     /// A rate of a cache does not count, nor one of a part of the target, nor one of a short run
     /// whose requests a throttle admitted in advance.
@@ -80,7 +80,7 @@ impl Point {
         workload.region_bytes.is_none() && of_bursts && self.reaches_device()
     }
 
-    /// It serves the requests, or has the data when the time ends.
+    /// Returns whether the device serves the requests, or has the data when the time ends.
     pub fn reaches_device(&self) -> bool {
         let workload = &self.workload;
         let cached = self.numbers.as_ref().and_then(|numbers| numbers.achieved.cached_read_percent);
@@ -94,13 +94,13 @@ impl Point {
             }
     }
 
-    /// One run suffices if runs repeat exactly.
+    /// Returns whether there are enough runs. One suffices if runs repeat exactly.
     pub fn is_settled(&self, facts: &TargetFacts) -> bool {
         let enough = if facts.kind == TargetKind::Simulated { 1 } else { SETTLED_RUNS };
         self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
     }
 
-    /// Of the process.
+    /// Returns the processor time of the process per MiB, in ns.
     pub fn cpu_ns_per_mib(&self) -> Option<f64> {
         let per_request = self.numbers.as_ref()?.cpu_ns_per_request.process();
         Some(per_request * MIB as f64 / f64::from(self.workload.request_bytes))
@@ -136,7 +136,7 @@ impl Point {
         }
     }
 
-    /// The data were verified.
+    /// Adds what the verification of the data found.
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {
@@ -145,7 +145,7 @@ impl Point {
         Point { verification: Some(found), ..self }
     }
 
-    /// Without samples the point is failed.
+    /// Creates a point from its runs. Without samples the point is failed.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
@@ -160,7 +160,7 @@ impl Point {
         }
     }
 
-    /// The ceiling of the driver, with a warning if the rate came close to it.
+    /// Adds the ceiling of the driver, with a warning if the rate came close to it.
     pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
         if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
             let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
@@ -172,7 +172,7 @@ impl Point {
         self
     }
 
-    /// Where the time of this point's requests goes, from trace points if available.
+    /// Finds where the time of this point's requests goes, from trace points if available.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -190,7 +190,7 @@ impl Point {
         Ok(())
     }
 
-    /// `read`, `write`, `mix 70 %`.
+    /// Returns the operation: `read`, `write`, `mix 70 %`.
     pub fn operation(&self) -> String {
         match self.workload.op {
             OpKind::Mix => format!("mix {} %", self.workload.read_percent),
@@ -198,7 +198,7 @@ impl Point {
         }
     }
 
-    /// Cache and durability settings in a word or two.
+    /// Returns the cache and durability settings in a word or two.
     pub fn mode(&self) -> String {
         let workload = &self.workload;
         let mut text = workload.buffering.name().replace('_', " ");
@@ -211,7 +211,7 @@ impl Point {
         text
     }
 
-    /// The end of the time counted for buffered writes; `None` for other workloads.
+    /// Returns the end of the time counted for buffered writes; `None` for other workloads.
     pub fn written_until(&self) -> Option<&'static str> {
         let numbers = self.numbers.as_ref()?;
         let workload = &self.workload;
@@ -229,7 +229,7 @@ impl Point {
     }
 }
 
-/// Those that differ only in their figures are merged into one, with the number of points.
+/// Merges warnings that differ only in their figures into one, with the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
     let numbers = points.filter_map(|point| point.numbers.as_ref());
     let all: Vec<Warning> = numbers.flat_map(Numbers::doubts).collect();
@@ -240,7 +240,7 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     Warning::merged(&all).iter().map(shown).collect()
 }
 
-/// Of workloads that were measured on one target.
+/// Returns the points of workloads that were measured on one target.
 pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
     let facts = &samples.facts[0];
     workloads
@@ -250,7 +250,7 @@ pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
         .collect()
 }
 
-/// In turn on one target: one point each.
+/// Measures workloads in turn on one target: one point each.
 ///
 /// # Errors
 /// The user's interrupt. Any other failure becomes the point's error.

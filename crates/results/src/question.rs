@@ -90,7 +90,7 @@ impl Question {
         Question(text)
     }
 
-    /// As text: `read seq 65536 8x1 io_uring direct`.
+    /// Returns the question as text: `read seq 65536 8x1 io_uring direct`.
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! What more clients gain: the rates with different numbers of them, and the conclusion.
+//! The gain of more clients: the rates with different numbers of them, and the conclusion.
 
 use crate::clients::ClientNumbers;
 use machine::units::show_rate;
@@ -104,7 +104,7 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// A model with a larger error says nothing about more clients.
+/// Maximum error of a model that predicts rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
 fn counted(clients: u32) -> String {
@@ -112,7 +112,7 @@ fn counted(clients: u32) -> String {
 }
 
 impl Scaling {
-    /// The conclusion about more clients.
+    /// Returns the conclusion about more clients.
     pub fn sentence(&self) -> String {
         let Some(last) = self.steps.last() else { return String::new() };
         let (most, knee, half) = (last.clients, self.knee_clients, self.half_power_clients);
@@ -159,7 +159,7 @@ impl Scaling {
 }
 
 impl ScalingModel {
-    /// The outlook for more clients.
+    /// Returns the outlook for more clients.
     pub fn outlook(&self) -> String {
         let error = self.left_out_error * 100.0;
         if self.left_out_error > MODEL_ERROR {

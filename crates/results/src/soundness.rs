@@ -1,4 +1,4 @@
-//! A document's figures agree with each other: finds damage and edits by hand.
+//! Checks that a document's figures agree with each other: finds damage and edits by hand.
 
 use crate::document::Results;
 use crate::operation::OperationRate;

@@ -9,7 +9,7 @@ use machine::units::show_size;
 use results::{CACHED_PERCENT, Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
-/// Over the first advice, to be reported separately.
+/// The gain over the first advice for which the second is reported separately.
 const WORTH_MORE: f64 = 1.25;
 
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
@@ -52,9 +52,9 @@ fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
     PLAIN_BYTES.into_iter().filter_map(of).collect()
 }
 
-/// From a plain program to half of the peak, and to nearly all of it if that gains much more;
-/// nothing if it reaches the goal unchanged. If the second takes no more changes than the first, it
-/// replaces the first.
+/// Compares a plain program with one that gets half of the peak, and with one that gets nearly all
+/// of it if that gains much more; nothing if it reaches the goal unchanged. If the second takes no
+/// more changes than the first, it replaces the first.
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for op in found.setting.ops() {
@@ -108,7 +108,8 @@ fn worth_saying(
     }
 }
 
-/// Among equals the one with the fewest bytes outstanding.
+/// Finds the cheapest entry that reaches the goal; among equals the one with fewer bytes
+/// outstanding.
 fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
@@ -150,8 +151,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// One at a time: the entries before and after each, and the change. The first order in which every
-/// step was measured; `None` without one, or if only one thing changes.
+/// Splits a change into single ones: the entries before and after each, and the change. Returns the
+/// first order in which every step was measured; `None` without one, or if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -219,8 +220,8 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Equal for workloads that agree in this respect. Waiting requires another engine, so that is
-    /// not counted as a change.
+    /// Returns equal values for workloads that agree in this respect. Waiting requires another
+    /// engine, so that is not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

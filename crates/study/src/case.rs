@@ -10,7 +10,7 @@ pub(crate) use results::{GAIN, SAME};
 use results::{LimitChange, LimitOf};
 use workload::{OpKind, Workload};
 
-/// Of requests per second: a loss below the first, a gain from the second on.
+/// Ratios of requests per second: a loss below the first, a gain from the second on.
 const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    /// `None` if the workload would be the same, or invalid.
+    /// Applies the change; `None` if the workload would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -83,7 +83,7 @@ impl Case {
         ratio(&entries[self.base], &entries[*after])
     }
 
-    /// Their intervals contain a threshold of the verdict.
+    /// Returns the trials whose intervals contain a threshold of the verdict.
     pub(crate) fn undecided<'a>(
         &'a self,
         entries: &'a [Entry],
@@ -102,7 +102,7 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// After removals; `None` if its own entry was removed.
+    /// Renumbers the entries after removals; `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

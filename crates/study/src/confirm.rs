@@ -16,28 +16,28 @@ pub(crate) struct BestRates<'a> {
     pub(crate) random_bursts: &'a [RandomBurst],
 }
 
-/// Of the budget: later, a new choice is not measured from scratch.
+/// The share of the budget after which a new choice is not measured from scratch.
 const CHOICE_SHARE: f64 = 0.62;
 
-/// Of requests, in a run that confirms a peak.
+/// Rounds of requests in a run that confirms a peak.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
 const CANDIDATES: usize = 2;
 
-/// Of a peak's interval, relative: above it only the rates decide.
+/// Above this relative half-width of a peak's interval only the rates decide.
 const UNKNOWN: f64 = 0.5;
 
-/// Of peak candidates and the chosen peak, relative to other points.
+/// The weights of peak candidates and of the chosen peak, relative to other points.
 const PEAK_WEIGHT: f64 = 2.0;
 const CHOSEN_WEIGHT: f64 = 30.0;
 
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
-/// Even past the budget: the answer depends on them.
+/// Runs that are made even past the budget: the answer depends on them.
 pub(crate) const MIN_RUNS: u32 = 3;
 
-/// In longer runs, because the maximum of many noisy values is biased upwards. Returns each
-/// operation's best entry.
+/// Measures the peaks in longer runs, because the maximum of many noisy values is biased upwards.
+/// Returns each operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -73,8 +73,9 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// From scratch, time permitting: the runs that selected it are biased by luck. Further runs come
-/// with the trials and at the end, as consecutive runs sample the target at one time.
+/// Measures the chosen points from scratch, time permitting: the runs that selected them are biased
+/// by luck. Further runs come with the trials and at the end, as consecutive runs sample the target
+/// at one time.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -90,8 +91,8 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Points measured later may be faster. A trial that gains does not count: the limit reports it.
-/// Returns the operations whose peak moved.
+/// Moves the peaks to faster points that were measured later. A trial that gains does not count:
+/// the limit reports it. Returns the operations whose peak moved.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,
@@ -159,7 +160,7 @@ pub(crate) fn candidates<M: Machine>(
     rated.into_iter().map(|(index, _)| index).collect()
 }
 
-/// In the steady state.
+/// Adds an entry with a longer run, in the steady state.
 fn longer<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     index: usize,

@@ -12,30 +12,30 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// Between sizes this near, as a ratio, the curve follows Hockney's law.
+/// The ratio of two sizes up to which the curve between them follows Hockney's law.
 const NEAR: f64 = 4.0;
 
-/// From one size to the next, as a ratio.
+/// The ratio from one size to the next.
 const STRIDE: f64 = 4.0;
 
-/// One run has no interval, and a throttle may admit an extra slice in it.
+/// Runs per size: one run has no interval, and a throttle may admit an extra slice in it.
 const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// Of a short budget, for curves deeper than one request.
+/// The share of a short budget for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
     trial: usize,
     like: Cell,
-    /// Of its operation's peak, bytes per second.
+    /// Half of its operation's peak, in bytes per second.
     half: f64,
-    /// Measured or not.
+    /// Sizes that were tried, measured or not.
     tried: BTreeSet<u64>,
 }
 
-/// Around half of `peaks`: whatever the time for single requests.
+/// Measures the sizes around half of `peaks`, those of single requests whatever the time.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -56,7 +56,7 @@ pub(crate) fn bracket<M: Machine>(
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
-/// Also those of which the grid left out every single-request cell.
+/// Returns the curves, also those of which the grid left out every single-request cell.
 fn curves(
     trials: &[Trial],
     setting: &StudyContext,
@@ -133,7 +133,7 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// `None` if the requests of this size take too long.
+/// Adds a size to a curve; `None` if the requests of this size take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -151,8 +151,8 @@ fn add<M: Machine>(
     point
 }
 
-/// By rising size: size, rate, entry index, over all experiments; of several visits the longest
-/// runs count, as in the answer.
+/// Returns size, rate and entry index by rising size, over all experiments; of several visits the
+/// longest runs count, as in the answer.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
     let question = Question::of(&like.workload);
     let of_curve = |workload: &Workload| {
@@ -189,7 +189,8 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// `None` if those around the crossing are close enough, or no other size exists.
+/// Returns the next size to measure; `None` if those around the crossing are close enough, or no
+/// other size exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],

@@ -2,7 +2,8 @@ use crate::context::StudyContext;
 use results::{Axis, CurveName};
 use workload::{OpKind, Workload};
 
-/// [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full one.
+/// The importance of a cell. [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a
+/// full one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Core,
@@ -23,7 +24,7 @@ pub(crate) struct CurveSet {
     /// The answer reports where each curve reaches half of the peak.
     pub(crate) half_of_peak: bool,
     every_size: bool,
-    /// Removed when time is short, 0 last.
+    /// The order of removal when time is short, 0 last.
     priority: u32,
     pub(crate) figures: &'static [FigureDesign],
 }
@@ -59,7 +60,8 @@ impl FigureDesign {
     }
 }
 
-/// Grid and conclusion build a curve from shared constants and functions, so a lookup cannot miss.
+/// The identity of a curve. Grid and conclusion build it from shared constants and functions, so a
+/// lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
@@ -83,7 +85,7 @@ impl Curve {
         Curve { set, name: name.to_string().into() }
     }
 
-    /// For each operation.
+    /// Returns the curve of a variant for one operation.
     pub(crate) fn variant(set: &'static CurveSet, op: OpKind, variant: impl ToString) -> Curve {
         Curve { set, name: CurveName::from(variant.to_string()).in_group(op) }
     }
@@ -112,7 +114,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// For the curve's shape: 0 for a cell that every study needs.
+    /// Returns how little the curve's shape needs the cell: 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,

@@ -8,31 +8,32 @@ use results::{LongWrites, WriteLevel, WriteRate};
 use sustained::{Look, LookLimits, look};
 use workload::{OpKind, Workload};
 
-/// Of the budget, when the experiment ends.
+/// The share of the budget at which the experiment ends.
 const END_SHARE: f64 = 0.985;
 
-/// Of the budget, if the rest of the study keeps to its own.
+/// The share of the budget for long writes, if the rest of the study keeps to its own.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
 
-/// A rate of several steps needs this long.
+/// The time that a rate of several steps needs.
 const SHORTEST_NS: Nanos = 200_000_000;
 
-/// On a machine whose time costs nothing.
+/// The maximum number of requests on a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
 /// Smaller requests cost more processor time, and many are outstanding.
 const LARGE: u32 = 1 << 20;
 const USUAL_DEPTH: u32 = 16;
 
-/// At a rate that has fallen, more would take longer than the time left.
+/// Maximum bytes in flight: at a rate that has fallen, more would take longer than the time left.
 const MOST_IN_FLIGHT: u64 = 32 << 20;
 
-/// The rate fell by more before this experiment: less is the drift of a shared machine.
+/// The rate fell if it is below this share of the peak: a smaller fall is the drift of a shared
+/// machine.
 const CLEARLY: f64 = 0.75;
 
-/// To something that has a state beyond its memory.
+/// Checks that the target can be written and has a state beyond its memory.
 pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String> {
     if !setting.facts.writable {
         return Err("the target is only read".into());
@@ -43,10 +44,10 @@ pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String>
     Ok(())
 }
 
-/// Or the reason for their absence.
+/// The long writes, or the reason for their absence.
 pub(crate) type Seen = std::result::Result<LongWrites, String>;
 
-/// They come last.
+/// The long writes before they ran: they come last.
 pub(crate) const NOT_YET: &Seen = &Err(String::new());
 
 /// # Errors
@@ -93,7 +94,7 @@ pub(crate) fn long_writes<M: Machine>(
     }
 }
 
-/// With as much outstanding as the best writes, and without a flush after each run.
+/// Returns writes with as much outstanding as the best ones, and without a flush after each run.
 fn at_full_speed(setting: &StudyContext, peak: &Workload) -> Workload {
     let align = setting.align().max(1);
     let largest = (setting.facts.size_bytes / 4).min(u64::from(LARGE)) / align * align;

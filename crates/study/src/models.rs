@@ -11,7 +11,7 @@ use workload::{OpKind, Workload};
 /// Beyond this size the kernel splits single requests.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 
-/// Above it a line does not describe all points: repeats of a point agree better.
+/// The residual above which a line does not describe all points: repeats of a point agree better.
 const MAX_LINE_ERROR: f64 = 0.05;
 /// Two lines count as two regimes if they fit this many times better.
 const BETTER: f64 = 2.0;
@@ -51,7 +51,8 @@ pub(crate) fn half_power_of_series(
     })
 }
 
-/// In the readings' own unit; the peak has an interval unless it is one of them.
+/// Computes half power in the readings' own unit; the peak has an interval unless it is one of
+/// them.
 fn half_power(
     of: Varied,
     readings: &[Reading],
@@ -94,8 +95,8 @@ fn half_power(
     })
 }
 
-/// Over size at each depth and over depth at each size: relative to the best measured rate and to a
-/// layer's advertised rate.
+/// Computes half-power points over size at each depth and over depth at each size: relative to the
+/// best measured rate and to a layer's advertised rate.
 pub(crate) fn half_power_points(
     op: OpKind,
     curves: &[(u32, Vec<Reading>)],
@@ -122,8 +123,8 @@ pub(crate) fn half_power_points(
     points
 }
 
-/// All experiments' points that differ from the curve's only in request size. Of several visits the
-/// longest runs count.
+/// Returns all experiments' points that differ from the curve's only in request size. Of several
+/// visits the longest runs count.
 fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     let Some(first) = readings.first().and_then(|one| found.entries.get(one.point)) else {
         return readings.to_vec();
@@ -151,7 +152,7 @@ fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     sizes.into_values().collect()
 }
 
-/// A figure shows the share of the peak that the answer reports.
+/// Shows in a figure the share of the peak that the answer reports.
 pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], points: &[Point]) {
     let of_sizes = figures
         .iter_mut()
@@ -182,7 +183,7 @@ pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], poi
     }
 }
 
-/// Depth curves per size from size curves per depth, without sizes measured at few depths.
+/// Makes depth curves per size from size curves per depth, without sizes measured at few depths.
 fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     let mut turned = std::collections::BTreeMap::<u64, Vec<Reading>>::new();
     for (depth, readings) in curves {
@@ -196,7 +197,7 @@ fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     turned.into_iter().filter(|(_, readings)| readings.len() > 2).collect()
 }
 
-/// Cost = a per request + b per byte, for the process and for the machine.
+/// Fits cost = a per request + b per byte, for the process and for the machine.
 pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<CostModel> {
     let numbers: Vec<_> = found
         .cells(curve)
@@ -239,7 +240,7 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Time = fixed + size / rate over single requests; two regimes if one line does not fit.
+/// Fits time = fixed + size / rate over single requests; two regimes if one line does not fit.
 pub(crate) fn service_times(
     found: &Found<'_>,
     curve: &Curve,
@@ -263,14 +264,15 @@ pub(crate) fn service_times(
 
 const MODEL_SIZES: usize = 4;
 
-/// Enough sizes for a fixed part and a part per byte, so that a missing model is a result.
+/// Returns whether there are enough sizes for a fixed part and a part per byte, so that a missing
+/// model is a result.
 pub(crate) fn could_have_model(found: &Found<'_>, curve: &Curve) -> bool {
     let measured =
         found.cells(curve).into_iter().filter(|(_, point)| found.points[*point].numbers.is_some());
     measured.count() >= MODEL_SIZES
 }
 
-/// Below a size and from it on, if they fit far better than one.
+/// Fits lines below a size and from it on, if they fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     if one.rms_relative_residual <= MAX_LINE_ERROR {
         return None;
@@ -288,7 +290,7 @@ fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     (rms <= one.rms_relative_residual / BETTER).then_some(best)
 }
 
-/// The time grows.
+/// Returns whether the line's time grows, if that of its points does.
 fn makes_sense(fit: &LineFit) -> bool {
     let grows = |points: &[FitPoint]| {
         points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y)
@@ -296,8 +298,8 @@ fn makes_sense(fit: &LineFit) -> bool {
     fit.rate.is_some() || !grows(&fit.points)
 }
 
-/// `None` if the line does not describe its points, or if its fixed time is certainly negative,
-/// since a part of each request was ready in advance.
+/// Returns the model; `None` if the line does not describe its points, or if its fixed time is
+/// certainly negative, since a part of each request was ready in advance.
 fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> Option<ServiceModel> {
     if fit.rms_relative_residual > MAX_FIT_ERROR || fit.intercept.high < 0.0 {
         return None;

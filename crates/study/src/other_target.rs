@@ -9,16 +9,16 @@ use workload::{OpKind, Workload};
 
 const PAIRS: u32 = 4;
 
-/// Of the budget, to fill new files.
+/// The share of the budget for filling new files.
 const FILL_SHARE: f64 = 0.04;
 
 const MIN_FILE_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OtherTarget {
-    /// Faster than the file system above it, if that is a limit.
+    /// The device below, faster than the file system if that is a limit.
     Device(String),
-    /// Faster if the writers of one file share a limit.
+    /// Two files, faster if the writers of one file share a limit.
     TwoFiles,
 }
 
@@ -29,7 +29,8 @@ pub(crate) struct OtherTargetTrial {
     pub(crate) ratio: Ratio,
 }
 
-/// Time permitting; `None` without a target that fits the case's operation.
+/// Runs a case on another target, time permitting; `None` without a target that fits the case's
+/// operation.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -99,7 +100,8 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Interleaved, on the study's target and on the other; `None` if runs fail there, or are too few.
+/// Interleaves runs on the study's target and on the other; `None` if runs fail there, or are too
+/// few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

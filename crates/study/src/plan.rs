@@ -2,7 +2,7 @@ use machine::Nanos;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
-    /// The corners.
+    /// The corners of every curve.
     Quick,
     /// Enough for the shape of every curve.
     Normal,
@@ -11,10 +11,10 @@ pub enum Effort {
 
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// On the machine's clock.
+    /// Time for the study, on the machine's clock.
     pub budget_ns: Nanos,
     pub effort: Effort,
-    /// [`crate::experiment_ids`]; empty: all.
+    /// The [`crate::experiment_ids`] to run; empty: all.
     pub only: Vec<String>,
     pub seed: u64,
 }

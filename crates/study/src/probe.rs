@@ -6,31 +6,31 @@ use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
 
-/// On a machine whose runs repeat exactly.
+/// Requests per run on a machine whose runs repeat exactly.
 const QUIET_REQUESTS: f64 = 2000.0;
 
 const LONGEST_QUIET_NS: f64 = 10e9;
 
-/// A smaller target fits none of the usual requests.
+/// The size of the smallest target that fits any of the usual requests.
 const MIN_BYTES: u64 = 4096;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
 
-/// Of the budget: longer studies see effects that settle slowly.
+/// The share of the budget for one run: longer studies see effects that settle slowly.
 const RUN_SHARE: f64 = 3e-4;
 
-/// Longer than a burst of throttled requests.
+/// A probing run, longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
 const BURSTY_SAMPLES: usize = 2;
 
-/// Before a rate is measured: low, so no flush takes long.
+/// The assumed flush rate before one is measured, in bytes per second: low, so no flush takes long.
 const PROBE_FLUSH: f64 = 4e6;
 
-/// On a target that admits requests in bursts.
+/// Bursts per run on a target that admits requests in bursts.
 const BURSTS_A_RUN: u64 = 2;
 
-/// Single ones.
+/// Single requests per run.
 const REQUESTS_A_RUN: f64 = 20.0;
 
 const PROBES: [(u32, u32, Pattern); 4] = [
@@ -40,7 +40,7 @@ const PROBES: [(u32, u32, Pattern); 4] = [
     (1 << 20, 2, Pattern::Seq),
 ];
 
-/// Speed and run length, and admission in bursts.
+/// Measures the speed, the run length, and whether requests are admitted in bursts.
 ///
 /// # Errors
 /// A target smaller than a page; a failed probing run; the user's interrupt.
@@ -96,7 +96,8 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     Ok(setting)
 }
 
-/// An operation's speed and its shortest mean request time in ns; counts the runs in bursts.
+/// Measures an operation's speed and its shortest mean request time in ns; counts the runs in
+/// bursts.
 fn probe_one<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

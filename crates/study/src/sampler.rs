@@ -17,13 +17,13 @@ use workload::{Workload, rng};
 /// A workload is left out if one round of its requests takes this many runs.
 const ROUND_RUNS: f64 = 4.0;
 
-/// Of requests.
+/// Rounds of requests per run.
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// Of fast requests, if runs are repeated.
+/// The longest run of fast requests, if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// Relative half-width of the 95 % interval.
+/// The relative half-width of the 95 % interval to reach.
 pub(crate) const PRECISION: f64 = 0.03;
 
 const MAX_RUNS: u32 = 32;
@@ -36,16 +36,16 @@ pub(crate) struct Entry {
     pub(crate) facts: TargetFacts,
     weight: f64,
     pub(crate) ramp_ns: Nanos,
-    /// Its runs start and end between two bursts.
+    /// Runs start and end between two bursts.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
-    /// Between runs of similar points, once known.
+    /// The spread between runs of similar points, once known.
     common: Option<Spread>,
-    /// The statistics cost more than some runs.
+    /// Cached, as the statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
-    /// Over all visits to its workload, in bytes per second, if they disagree.
+    /// The interval of all visits to its workload, in bytes per second, if they disagree.
     visits: Option<[f64; 2]>,
 }
 
@@ -69,7 +69,7 @@ impl Entry {
         }
     }
 
-    /// Its interval covers all visits to its workload.
+    /// Returns whether its interval covers all visits to its workload.
     pub(crate) fn disagrees(&self) -> bool {
         self.visits.is_some()
     }
@@ -83,7 +83,7 @@ impl Entry {
         (self.point, self.estimate, self.visits) = (OnceCell::new(), OnceCell::new(), None);
     }
 
-    /// Requests per second, from its own runs and the pooled spread of similar points.
+    /// Estimates requests per second from its own runs and the pooled spread of similar points.
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
@@ -92,7 +92,7 @@ impl Entry {
         self.common.is_some()
     }
 
-    /// The page cache and the device each have their own spread.
+    /// Returns the kind of spread: the page cache and the device each have their own.
     fn kind(&self) -> (bool, bool) {
         (self.workload.writes(), self.workload.buffering.is_direct())
     }
@@ -125,7 +125,7 @@ impl Entry {
         &self.measured.samples
     }
 
-    /// One run is enough.
+    /// Returns whether one run is enough.
     pub(crate) fn repeats_exactly(&self) -> bool {
         self.facts.kind == TargetKind::Simulated
     }
@@ -136,7 +136,7 @@ impl Entry {
 }
 
 pub struct Progress<'a> {
-    /// In a few words.
+    /// The current work, in a few words.
     pub doing: &'a str,
     pub passed_ns: Nanos,
     pub budget_ns: Nanos,
@@ -147,17 +147,17 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// One round of their requests takes too long.
+    /// The number of workloads of which one round of requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
-    /// Otherwise each workload runs once, in virtual time.
+    /// Runs differ, so they are repeated; otherwise each workload runs once, in virtual time.
     pub(crate) noisy: bool,
     whole: StripeShape,
     shape: StripeShape,
     seed: u64,
-    /// Of a sample, beyond its run.
+    /// The time of a sample beyond its run, in nanoseconds.
     pub(crate) overhead: f64,
     pub(crate) bursty: bool,
     ended: [Nanos; 2],
@@ -207,7 +207,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
             .for_each(|(ended, _)| *ended = now);
     }
 
-    /// Since the target last had a request of this workload's kinds.
+    /// Returns the time since the target last had a request of this workload's kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
         let last = self
             .ended
@@ -231,7 +231,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// Of the budget; without noise time is unlimited.
+    /// Returns the time at a share of the budget; without noise time is unlimited.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -244,7 +244,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// Unless it is already there. `None` if it would take too long.
+    /// Adds a cell unless it is already there. `None` if it would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -295,7 +295,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.len() - 1
     }
 
-    /// To at least this.
+    /// Raises lower weights to this one.
     pub(crate) fn weigh(&mut self, indices: &[usize], weight: f64) {
         for &index in indices {
             let entry = &mut self.entries[index];
@@ -307,7 +307,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries[index].weight = 1.0;
     }
 
-    /// In a separate run.
+    /// Counts instructions in a separate run.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -330,7 +330,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// In a separate run.
+    /// Traces requests in a separate run.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -359,7 +359,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// In a new random order each, until each entry has this many runs or the time is up.
+    /// Runs the entries in a new random order each round, until each has this many runs or the time
+    /// is up.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         let budget_ns = until.saturating_sub(self.now());
@@ -370,7 +371,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.iter().map(|entry| entry.samples().len()).sum()
     }
 
-    /// Once, time permitting.
+    /// Runs each entry one more time, time permitting.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -384,7 +385,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Entries with a wider relative interval run, most uncertain first, until none is left or the
+    /// Runs entries with a wider relative interval, most uncertain first, until none is left or the
     /// time is up.
     ///
     /// # Errors
@@ -402,7 +403,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
-    /// Over all points, as a few runs of one do not determine it.
+    /// Learns the spread over all points, as a few runs of one do not determine it.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;
@@ -422,7 +423,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// If they disagree, the target changed between them, and an interval covers them.
+    /// Unites the visits to a workload: if they disagree, the target changed between them, and an
+    /// interval covers them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;
@@ -451,7 +453,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Returns the new index of each remaining entry.
+    /// Drops entries that were not reached; returns the new index of each remaining entry.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self

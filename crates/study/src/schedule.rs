@@ -1,4 +1,4 @@
-//! Which cells fit the budget, in which order, and how grids are refined.
+//! The choice and the order of the cells that fit the budget, and the refinement of grids.
 
 use crate::answer::sides;
 use crate::confirm::candidates;
@@ -17,25 +17,28 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// Every point has run: the grid comes first, and points that need more runs get the rest.
+/// The share of the budget by which every point has run: the grid comes first, and points that need
+/// more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
-/// Every point has had its first runs.
+/// The share of the budget by which every point has had its first runs.
 const FIRST_SHARE: f64 = 0.42;
 
-/// The deciding points have had their first runs, however long the grid took.
+/// The share of the budget by which the deciding points have had their first runs, however long the
+/// grid took.
 const SPREAD_SHARE: f64 = 0.66;
 
-/// The deciding points have had their first turn.
+/// The share of the budget by which the deciding points have had their first turn.
 const DECISIVE_SHARE: f64 = 0.48;
 
-/// The sizes around half-power points have run.
+/// The share of the budget by which the sizes around half-power points have run.
 const REFINE_SHARE: f64 = 0.52;
 
-/// The study turns to the most uncertain points; it stops measuring.
+/// The shares of the budget at which the study turns to the most uncertain points, and stops
+/// measuring.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
-/// Ends a deciding point's first turn.
+/// The precision that ends a deciding point's first turn.
 const FIRST_PRECISION: f64 = 0.15;
 
 const DECISIVE_WEIGHT: f64 = 3.0;
@@ -44,22 +47,22 @@ const SIDE_WEIGHT: f64 = 2.0;
 
 const REFINE_RUNS: u32 = 2;
 
-/// Of each point before the deciding points are chosen.
+/// Runs of each point before the deciding points are chosen.
 const FIRST_RUNS: u32 = 3;
 
-/// Of the budget, for the points every answer needs.
+/// The share of the budget for the points every answer needs.
 const OVERRUN_SHARE: f64 = 2.0;
 
-/// Whatever the budget.
+/// The minimum number of points, whatever the budget.
 const MIN_POINTS: usize = 16;
 
-/// Opening files, preparing caches, writing back dirty data.
+/// Time per run for opening files, preparing caches, writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
-/// Weights within it are measured together, in random order.
+/// Weights within this range are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
-/// Per point: runs differ by more than a longer run would reveal.
+/// Runs per point: they differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
 
 /// Fits the grids to the budget, and refines the curves around half power. Afterwards the cells
@@ -124,7 +127,7 @@ pub(crate) fn measure<M: Machine>(
     Ok(trials)
 }
 
-/// The most uncertain points get the remaining time. New runs can move crossings, so those are
+/// Gives the most uncertain points the remaining time. New runs can move crossings, so those are
 /// measured as well.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
@@ -166,7 +169,7 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// The least informative cells first; reports how many.
+/// Drops the most dispensable cells first; reports how many.
 pub(crate) fn thin(trials: &mut [Trial], max: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
@@ -203,7 +206,7 @@ fn weight(cell: &Cell) -> u32 {
     if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
 }
 
-/// Every point once, with the minimum weight of its cells.
+/// Returns every point once, with the minimum weight of its cells.
 fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     let mut weights = BTreeMap::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
@@ -215,7 +218,7 @@ fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     weights
 }
 
-/// In separate runs: a counter slows the run.
+/// Counts instructions in separate runs: a counter slows the run.
 fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]) -> Result<()> {
     if !sampler.machine.capabilities().counts_instructions {
         return Ok(());
@@ -234,7 +237,7 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
     Ok(())
 }
 
-/// A size between the two around each half-power point, if that helps.
+/// Adds a size between the two around each half-power point, if that helps.
 fn refine<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

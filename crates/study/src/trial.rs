@@ -11,21 +11,21 @@ use machine::{LayerKind, Machine, Nanos, Result, TargetKind, TargetSpec};
 use results::{LimitOf, RandomBurst};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// Of the budget.
+/// The share of the budget by which the trials end.
 const TRIALS_SHARE: f64 = 0.70;
 
-/// Of the budget, for a deeper peak.
+/// The share of the budget by which the search for a deeper peak ends.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
-/// Of a trial, before the remaining time is divided.
+/// Runs of a trial, before the remaining time is divided.
 const RUNS: u32 = 4;
 
-/// Of the trials of an undecided verdict.
+/// The weight of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// The peaks, a plain program's rates, and small random requests.
+/// Returns the cases: the peaks, a plain program's rates, and small random requests.
 fn cases<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,
@@ -74,7 +74,8 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// An existing entry, or a new one; `None` if the change is invalid or the target too small.
+/// Returns an existing entry, or a new one; `None` if the change is invalid or the target too
+/// small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -98,7 +99,7 @@ fn changed<M: Machine>(
     }))
 }
 
-/// To twice the depth if certainly faster, in interleaved runs.
+/// Moves the peaks to twice the depth if certainly faster, in interleaved runs.
 pub(crate) fn climb<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -143,7 +144,7 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// The peaks first, time permitting.
+/// Runs the trials of all cases, the peaks first, time permitting.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -209,7 +210,8 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// It moved after the trials; existing trials stay, and if `measure`, the others run once.
+/// Investigates a peak that moved after the trials; existing trials stay, and if `measure`, the
+/// others run once.
 pub(crate) fn investigate_peak<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -227,7 +229,7 @@ pub(crate) fn investigate_peak<M: Machine>(
     Ok(Case { of: LimitOf::Peak, op, base, trials, other_target: None })
 }
 
-/// A simulated machine says so itself.
+/// Returns whether the target obeys hints; a simulated machine says so itself.
 fn obeys_hints(setting: &StudyContext) -> bool {
     setting.facts.kind != TargetKind::Simulated
         || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)

@@ -1,6 +1,6 @@
 //! Measures storage after its caches and its credit.
 //!
-//! [`sustain`] writes at full speed until the rate that lasts is known, and [`pts`] runs the tests
+//! [`sustain()`] writes at full speed until the rate that lasts is known, and [`pts`] runs the tests
 //! of SNIA's performance test specification. [`levels`], [`reserves`] and [`steady_state`] are pure
 //! functions on what was measured.
 

@@ -117,25 +117,25 @@ pub struct Resized {
 }
 
 impl Tried {
-    /// From the change per request.
+    /// Computes the change per byte, in percent, from the change per request.
     pub fn cpu_per_byte_percent(&self, cpu: &Difference) -> f64 {
         let resized = self.resized.iter().find(|one| one.question == cpu.question);
         let ratio = resized.map_or(1.0, |one| f64::from(one.from_bytes) / f64::from(one.to_bytes));
         ((1.0 + cpu.change_percent / 100.0) * ratio - 1.0) * 100.0
     }
 
-    /// The changes in rate.
+    /// Returns the changes in rate.
     pub fn rates(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|one| one.measure.is_rate())
     }
 
-    /// Mean over the workloads, as a logarithm.
+    /// Returns the mean gain over the workloads, as a logarithm.
     pub(crate) fn gain(&self) -> f64 {
         let logs: Vec<f64> = self.rates().map(|one| (one.change_percent / 100.0).ln_1p()).collect();
         if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
     }
 
-    /// `open`: some question was undecided when the time ran out.
+    /// Judges a trial; `open` if some question was undecided when the time ran out.
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
         let of_rate = || differences.iter().filter(|one| one.measure.is_rate());
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();
@@ -180,7 +180,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// For people.
+    /// Returns the outcome in the words that users see.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Helps => "faster",
@@ -222,7 +222,7 @@ impl Tuning {
     }
 }
 
-/// As stored in `schema/`.
+/// Returns the JSON schema of [`Tuning`], as stored in `schema/`.
 pub fn tuning_schema() -> String {
     let schema = schemars::schema_for!(Tuning);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

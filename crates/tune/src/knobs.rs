@@ -6,14 +6,14 @@ use machine::{
 };
 use workload::{Pattern, Workload};
 
-/// What a workload knob may depend on.
+/// The facts that a workload knob may depend on.
 pub struct Scene<'a> {
     pub facts: &'a TargetFacts,
     pub engines: &'a [Engine],
 }
 
 impl Scene<'_> {
-    /// For several requests outstanding from one thread.
+    /// Returns the engine for several requests outstanding from one thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }
@@ -22,15 +22,15 @@ impl Scene<'_> {
 pub struct WorkloadKnob {
     pub name: &'static str,
     pub about: &'static str,
-    /// The current one.
+    /// The workload's current value.
     pub value: fn(&Workload) -> String,
-    /// Worth trying.
+    /// The values worth trying.
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
-    /// `None` if the value is invalid.
+    /// The workload with the value; `None` if that is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
-    /// How the value can lose data.
+    /// How the value can lose data; `None` if it cannot.
     pub risk: fn(&Workload, &str) -> Option<String>,
-    /// How a program gets the value.
+    /// The changes to a program that give it the value.
     pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 
@@ -217,7 +217,7 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     },
 };
 
-/// To the next 4 KiB boundary.
+/// Returns how far the partition starts past a 4 KiB boundary, in bytes.
 fn straddle(layers: &[Layer]) -> u64 {
     layers
         .iter()

@@ -4,12 +4,12 @@
 use machine::units::{KIB, parse_size};
 use machine::{Alternative, Keep, Knob, Layer, Matters, TargetFacts};
 
-/// Its stride is counted in it.
+/// The block size of ext4 in bytes; a stride is counted in blocks.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
 
-/// Of a target with several members.
+/// The name of the knob for a stripe's chunk size.
 pub const STRIPE_UNIT: &str = "stripe_unit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,8 @@ impl Stripe {
     }
 }
 
-/// With the stripe geometry, or `None` if the file system has no such option.
+/// Returns the command for a new file system with the stripe geometry; `None` if it has no such
+/// option.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))
@@ -53,7 +54,7 @@ fn keep_mkfs(line: String) -> Keep {
     }
 }
 
-/// To 4 KiB, with a new file system.
+/// Returns the commands that align a partition, with a new file system.
 pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     let partition = Keep {
         place: "partition table (destroys the partition's data: copy them first)".into(),
@@ -64,7 +65,7 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     [Some(partition), made.map(keep_mkfs)].into_iter().flatten().collect()
 }
 
-/// Of a target that halfpower stripes over several members.
+/// Returns the knob for the chunk size, if halfpower stripes the target over several members.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     let is_stripe =
         facts.members > 1 && facts.raid5.is_none() && facts.shared_by_members().is_none();
@@ -82,7 +83,7 @@ pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     })
 }
 
-/// With the commands that create such an array and its file system.
+/// Returns a chunk size with the commands that create such an array and its file system.
 pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
     let bytes = parse_size(value).unwrap_or(0);
     let members = u64::from(facts.members);

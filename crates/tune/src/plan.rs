@@ -5,7 +5,7 @@ use measure::stats::MIN_BLOCKS;
 use results::compare::Measure;
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// If `values` is empty, the table's own.
+/// A knob that the user named; without `values`, those of the table are tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     pub knob: String,
@@ -15,7 +15,7 @@ pub struct Wanted {
 impl std::str::FromStr for Wanted {
     type Err = String;
 
-    /// `NAME` or `NAME=VALUE,VALUE`.
+    /// Parses `NAME` or `NAME=VALUE,VALUE`.
     fn from_str(text: &str) -> Result<Wanted, String> {
         let (knob, values) = text.split_once('=').unwrap_or((text, ""));
         let values: Vec<String> = values
@@ -34,7 +34,7 @@ impl std::str::FromStr for Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Machine(usize),
-    /// Index in [`KNOBS`].
+    /// A workload knob, by its index in [`KNOBS`].
     Workload(usize),
 }
 
@@ -49,7 +49,7 @@ pub struct Trial {
     pub to: Alternative,
     pub change: Change,
     pub resets: Vec<String>,
-    /// By index.
+    /// The questions that it affects, by index.
     pub questions: Vec<usize>,
 }
 
@@ -57,7 +57,7 @@ pub struct Scope<'a> {
     pub knobs: &'a [Knob],
     /// A value of a machine knob that the table does not offer.
     pub value: &'a dyn Fn(usize, &str) -> Alternative,
-    /// Of workload knobs.
+    /// The facts that workload knobs depend on.
     pub scene: Scene<'a>,
 }
 
@@ -65,23 +65,24 @@ pub struct Scope<'a> {
 /// application.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
-    /// `PostMark`.
+    /// The name in labels, such as `PostMark`.
     pub name: String,
-    /// `--postmark FILE`.
+    /// The options of `halfpower compare`, such as `--postmark FILE`.
     pub options: String,
-    /// Within the arms of `compare`, after the target; `None` if an arm is only a target.
+    /// The options within the arms of `compare`, after the target; `None` if an arm is only a
+    /// target.
     pub arm_options: Option<String>,
-    /// They decide which knobs matter to the work.
+    /// Workloads with such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
-    /// It creates and deletes many files.
+    /// Whether it creates and deletes many files.
     pub many_files: bool,
     pub rate: Measure,
-    /// The requests of the latencies that it reports.
+    /// The requests whose latencies it reports.
     pub latency_of: Option<String>,
 }
 
 impl Whole {
-    /// Buffered reads and writes at random places.
+    /// Describes work on many files, like buffered reads and writes at random places.
     pub fn of_many_files(name: &str, options: String) -> Whole {
         let like = Workload {
             read_percent: 50,
@@ -100,7 +101,7 @@ impl Whole {
         }
     }
 
-    /// For people.
+    /// Returns the options as users see them.
     pub(crate) fn words(&self) -> String {
         let more = self.arm_options.as_ref().filter(|more| !more.is_empty());
         more.map_or_else(|| self.options.clone(), |more| format!("{} ({more})", self.options))
@@ -110,16 +111,17 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
-    /// Runs instead of the only question, which is then one of requests like its own.
+    /// Work that runs instead of the only question, which has requests like its own.
     pub whole: Option<Whole>,
-    /// In the order of the table.
+    /// The trials, in the order of the table.
     pub trials: Vec<Trial>,
     /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Plan {
-    /// Every applicable knob that cannot lose data or, with `wanted`, only the knobs named there.
+    /// Plans every applicable knob that cannot lose data or, with `wanted`, only the knobs named
+    /// there.
     ///
     /// # Errors
     /// A sentence about a name that this target has no knob for.
@@ -139,7 +141,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Such work has no knobs of its own: its options, or its recording, say what it does.
+    /// Plans knobs of the machine for such work: its options, or its recording, fix its requests.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -295,13 +297,13 @@ impl Plan {
         self.left_out.push(LeftOut { knob: knob.into(), of: of.into(), why: why.into() });
     }
 
-    /// Over all trials.
+    /// Returns the number of questions over all trials.
     pub fn asked(&self) -> usize {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
 
-    /// The minimum blocks of each question and of the combination; `None` if runs end after an
-    /// amount of data or work.
+    /// Returns the time of the minimum blocks of all questions; `None` if runs end after an amount
+    /// of data or work.
     pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
         if self.whole.is_some() {
             return None;
@@ -316,12 +318,12 @@ impl Plan {
         Some(runs? * 4 * blocks)
     }
 
-    /// For display and for the document.
+    /// Returns the trials for display and for the document.
     pub fn steps(&self) -> Vec<Step> {
         self.trials.iter().map(Step::of).collect()
     }
 
-    /// That a machine knob will get, for the journal.
+    /// Returns the values that a machine knob will get, for the journal.
     pub fn values_of(&self, knob: usize) -> Vec<String> {
         let of = |trial: &&Trial| trial.change == Change::Machine(knob);
         self.trials.iter().filter(of).map(|trial| trial.to.value.clone()).collect()
@@ -336,7 +338,7 @@ fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
     }
 }
 
-/// `Some(None)` if all are wanted.
+/// Returns how a knob is wanted; `Some(None)` if all are.
 fn asked_for<'a>(knob: &str, wanted: &'a [Wanted]) -> Option<Option<&'a Wanted>> {
     if wanted.is_empty() {
         Some(None)
@@ -375,7 +377,7 @@ fn matters(matters: Matters, workload: &Workload) -> bool {
     }
 }
 
-/// Why a knob has no effect.
+/// Returns why a knob has no effect.
 fn matters_words(matters: Matters) -> &'static str {
     match matters {
         Matters::Always => "affects no workload",

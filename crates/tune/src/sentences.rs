@@ -51,7 +51,7 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     said
 }
 
-/// Gains do not add up: a single change gained more than the combination. The two were measured at
+/// Returns a sentence if a single change gained more than the combination. The two were measured at
 /// different times, so the sentence claims no more.
 fn better_alone(tuning: &Tuning, combination: &Tried) -> Option<String> {
     let helped = tuning.tried.iter().filter(|one| one.outcome == Outcome::Helps);
@@ -68,7 +68,7 @@ fn better_alone(tuning: &Tuning, combination: &Tried) -> Option<String> {
     ))
 }
 
-/// On each workload.
+/// Returns a sentence with the rates on each workload.
 fn with_rates(one: &Tried) -> String {
     let from = if one.knob == "combination" {
         format!("{} in place of {}", one.to, one.from)

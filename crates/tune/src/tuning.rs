@@ -14,26 +14,26 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// Of the time.
+/// The share of the time that the combination gets.
 const FOR_COMBINATION: f64 = 0.2;
 
 pub trait Subject {
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Knobs by number; all others get their own values back.
+    /// Sets knobs by number; all others get their own values back.
     ///
     /// # Errors
     /// A refused value: it cannot be tried.
     fn set(&mut self, settings: &[(usize, &str)]) -> Result<()>;
 
-    /// Once; `before` holds earlier runs, which give the warm-up time.
+    /// Runs a workload once; `before` holds earlier runs, which give the warm-up time.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
 
-    /// Work with requests of its own, once. Returns its rate in the place of the throughput, and
+    /// Runs work with requests of its own once. Returns its rate in place of the throughput, and
     /// the other [`RUN_MEASURES`]; NaN for those that it does not have.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ pub trait Subject {
         Err(Error::Unsupported("only requests of one file are run here".into()))
     }
 
-    /// Before each block.
+    /// Reports the start of each block, and the time passed.
     fn on_block(&mut self, what: &str, passed_ns: Nanos);
 }
 
@@ -57,9 +57,9 @@ pub struct Limits {
     pub gain_wanted_percent: Option<f64>,
     /// Time budget of the whole tuning.
     pub budget_ns: Nanos,
-    /// Repeated runs differ.
+    /// Whether repeated runs differ.
     pub noisy: bool,
-    /// Of the run order.
+    /// The seed of the run order.
     pub seed: u64,
 }
 
@@ -72,11 +72,11 @@ struct Question {
 struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
-    /// Work with requests of its own runs instead of the questions' workloads.
+    /// Whether work with requests of its own runs instead of the questions' workloads.
     is_whole: bool,
-    /// By warm-up, per question and arm.
+    /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
-    /// By question, with the bytes that the runs moved.
+    /// The runs with the current setting by question, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
     before_ns: Nanos,
     warnings: &'a mut Vec<Warning>,
@@ -134,7 +134,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// One sentence for each question in which the present setting did not keep its rate.
+    /// Returns a sentence for each question in which the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -151,7 +151,7 @@ impl<S> Trying<'_, S> {
 const INTERRUPTED: &str = "interrupted: the improvements were not tried together";
 
 impl Tuning {
-    /// The dry run of a tuning.
+    /// Returns the dry run of a tuning.
     pub fn planned(plan: &Plan, target: &Target, limits: Limits, program: Program) -> Tuning {
         Tuning {
             schema: TUNE_SCHEMA.into(),
@@ -178,7 +178,8 @@ impl Tuning {
     }
 }
 
-/// Knobs keep the values of the last run: the caller restores them.
+/// Tries each change, then the improvements together. Knobs keep the values of the last run: the
+/// caller restores them.
 ///
 /// # Errors
 /// An interrupt before any conclusion.
@@ -320,7 +321,7 @@ impl Question {
     }
 }
 
-/// Changes that do not apply are skipped.
+/// Applies the trials to a workload; changes that do not apply are skipped.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => {
@@ -330,7 +331,7 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// Judged together, with each one's question.
+/// Judges all answers together; returns each difference with its question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,
@@ -447,7 +448,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// The best value of each knob; of two knobs that reset one another, the better one.
+/// Returns the best value of each knob; of two knobs that reset one another, the better one.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

@@ -5,7 +5,7 @@ use machine::{Allocation, Reap};
 
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// Per run: streams or, with [`machine::Engine::Threads`], the threads of all streams.
+/// The maximum per run: streams or, with [`machine::Engine::Threads`], the threads of all streams.
 pub const MAX_THREADS: u32 = 4096;
 /// One request per nanosecond, the resolution of the clock.
 pub const MAX_RATE_IOPS: f64 = 1e9;
@@ -19,7 +19,8 @@ pub(crate) fn refuse<T>(
 }
 
 impl Workload {
-    /// Checks for a target of `size_bytes` whose direct I/O needs multiples of `align_bytes`.
+    /// Checks the workload for a target of `size_bytes` whose direct I/O needs multiples of
+    /// `align_bytes`.
     ///
     /// # Errors
     /// The first invalid setting, with the reason and the hint.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The unit of deduplication and compression below. Other request sizes use 512 B sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
-/// They make a block unique within the run.
+/// Bytes of the stamp that makes a block unique within the run.
 const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
 /// repeat within it.
@@ -43,7 +43,7 @@ pub struct Filler {
     block: usize,
     /// Bytes of a whole block before its zeros.
     head: usize,
-    /// `None` if bodies stay in the buffers.
+    /// Random bytes for bodies; `None` if bodies stay in the buffers.
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
@@ -55,13 +55,13 @@ pub struct Filler {
     tag: u64,
 }
 
-/// Bytes of a block before its zeros.
+/// Returns the bytes of a block before its zeros.
 fn head_of(len: usize, compressible_percent: u8) -> usize {
     len - len * usize::from(compressible_percent.min(100)) / 100
 }
 
 impl Filler {
-    /// The filler of source 0; [`Filler::fork`] makes the others.
+    /// Creates the filler of source 0; [`Filler::fork`] makes the others.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -85,7 +85,7 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, repeated_seed, tag }
     }
 
-    /// The filler of another source, whose blocks differ. The pool is shared.
+    /// Returns the filler of another source, whose blocks differ. The pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -93,7 +93,7 @@ impl Filler {
         Filler { tag, position, counter: 0, ..self.clone() }
     }
 
-    /// Each write copies a fresh body in addition to its stamps.
+    /// Returns whether each write copies a fresh body in addition to its stamps.
     pub fn copies(&self) -> bool {
         self.pool.is_some()
     }
@@ -131,7 +131,8 @@ impl Filler {
         }
     }
 
-    /// Unique in the run, because both hashes are bijections of the counter and of the tag.
+    /// Returns a stamp unique in the run, because both hashes are bijections of the counter and of
+    /// the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;
@@ -164,7 +165,8 @@ impl Filler {
         }
     }
 
-    /// Pool position and stamp of a repeated block; the same for every filler of the run.
+    /// Returns the pool position and stamp of a repeated block; the same for every filler of the
+    /// run.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let templates = match self.data.repeated_blocks {
             0 => TEMPLATES,

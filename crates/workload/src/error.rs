@@ -1,7 +1,7 @@
-/// Why a workload is invalid, and how to fix it.
+/// The reason why a workload is invalid, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A setting, or a combination of two.
+    /// An invalid setting, or combination of two.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
 }

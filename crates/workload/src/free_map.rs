@@ -9,7 +9,7 @@
 /// ```
 #[derive(Debug, Clone)]
 pub struct FreeMap {
-    /// In level 0 a bit is a taken block; above, a full word of the level below.
+    /// The bits of taken blocks in level 0; above, those of full words of the level below.
     levels: Vec<Vec<u64>>,
     blocks: u64,
     free: u64,
@@ -39,7 +39,7 @@ impl FreeMap {
         self.free == 0
     }
 
-    /// The first free block at or after `from`, wrapping around.
+    /// Returns the first free block at or after `from`, wrapping around.
     pub fn next_free(&self, from: u64) -> Option<u64> {
         self.at_or_behind(from).or_else(|| self.at_or_behind(0))
     }

@@ -26,14 +26,14 @@ pub struct LoadStep {
     pub duration_ns: Nanos,
 }
 
-/// As in the option `--load`: `1000:30s`.
+/// Formats a step as in the option `--load`: `1000:30s`.
 impl fmt::Display for LoadStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.rate_iops, time_option(self.duration_ns))
     }
 }
 
-/// A time in the syntax of an option, exact: `30s`, `1500ms`.
+/// Formats a time in the syntax of an option, exact: `30s`, `1500ms`.
 pub(crate) fn time_option(ns: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
@@ -104,8 +104,8 @@ pub struct Interval {
 }
 
 impl Workload {
-    /// The intervals of a run whose latencies are kept apart: the steps of its load, divided into
-    /// windows if requested. Empty if neither was requested.
+    /// Returns the intervals of a run whose latencies are kept apart: the steps of its load,
+    /// divided into windows if requested. Empty if neither was requested.
     pub fn intervals(&self) -> Vec<Interval> {
         let windows = |from_ns: Nanos, length: Nanos, step| {
             let width = self.latency_window_ns.unwrap_or(length).max(1);

@@ -1,6 +1,6 @@
 use crate::rng::SplitMix64;
 
-/// A shuffled table serves up to this size, because arithmetic mixes small domains badly.
+/// The maximum size of a shuffled table; arithmetic mixes small domains badly.
 const TABLE: u64 = 1024;
 
 /// A keyed random permutation of `0..n`, in at most 2 KiB for any `n`.
@@ -17,7 +17,7 @@ pub enum Permutation {
 }
 
 impl Permutation {
-    /// `n` of 0 counts as 1; `n` is at most 2^63.
+    /// Creates a permutation of `0..n`. `n` of 0 counts as 1; `n` is at most 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         if n > TABLE {
             Permutation::Mixer(Mixer::new(n, key))
@@ -26,7 +26,7 @@ impl Permutation {
         }
     }
 
-    /// `i` is below `n`.
+    /// Returns the number at position `i`, which is below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         match self {
@@ -36,7 +36,7 @@ impl Permutation {
     }
 }
 
-/// Fisher and Yates, as given by Durstenfeld (1964).
+/// Shuffles `0..n` by Fisher and Yates, as given by Durstenfeld (1964).
 fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     let mut random = SplitMix64::new(key);
     let mut table: Box<[u16]> = (0..n as u16).collect();
@@ -66,7 +66,7 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    /// `n` is from 2 to 2^63.
+    /// Creates a permutation of `0..n`; `n` is from 2 to 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         let mask = n.next_power_of_two() - 1;
         let mut random = SplitMix64::new(key);
@@ -75,15 +75,15 @@ impl Mixer {
         Mixer { n, mask, shift: mask.count_ones().div_ceil(2), add, keys }
     }
 
-    /// `i` is below `n`.
+    /// Returns the number at position `i`, which is below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         let x = self.mix(i);
         if x < self.n { x } else { self.walk(x) }
     }
 
-    /// `base` plus `step` times the number at each of `count` positions from `first`; other elements
-    /// are undefined. Positions end at `n`.
+    /// Computes `base` plus `step` times the number at each of `count` positions from `first`;
+    /// other elements are undefined. Positions end at `n`.
     pub(crate) fn places<const N: usize>(
         &self,
         (first, count): (u64, usize),
@@ -117,7 +117,7 @@ impl Mixer {
         }
     }
 
-    /// [`Mixer::mix`] of consecutive positions in 32 bits, which compilers turn into vector
+    /// Does [`Mixer::mix`] of consecutive positions in 32 bits, which compilers turn into vector
     /// instructions.
     #[inline]
     fn mix_narrow<const N: usize>(&self, first: u64) -> [u32; N] {
@@ -134,7 +134,8 @@ impl Mixer {
         each
     }
 
-    /// Separate, so that the first step need not save registers for it.
+    /// Walks the cycle back into `0..n`. Separate, so that the first step need not save registers
+    /// for it.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
         while x >= self.n {
@@ -143,7 +144,7 @@ impl Mixer {
         x
     }
 
-    /// Of `0..=mask`.
+    /// Permutes `0..=mask`.
     #[inline]
     fn mix(&self, x: u64) -> u64 {
         let mut x = x.wrapping_add(self.add);

@@ -12,25 +12,26 @@ pub const fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Of the stream `seed`; a bijection in `i`.
+/// Returns number `i` of the stream `seed`; a bijection in `i`.
 #[inline]
 pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// For one of several independent uses of `seed`.
+/// Derives a seed for one of several independent uses of `seed`.
 #[inline]
 pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// By the high half of a product: no division, and a bias of at most n / 2^64.
+/// Maps a random number to `0..n` by the high half of a product: no division, and a bias of at most
+/// n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64
 }
 
-/// In the open interval (0, 1), on a grid of 2^-53.
+/// Maps a random number to the open interval (0, 1), on a grid of 2^-53.
 #[inline]
 pub fn unit(random: u64) -> f64 {
     ((random >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
@@ -50,7 +51,7 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// Number `i` is `hash(seed, i)`.
+    /// Creates a generator whose number `i` is `hash(seed, i)`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }
@@ -61,7 +62,7 @@ impl SplitMix64 {
         mix(self.state)
     }
 
-    /// In `0..n`.
+    /// Returns the next random number in `0..n`.
     #[inline]
     pub const fn below(&mut self, n: u64) -> u64 {
         below(self.next_u64(), n)

@@ -9,7 +9,8 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Computed together: constants, branches and vector registers are used once for all of them.
+/// Requests computed together: constants, branches and vector registers are used once for all of
+/// them.
 const BATCH: usize = 16;
 
 mod purpose {
@@ -17,12 +18,12 @@ mod purpose {
     pub const ORDER: u64 = 1;
     /// Positions of Zipf's popular blocks; the same for every stream.
     pub const SCATTER: u64 = 2;
-    /// Read or write.
+    /// The choice between read and write.
     pub const MIX: u64 = 3;
     pub const SIZE: u64 = 5;
 }
 
-/// Of a sequence.
+/// The position in a sequence.
 #[derive(Debug, Clone)]
 pub enum Cursor {
     Own,
@@ -51,26 +52,26 @@ pub enum Cursor {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    /// In the current pass, for [`Cursor::Own`].
+    /// The position in the current pass, for [`Cursor::Own`].
     place: u64,
-    /// The requests of `ready` end here.
+    /// The position at which the requests of `ready` end.
     ready_to: u64,
-    /// Offsets and operations of the present batch, by place modulo [`BATCH`].
+    /// Offsets of the current batch, by place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
-    /// Below this position the fast path of [`Sequence::next`] applies; 0 if it never does.
+    /// The position below which the fast path of [`Sequence::next`] applies; 0 if it never does.
     short_to: u64,
     /// The end of the pass, or 0.
     short_pass: u64,
     base: u64,
     request: u32,
     choice: Choice,
-    /// If sizes or positions differ between requests.
+    /// The sizes and positions, if they differ between requests.
     varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
     /// The first request of the current pass.
     pass_start: u64,
-    /// Patterns with repetition have one infinite pass.
+    /// The requests of a pass; patterns with repetition have one infinite pass.
     pass_len: u64,
     pass: u64,
     blocks: u64,
@@ -96,7 +97,7 @@ enum Order {
 struct Choice {
     op: Op,
     mixed: bool,
-    /// A mixed stream reads below it.
+    /// A random number below which a mixed stream reads.
     threshold: u64,
     seed: u64,
 }
@@ -151,7 +152,7 @@ impl Stride {
     }
 }
 
-/// From `first` on, each from top to bottom, of a table with this many rows.
+/// The columns from `first` on, each from top to bottom, of a table with this many rows.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     first: u64,
@@ -166,31 +167,31 @@ impl Columns {
     }
 }
 
-/// `percent` of 2^64, for comparison with 64 random bits.
+/// Returns `percent` of 2^64, for comparison with 64 random bits.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// First block and number of blocks of part `k`; parts differ by at most one block.
+/// Returns the first block and number of blocks of part `k`; parts differ by at most one block.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
 }
 
 impl Pattern {
-    /// From start to end.
+    /// Returns whether the pattern goes from start to end.
     pub fn is_sequential(&self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Together)
     }
 
-    /// Each stream has its own part of the region.
+    /// Returns whether each stream has its own part of the region.
     pub fn is_divided(&self) -> bool {
         matches!(self, Pattern::Seq | Pattern::Backward | Pattern::Stride(_))
     }
 }
 
 impl Sequence {
-    /// In the region (first byte, length in bytes).
+    /// Creates a sequence in the region (first byte, length in bytes).
     ///
     /// # Errors
     /// The stream's part is too small for a request, or the pattern is invalid ([`Workload::check`]
@@ -277,7 +278,7 @@ impl Sequence {
         Ok(sequence)
     }
 
-    /// Operation, byte offset and bytes. Wraps around after the last block.
+    /// Returns operation, byte offset and bytes. Wraps around after the last block.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
@@ -287,8 +288,9 @@ impl Sequence {
         }
     }
 
-    /// For requests of one size from a cursor of their own, within a pass and within
-    /// [`Sequence::limit_short`]; inlined in the caller's loop. `None`: call [`Sequence::next`].
+    /// Returns the next request, if all have one size and a cursor of their own, within a pass and
+    /// within [`Sequence::limit_short`]; inlined in the caller's loop. `None`: call
+    /// [`Sequence::next`].
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
@@ -300,7 +302,7 @@ impl Sequence {
         Some((self.ready_ops[at], self.ready[at], self.request))
     }
 
-    /// The batch of the present place; `false`: the fast path ends here.
+    /// Computes the batch of the current place; `false`: the fast path ends here.
     #[inline(never)]
     fn prepare(&mut self) -> bool {
         if self.place >= self.short_to {
@@ -328,7 +330,7 @@ impl Sequence {
         true
     }
 
-    /// Until the next call, [`Sequence::next_short`] serves only requests that leave some of these
+    /// Limits [`Sequence::next_short`], until the next call, to requests that leave some of these
     /// bytes.
     #[inline]
     pub fn limit_short(&mut self, bytes: u64) {
@@ -339,12 +341,12 @@ impl Sequence {
         }
     }
 
-    /// In its pass, if the cursor is not shared.
+    /// Returns the position in its pass, if the cursor is not shared.
     pub fn place(&self) -> u64 {
         self.place
     }
 
-    /// For any pattern, and across the end of a pass.
+    /// Returns the next request for any pattern, and across the end of a pass.
     #[inline(never)]
     fn next_slow(&mut self) -> (Op, u64, u32) {
         let mut place = match &self.shared {
@@ -370,7 +372,7 @@ impl Sequence {
         }
     }
 
-    /// Of the present pass.
+    /// Returns the block at a position of the current pass.
     #[inline]
     fn block(&self, place: u64) -> u64 {
         let index = self.pass_start + place;
@@ -393,8 +395,8 @@ impl Sequence {
         }
     }
 
-    /// The pass that contains the position (from the current pass's start); returns the position in
-    /// it. Threads that share the cursor may have completed whole passes in between.
+    /// Moves to the pass that contains the position (from the current pass's start); returns the
+    /// position in it. Threads that share the cursor may have completed whole passes in between.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {
@@ -412,13 +414,14 @@ impl Sequence {
         }
     }
 
-    /// Of a pass. A block is a request, or the distance between starting positions if sizes differ.
+    /// Returns the number of blocks in a pass. A block is a request, or the distance between
+    /// starting positions if sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Of the first block, and bytes to the end of the last (of maximum size); for
-    /// [`Pattern::Columns`] of the whole table.
+    /// Returns the offset of the first block, and the bytes to the end of the last (of maximum
+    /// size); for [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
         let blocks = if let Order::Columns(table) = &self.order {
             table.rows * table.row
@@ -433,7 +436,7 @@ impl Sequence {
         (self.base, bytes)
     }
 
-    /// Of the first `n` requests, regardless of the current position.
+    /// Computes a hash of the first `n` requests, regardless of the current position.
     pub fn fingerprint(&self, n: u64) -> u64 {
         let mut fresh = Sequence {
             place: 0,

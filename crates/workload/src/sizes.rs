@@ -10,7 +10,7 @@ pub struct SizeDraw(Draw);
 enum Draw {
     /// `min` times 1 to `count`.
     Range { min: u32, count: u64 },
-    /// With the upper end of each size's share of 64 random bits.
+    /// Sizes, each with the upper end of its share of 64 random bits.
     Shares(Vec<(u64, u32)>),
 }
 
@@ -36,7 +36,7 @@ impl SizeDraw {
         })
     }
 
-    /// For 64 random bits.
+    /// Returns the size for 64 random bits.
     #[inline]
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
@@ -50,7 +50,7 @@ impl SizeDraw {
     }
 }
 
-/// Of a stream's requests, and the position of a sequential one.
+/// The sizes of a stream's requests, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: SizeDraw,
@@ -63,7 +63,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// `len`: the bytes that a stream visits. `None` if all requests are the same.
+    /// Creates the sizes for `len` bytes that a stream visits. `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -90,7 +90,7 @@ impl Varied {
         if op == Op::Read { self.read.at(random) } else { self.write.at(random) }
     }
 
-    /// Cut at the end of the region.
+    /// Returns the next sequential request, cut at the end of the region.
     #[inline]
     pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
         if self.len - self.position < self.unit {
@@ -112,7 +112,8 @@ impl Varied {
 }
 
 impl Workload {
-    /// Between starting positions: the request size, the smallest of several, or the alignment.
+    /// Returns the distance between starting positions: the request size, the smallest of several,
+    /// or the alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let min = |mix: &SizeMix| mix.bounds().map(|(min, _)| min);
         let mixes = self.sizes.iter().flat_map(|sizes| {
@@ -131,7 +132,7 @@ impl Workload {
         }
     }
 
-    /// Requests start elsewhere than at multiples of their size.
+    /// Returns whether requests start elsewhere than at multiples of their size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }
@@ -193,8 +194,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Grid patterns need a single size; threads with a shared cursor do not know the previous
-    /// request's end.
+    /// Refuses grid patterns, which need a single size, and threads with a shared cursor, which do
+    /// not know the previous request's end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

@@ -13,12 +13,12 @@ pub struct SelfSimilar {
 }
 
 impl SelfSimilar {
-    /// Over `0..n`; `h` is between 0 and 1.
+    /// Creates a distribution over `0..n`; `h` is between 0 and 1.
     pub fn new(n: u64, h: f64) -> Self {
         SelfSimilar { n: n.max(1), exponent: h.ln() / (-h).ln_1p() }
     }
 
-    /// For `index` in the stream `seed`.
+    /// Draws a rank for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let place = self.n as f64 * unit(hash(seed, index)).powf(self.exponent);
         (place as u64).min(self.n - 1)
@@ -37,13 +37,14 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Mean (0 to 100) and standard deviation (above 0) are in percent of `n`.
+    /// Creates a distribution; mean (0 to 100) and standard deviation (above 0) are in percent of
+    /// `n`.
     pub fn new(n: u64, mean_percent: f64, deviation_percent: f64) -> Self {
         let whole = n.max(1) as f64 / 100.0;
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }
     }
 
-    /// For `index` in the stream `seed`.
+    /// Draws a number for `index` in the stream `seed`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;

@@ -87,7 +87,7 @@ impl SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
-    /// In bytes; `None` if there are no sizes.
+    /// Returns the smallest and largest size in bytes; `None` without sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => Some((*least_bytes, *most_bytes)),
@@ -99,7 +99,7 @@ impl SizeMix {
         }
     }
 
-    /// In bytes.
+    /// Returns the mean size in bytes.
     pub fn mean(&self) -> f64 {
         match self {
             SizeMix::Range { least_bytes, most_bytes } => {
@@ -225,7 +225,7 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// In options and JSON.
+    /// Returns the name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             OpKind::Read => "read",
@@ -242,7 +242,7 @@ impl fmt::Display for OpKind {
 }
 
 impl Default for Workload {
-    /// Sequential, direct, synchronous, 64 KiB, for one second.
+    /// Returns sequential, direct, synchronous reads of 64 KiB, for one second.
     fn default() -> Self {
         Workload {
             read_percent: 100,
@@ -285,7 +285,7 @@ impl Workload {
         }
     }
 
-    /// If a time ends the run.
+    /// Returns the time of a run, if a time ends it.
     pub fn run_ns(&self) -> Option<Nanos> {
         match self.stop {
             Stop::AfterNs(ns) => Some(ns),
@@ -293,17 +293,18 @@ impl Workload {
         }
     }
 
-    /// Any request may write.
+    /// Returns whether any request may write.
     pub fn writes(&self) -> bool {
         self.read_percent < 100
     }
 
-    /// Over all streams.
+    /// Returns the outstanding requests over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
     }
 
-    /// The same for this many clients of one machine: their streams, rates and bytes together.
+    /// Returns the same for this many clients of one machine: their streams, rates and bytes
+    /// together.
     pub fn of_clients(&self, clients: u32) -> Workload {
         let all = u64::from(clients);
         let times = |bytes: u64| bytes.saturating_mul(all);
@@ -330,13 +331,13 @@ impl Workload {
         }
     }
 
-    /// First byte and length, in a target of `size_bytes`.
+    /// Returns the first byte and the length, in a target of `size_bytes`.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))
     }
 
-    /// To a target of `size_bytes`.
+    /// Returns the access to a target of `size_bytes`.
     pub fn access(&self, size_bytes: u64) -> Access {
         Access {
             engine: self.engine,

@@ -27,7 +27,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// `theta` must be above 0 and finite.
+    /// Creates a distribution; `theta` must be above 0 and finite.
     pub fn new(n: u64, theta: f64) -> Self {
         let n = n.max(1);
         let mut zipf = Zipf { n, theta, low: 0.0, high: 0.0, squeeze: 0.0 };
@@ -37,7 +37,7 @@ impl Zipf {
         zipf
     }
 
-    /// The rank (`1..=n`) that the stream `seed` draws for `index`.
+    /// Returns the rank (`1..=n`) that the stream `seed` draws for `index`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;
@@ -58,8 +58,8 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// The integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln x` for a
-    /// theta of 1, without loss of digits near 1.
+    /// Computes the integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln
+    /// x` for a theta of 1, without loss of digits near 1.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.theta) * log;

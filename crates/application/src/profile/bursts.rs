@@ -57,7 +57,7 @@ impl BurstCounter {
         self.ended + u64::from(self.current.is_some())
     }
 
-    /// `None` without writes.
+    /// Returns the bursts so far; `None` without writes.
     pub(super) fn bursts(&self, elapsed_ns: Nanos) -> Option<Bursts> {
         let burst = self.current?;
         let active = self.active_s + burst.last + 1 - burst.first;

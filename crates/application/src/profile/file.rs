@@ -11,10 +11,10 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Accesses to blocks whose reuse is followed in one file; later ones are not.
+/// The number of accesses in one file whose reuse is followed; later ones are not.
 const MAX_REUSES: u64 = 1 << 20;
 
-/// The same in all files.
+/// The number of accesses in all files whose reuse is followed.
 const MAX_REUSES_OF_ALL: u64 = 1 << 23;
 
 /// Accesses to blocks whose reuse may still be followed.
@@ -109,7 +109,7 @@ pub(super) struct File {
     syncs: Syncs,
     occupancy: Occupancy,
     write_end: u64,
-    /// Another interface than system calls was used.
+    /// Whether another interface than system calls was used.
     queued: bool,
     pub(super) deleted: bool,
     pub(super) device: DeviceWork,
@@ -251,7 +251,7 @@ impl File {
         })
     }
 
-    /// `sees_devices`: the recording shows the requests that reach devices.
+    /// Returns the profile; `sees_devices` if the recording shows the requests that reach devices.
     pub(super) fn profile(
         &self,
         elapsed_ns: Nanos,

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Sizes that are counted one by one; others count to the next larger power of two.
+/// The number of sizes that are counted one by one; others count to the next larger power of two.
 const MAX_SIZES: usize = 64;
 
-/// File systems and devices work in these units.
+/// The unit of file systems and devices, in bytes.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Times of requests.
@@ -66,7 +66,7 @@ pub struct FlowProfile {
     pub waited_ns: Nanos,
 }
 
-/// Times, with memory for their distribution from the first on.
+/// A distribution of times, which takes memory only from the first on.
 #[derive(Default)]
 pub(super) struct Times(Option<Histogram>);
 
@@ -83,7 +83,7 @@ impl Times {
         }
     }
 
-    /// `None` without any.
+    /// Returns the latencies; `None` without any.
     pub(super) fn latency(&self) -> Option<Latency> {
         self.0.as_ref().and_then(Latency::of)
     }
@@ -109,11 +109,11 @@ pub(super) struct Flow {
     appends: Appends,
 }
 
-/// Requests before this one that a request may continue: some arrive after those that they began
-/// before.
+/// The number of earlier requests that one may continue: some arrive out of order.
 const RECENT: usize = 4;
 
-/// In a smaller part of a file random requests often follow a recent one by chance.
+/// The minimum extent, in mean requests: in a smaller one random requests often follow a recent one
+/// by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
 /// Finds out whether a file is written from one end to the other.
@@ -125,11 +125,11 @@ struct Appends {
     bytes: u64,
     /// Requests that continue the one before or write its end again.
     strict: u64,
-    /// The same, or that continue another recent one.
+    /// Requests as in `strict`, or next to another recent one.
     near: u64,
-    /// Of these, those that write more than was written before.
+    /// Requests as in `near`, except those that only write the same end again.
     forward: u64,
-    /// Requests that begin before the one before.
+    /// Requests that begin at a lower offset than the one before.
     backward: u64,
 }
 
@@ -153,8 +153,8 @@ impl Appends {
         self.extent = Some((first.min(start), last.max(end)));
     }
 
-    /// Share of the requests that continue another one, less those that go back, if the file grows
-    /// at all.
+    /// Returns the share of the requests that continue another one, less those that go back; 0 if
+    /// the file never grows.
     fn share(&self, requests: u64) -> f64 {
         if self.forward == 0 {
             return 0.0;
@@ -202,13 +202,13 @@ impl Flow {
         }
     }
 
-    /// Share of the requests that continue the one before. The first continues none.
+    /// Returns the share of the requests that continue the one before; the first has none.
     pub(super) fn sequential(&self) -> f64 {
         self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
-    /// Share of the requests that continue one just before or write its end again, if the file
-    /// grows at all.
+    /// Returns the share of the requests that continue one just before or write its end again; 0 if
+    /// the file never grows.
     pub(super) fn appended(&self) -> f64 {
         self.appends.share(self.located)
     }

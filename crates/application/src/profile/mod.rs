@@ -32,13 +32,13 @@ use timeline::CourseRecorder;
 /// The schema's name in the document.
 pub const SCHEMA: &str = "halfpower.profile/1";
 
-/// Files with a profile of their own; those that come later share one.
+/// The number of files with a profile of their own; later ones share one.
 const MAX_FILES: usize = 4096;
 
-/// Threads among which the one that waits for a delayed request is searched.
+/// The maximum number of threads to search for the one that waits for a delayed request.
 const MAX_CALLERS: usize = 64;
 
-/// Threads that are followed.
+/// The maximum number of threads that are followed.
 const MAX_THREADS: usize = 1 << 16;
 
 /// The requests of a recorded program, summed up.
@@ -71,7 +71,7 @@ pub struct Profile {
     pub verdict: Option<Verdict>,
 }
 
-/// The JSON schema of [`Profile`].
+/// Returns the JSON schema of [`Profile`].
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(Profile)).unwrap_or_default() + "\n"
 }
@@ -145,12 +145,12 @@ impl Roles {
         self.files.add(request);
     }
 
-    /// No request follows.
+    /// Decides the roles, after the last request.
     pub(crate) fn end(&mut self) {
         self.roles = self.files.all.iter().map(File::role).collect();
     }
 
-    /// The role of a file.
+    /// Returns the role of a file.
     pub(crate) fn of(&self, index: Index) -> Role {
         self.roles.get((index as usize).min(MAX_FILES)).copied().unwrap_or(Role::Other)
     }
@@ -170,7 +170,7 @@ struct Collector {
     thinks: u64,
     lost: u64,
     course: CourseRecorder,
-    /// The recorder shows every request that reaches a device, even if there is none.
+    /// Whether the recorder shows every request that reaches a device, even if there is none.
     sees_devices: bool,
 }
 
@@ -243,8 +243,8 @@ impl Collector {
         }
     }
 
-    /// The file in whose system call a request of a device was made: the call of its thread, or
-    /// the only one under way if a throttle has delayed it.
+    /// Returns the file in whose system call a request of a device was made: the call of its
+    /// thread, or the only one under way if a throttle has delayed it.
     fn caller(&self, request: &Request) -> Option<Index> {
         let under_way = |times: &ThreadTimes| {
             times.call.filter(|(_, end)| request.at_ns <= *end).map(|(file, _)| file)

@@ -36,7 +36,7 @@ impl Role {
         Role::Other,
     ];
 
-    /// Its name in a sentence.
+    /// Returns the name of the role for a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Role::Log => "log",
@@ -66,10 +66,10 @@ pub(super) struct Shape {
 /// Requests and syncs below which the use of a file is not known.
 const FEW: u64 = 4;
 
-/// From here on requests are called sequential.
+/// The share from which requests are called sequential.
 const SEQUENTIAL: f64 = 0.6;
 
-/// Writes per sync of a log; a checkpoint has more.
+/// The maximum writes per sync of a log; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
 /// A file that is synced this often is a log even with more writes per sync: they gather while a sync

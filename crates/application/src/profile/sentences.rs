@@ -4,7 +4,7 @@ use super::{FileProfile, FlowProfile, Latency, Profile, Role, SyncProfile};
 use machine::Nanos;
 use machine::units::{show_size, show_time};
 
-/// Files that the text shows.
+/// The number of files that the text shows.
 const SHOWN: usize = 12;
 
 impl FileProfile {
@@ -15,8 +15,8 @@ impl FileProfile {
             || self.mapped_reads > 0
     }
 
-    /// One sentence: `log: appends of 8 KiB, one at a time, each followed by fdatasync (p50 0.9 ms,
-    /// p99 4 ms), 210/s; 71 % of the time waited`.
+    /// Returns one sentence: `log: appends of 8 KiB, one at a time, each followed by fdatasync (p50
+    /// 0.9 ms, p99 4 ms), 210/s; 71 % of the time waited`.
     pub fn sentence(&self, elapsed_ns: Nanos) -> String {
         let flows = [("read", &self.reads), ("write", &self.writes)];
         let mut parts: Vec<String> = flows
@@ -114,7 +114,7 @@ fn per_second(count: u64, elapsed_ns: Nanos) -> String {
 }
 
 impl Profile {
-    /// The profile as text of several lines.
+    /// Returns the profile as text of several lines.
     pub fn text(&self) -> String {
         let mut lines = Vec::new();
         let what =

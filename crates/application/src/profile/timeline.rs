@@ -6,14 +6,14 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most slots of a recording.
+/// The maximum number of slots of a recording.
 const SLOTS: usize = 96;
-/// Rows of a file's offsets.
+/// The number of rows of a file's offsets.
 const ROWS: usize = 32;
 const FIRST_WIDTH_NS: Nanos = 1_000_000;
 const FIRST_ROW_BYTES: u64 = 4096;
 
-/// Something that adds up.
+/// A value that others can be added to.
 trait Sum: Default {
     fn add(&mut self, other: Self);
 }
@@ -103,7 +103,7 @@ impl Heat {
         self.timeline.at(request.at_ns).0[row] += 1;
     }
 
-    /// `None` without requests at known offsets.
+    /// Returns the map; `None` without requests at known offsets.
     pub(super) fn map(&self) -> Option<HeatMap> {
         let column = |Rows(rows): &Rows| {
             let used = rows.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
@@ -142,7 +142,7 @@ struct Requests {
     times: Times,
 }
 
-/// Reads, writes, syncs.
+/// The reads, writes and syncs of a slot.
 #[derive(Default)]
 struct Slot([Requests; 3]);
 

@@ -1,4 +1,4 @@
-//! What the requests of a program led to at the devices of its files.
+//! The device requests that the requests of a program caused.
 
 use super::script::{Act, BLOCK, Kept};
 use apptrace::Interface;

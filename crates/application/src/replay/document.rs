@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The name of the document's schema.
 pub const SCHEMA: &str = "halfpower.replay/1";
 
-/// The JSON schema of [`ReplayDocument`].
+/// Returns the JSON schema of [`ReplayDocument`].
 pub fn schema() -> String {
     serde_json::to_string_pretty(&schemars::schema_for!(ReplayDocument)).unwrap_or_default() + "\n"
 }
@@ -29,7 +29,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// A sentence about the requests that the replay leaves out; `None` without any.
+    /// Returns a sentence about the requests that the replay leaves out; `None` without any.
     pub fn sentence(&self) -> Option<String> {
         let parts = [
             (self.failed, "failed requests"),
@@ -54,7 +54,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// `None` of an empty histogram.
+    /// Returns the latencies; `None` of an empty histogram.
     pub fn of(histogram: &Histogram) -> Option<Latency> {
         (!histogram.is_empty()).then(|| Latency {
             p50_ns: histogram.percentile(50.0),
@@ -88,7 +88,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// `None` without values.
+    /// Returns the mean of the values; `None` without values.
     pub fn of(values: &[f64]) -> Option<Quantity> {
         match (values, estimate_values(values)) {
             ([], _) => None,
@@ -103,7 +103,7 @@ impl Quantity {
         }
     }
 
-    /// Of `amount` over this time; `None` if it may be zero.
+    /// Returns the rate of `amount` over this time; `None` if the time may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Quantity> {
         let interval_95 = self.interval_95.map(|[low, high]| [amount / high, amount / low]);
         let positive = self.interval_95.map_or(self.mean, |[low, _]| low) > 0.0;

@@ -1,4 +1,4 @@
-//! The requests of a trace, asked again of a machine with the dependencies of the recording.
+//! Replays the requests of a trace on a machine, with the dependencies of the recording.
 //!
 //! Each thread of the recording is a stream. A request starts when as many earlier requests of its
 //! thread have ended as in the recording, and the thread's pause before it is over.

@@ -12,11 +12,11 @@ use measure::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Requests of a thread without known ends that may be outstanding.
+/// The maximum requests outstanding of a thread without known ends.
 pub(super) const MAX_DEPTH: u32 = 1024;
-/// Files that get one of their own; more share one.
+/// The maximum number of files with a target of their own; more share one.
 const MAX_FILES: usize = 256;
-/// Files that share a target begin at multiples of this.
+/// The multiple of bytes at which files that share a target begin.
 const REGION: u64 = 1 << 20;
 
 /// The pace of the requests.
@@ -24,7 +24,7 @@ const REGION: u64 = 1 << 20;
 pub enum Pace {
     /// The recorded pauses, divided by this.
     Recorded(f64),
-    /// Without pauses.
+    /// No pauses.
     AsFastAsPossible,
 }
 
@@ -34,9 +34,9 @@ pub type Cache = CacheState;
 /// The place of the trace's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// In this directory, or on the simulated machine of this name.
+    /// Files in this directory, or on the simulated machine of this name.
     Files(PathBuf),
-    /// As regions of this target.
+    /// Regions of this target.
     Regions(TargetSpec),
 }
 
@@ -58,7 +58,7 @@ impl Settings {
         }
     }
 
-    /// Without recorded ends, requests without pauses come one at a time unless a depth is given.
+    /// Returns a thread's depth: 1 without pauses and recorded ends, unless the settings give one.
     fn depth(&self, script: &Script, thread: &ThreadScript) -> u32 {
         let blind = self.pace == Pace::AsFastAsPossible && !script.has_durations;
         let max = self.depth.unwrap_or(if blind { 1 } else { MAX_DEPTH });
@@ -147,7 +147,7 @@ fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
     }
 }
 
-/// Syncs and discards need no open mode of their own.
+/// Returns a step's open mode; a sync or discard takes that of the file's first request.
 fn mode(steps: &[Step], step: &Step) -> Buffering {
     if matches!(step.act, Act::Move(_)) {
         return step.buffering();

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
-/// Requests that are held in memory.
+/// The maximum number of requests, which are held in memory.
 const MAX_STEPS: usize = 1 << 25;
-/// The largest request that is replayed as one.
+/// The maximum bytes of a request that is replayed as one.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
-/// Blocks of direct requests.
+/// The block size of direct requests, in bytes.
 pub(super) const BLOCK: u64 = 4096;
 /// The operation of a step, which groups latencies.
 #[derive(
@@ -65,20 +65,20 @@ pub(super) enum Act {
     Discard,
 }
 
-/// When a step may start, after the pause.
+/// The event after which a step may start, once the pause is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     /// The start of the replay.
     Begin,
     /// The end of this earlier step of the thread.
     End(u32),
-    /// The start of this one, if the end of no earlier one is known.
+    /// The start of this step, if the end of no earlier one is known.
     Start(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// When it started, from the first request.
+    /// The recorded start, in nanoseconds from the first request.
     pub at_ns: Nanos,
     pub act: Act,
     pub file: u32,
@@ -88,10 +88,10 @@ pub(super) struct Step {
     pub dsync: bool,
     pub after: After,
     pub pause_ns: Nanos,
-    /// Steps of the thread that must have ended first.
+    /// The number of steps of the thread that must have ended first.
     pub ended: u32,
-    /// Blocks that the file system wrote to its journal to make it durable; `None` if the trace does
-    /// not show them.
+    /// Blocks that the file system wrote to its journal to make the step durable; `None` if the
+    /// trace does not show them.
     pub journal_blocks: Option<u32>,
     pub class: u16,
 }
@@ -112,18 +112,18 @@ impl Step {
 pub struct FileScript {
     pub name: String,
     pub role: Role,
-    /// The end of the last request.
+    /// The size in bytes: the furthest end of a request.
     pub bytes: u64,
-    /// It has data before the first request: it is read, or its size was known.
+    /// Whether it has data before the first request: it is read, or its size was known.
     pub filled: bool,
-    /// Its bytes before the first request, if appends make it longer.
+    /// The size in bytes before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
-    /// Space was allocated for it, and it is not written from one end to the other.
+    /// Whether the program allocated space for it.
     pub allocated: bool,
 }
 
 impl FileScript {
-    /// Whether runs leave it as they found it.
+    /// Returns whether runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -132,7 +132,7 @@ impl FileScript {
 #[derive(Debug)]
 pub(super) struct ThreadScript {
     pub steps: Vec<Step>,
-    /// Requests outstanding at once, at most.
+    /// The maximum requests outstanding at once.
     pub depth: u32,
     pub engine: Engine,
 }
@@ -144,7 +144,7 @@ pub struct Script {
     pub files: Vec<FileScript>,
     /// Grouped latencies of the recording; empty histograms if it has none.
     pub classes: Vec<(Class, Histogram)>,
-    /// From the first request to the last end.
+    /// The time from the first request to the last end.
     pub recorded_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
@@ -166,7 +166,7 @@ pub(super) struct Kept {
     direct: bool,
     dsync: bool,
     pub interface: Interface,
-    /// At a device, metadata of the file system.
+    /// Whether the request, at a device, is metadata of the file system.
     pub metadata: bool,
     pub journal_blocks: Option<u32>,
 }
@@ -183,7 +183,7 @@ struct Seen {
     end: u64,
     next: u64,
     reads: u64,
-    /// Its bytes before the first request.
+    /// The file's bytes before the first request.
     size: Option<u64>,
     growth: Growth,
     allocated: bool,
@@ -191,7 +191,7 @@ struct Seen {
 }
 
 impl Script {
-    /// Takes the events of a trace.
+    /// Builds a script from the events of a trace.
     ///
     /// # Errors
     /// A fault of the trace; nothing that could be replayed; too many requests.
@@ -286,7 +286,7 @@ impl Script {
         }
     }
 
-    /// All requests are direct.
+    /// Returns whether all requests are direct.
     pub(super) fn is_direct(&self) -> bool {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         steps().filter(|step| matches!(step.act, Act::Move(_))).all(|step| step.direct)
@@ -297,7 +297,8 @@ impl Script {
         steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
     }
 
-    /// One workload for each kind of its requests: reads or writes, direct or not, durable or not.
+    /// Returns a workload for each kind of its requests: reads or writes, direct or not, durable or
+    /// not.
     pub fn like(&self) -> Vec<Workload> {
         let mut found: Vec<(Op, Buffering)> = Vec::new();
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {
@@ -316,7 +317,8 @@ impl Script {
         found.into_iter().map(like).collect()
     }
 
-    /// The requests that the program waited for longest; without recorded ends, the most frequent.
+    /// Returns the requests that the program waited for longest; without recorded ends, the most
+    /// frequent.
     pub fn slowest(&self) -> Class {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         let number = |at: usize| steps().filter(|step| usize::from(step.class) == at).count();
@@ -326,7 +328,7 @@ impl Script {
         longest.map_or(Class { role: Role::Other, op: OpKind::Read }, |(_, (class, _))| *class)
     }
 
-    /// Threads that made requests.
+    /// Returns the number of threads that made requests.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
     }

@@ -4,7 +4,7 @@ use super::script::{Act, After, Step, ThreadScript};
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 use measure::histogram::Histogram;
 
-/// Not there yet.
+/// The time of an event that has not happened yet.
 const NEVER: Nanos = Nanos::MAX;
 
 /// A step's place on the machine.
@@ -12,7 +12,7 @@ const NEVER: Nanos = Nanos::MAX;
 pub(super) struct Spot {
     /// Index in the part's targets.
     pub target: u32,
-    /// Added to its offset.
+    /// The offset of its file on the target.
     pub base: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct ReplaySource<'a> {
     depth: u32,
     max_request: u32,
     writes: bool,
-    /// Recorded pauses are divided by this; infinite: no pauses.
+    /// The divisor of recorded pauses; infinite for no pauses.
     speed: f64,
     next: usize,
     ended: u32,
@@ -35,7 +35,7 @@ pub struct ReplaySource<'a> {
     slots: Vec<u32>,
     free: Vec<u32>,
     sync: Option<(Stability, u32)>,
-    /// Time that the pauses so far were too long: the next ones are shorter.
+    /// The time that pauses so far were too long, by which the next ones are shorter.
     late: Nanos,
     pub(super) latencies: Vec<Histogram>,
     pub(super) bytes: Vec<u64>,
@@ -72,7 +72,7 @@ impl<'a> ReplaySource<'a> {
         }
     }
 
-    /// When the next step may start; `None`: not before a completion.
+    /// Returns when the next step may start; `None` if only after a completion.
     fn due(&self, step: &Step) -> Option<Nanos> {
         let since = match step.after {
             After::Begin => self.began,

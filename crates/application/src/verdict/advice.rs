@@ -6,16 +6,16 @@ use super::{Advice, Change, Share};
 use results::Bottleneck;
 use workload::{OpKind, Workload};
 
-/// Smaller gains are not worth a change.
+/// The minimum gain that is worth a change.
 const MIN_GAIN: f64 = 1.1;
-/// As many writes or transactions share a flush.
+/// The number of writes or transactions that share a flush.
 const GROUP: u32 = 8;
-/// Larger requests gain little.
+/// The maximum size of a request; larger ones gain little.
 const MAX_LARGER: u32 = 1 << 20;
-/// A size is large enough at this share of the best rate.
+/// The share of the best rate at which a size is large enough.
 const GOOD: f64 = 0.9;
 
-/// The changes that help, the most useful first.
+/// Returns the changes that help, the most useful first.
 pub(super) fn advice(
     demand: &Demand,
     references: &References<'_>,
@@ -123,8 +123,8 @@ fn read_ahead(demand: &Demand, references: &References<'_>) -> Option<Advice> {
     Some(of(demand, Change::ReadAhead { bytes }, gain, [before.points, after.points].concat()))
 }
 
-/// A cache that serves every repeated read leaves the first ones; the suggested one serves at least
-/// 90 % of them.
+/// Advises a cache. One that serves every repeated read leaves the first ones; the suggested one
+/// serves at least 90 % of them.
 fn cache(demand: &Demand) -> Option<Advice> {
     let again = demand.read_again()?;
     let gain = |served: f64| 1.0 / (1.0 - again * served).max(1e-3);

@@ -7,21 +7,21 @@ use machine::LayerKind;
 use results::{Bottleneck, Cause, Limit, LimitOf, ReadAhead, Results};
 use workload::OpKind;
 
-/// Below this share of the time the program's own work decides.
+/// The share of the time in requests below which the program's own work decides.
 const RARELY: f64 = 0.2;
-/// The page cache serves the requests if devices move less than this share of their bytes.
+/// The share of the bytes moved by devices below which the page cache serves the requests.
 const FEW_FROM_DEVICE: f64 = 0.1;
-/// A rate is the limit's from this share on.
+/// The share of a limit from which a rate is at it.
 const AT_LIMIT: f64 = 0.9;
-/// A recording may begin with burst credit.
+/// The maximum share of a limit: a recording may begin with burst credit.
 const MAX_SHARE: f64 = 1.5;
-/// The share of a throttle that one request at a time gets of it.
+/// The minimum share of a throttle that one request at a time gets.
 const PART_OF_THROTTLE: f64 = 0.75;
-/// More than this share of the device's bytes were read before.
+/// The minimum share of the device's bytes that were read before.
 const MOST_AGAIN: f64 = 0.5;
-/// Fewer requests under way are one after the other.
+/// The mean number under way below which requests come one after the other.
 const ABOUT_ONE: f64 = 1.5;
-/// A gain worth a limit.
+/// The minimum gain that shows a limit.
 const GAIN: f64 = 1.25;
 
 /// The evidence for a limit.
@@ -49,7 +49,7 @@ const CAUSES: [fn(&Evidence<'_>) -> Option<Named>; 10] = [
     |one| one.more_would_gain(),
 ];
 
-/// The limit of a flow; `references`: the study's rate of the same requests, and its best.
+/// Returns the limit of a flow, from the study's rate of the same requests, and its best.
 pub(super) fn limit(
     demand: &Demand,
     profile: &Profile,
@@ -89,8 +89,8 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Requests and bytes per second of the device with most, while the program waits for storage:
-    /// all roles share it.
+    /// Returns requests and bytes per second of the busiest device, while the program waits for
+    /// storage: all roles share it.
     fn at_devices(&self) -> Option<(f64, f64)> {
         // A throttle counts flushes as writes.
         let flow = |device: &DeviceProfile| -> Option<(f64, f64)> {
@@ -154,7 +154,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// The application gets what the volume gives with any number outstanding.
+    /// Returns a limit if the application gets what the volume gives with any number outstanding.
     fn near_best(&self) -> Option<Named> {
         let share = self.best?.share_of(self.demand.iops).ratio;
         let of = if self.demand.shape.sequential { LimitOf::Peak } else { LimitOf::Random };
@@ -208,7 +208,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// The best rate of sequential reads past the page cache.
+    /// Returns the best rate of sequential reads past the page cache, in bytes per second.
     fn best_stream(&self) -> Option<f64> {
         let references = super::References::new(self.study, self.demand);
         references.streaming().map(|one| one.iops * one.request_bytes)

@@ -4,7 +4,7 @@ use super::Shape;
 use crate::profile::{FileProfile, FlowProfile, Profile, Role};
 use workload::OpKind;
 
-/// From here on requests are called sequential.
+/// The share from which requests are called sequential.
 const SEQUENTIAL: f64 = 0.6;
 
 /// Reads or writes of all files of a role.
@@ -15,7 +15,7 @@ pub(super) struct Demand {
     /// The file that is waited for longest.
     pub name: String,
     pub shape: Shape,
-    /// Per second while at least one is under way.
+    /// Requests per second while at least one is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
@@ -40,7 +40,7 @@ impl Demand {
         self.iops * self.shape.request_bytes
     }
 
-    /// Of the bytes that devices read for it, the share that they had read before.
+    /// Returns the share of the bytes that devices read for it which they had read before.
     pub(super) fn read_again(&self) -> Option<f64> {
         let from_device = self.device_share? * self.bytes;
         let known = self.working_set_bytes > 0 && from_device > 0.0;
@@ -62,9 +62,9 @@ struct Sums {
     dsync: f64,
     syncs: f64,
     sync_ns: f64,
-    /// Time with a request under way, file by file.
+    /// Time with a request under way, summed over the files.
     busy_ns: f64,
-    /// The same of requests times time.
+    /// Requests under way times time, summed over the files.
     spent_ns: f64,
     grown: f64,
     device: Option<(f64, f64)>,
@@ -171,7 +171,7 @@ impl Sums {
     }
 }
 
-/// The flows of every role.
+/// Returns the flows of every role.
 pub(super) fn demands(profile: &Profile) -> Vec<Demand> {
     let mut all = Vec::new();
     for role in Role::ALL {

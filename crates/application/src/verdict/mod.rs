@@ -131,7 +131,7 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// Flows with a smaller share of the waiting are left out.
+/// The minimum share of the waiting; flows with less are left out.
 const MIN_WAITED: f64 = 0.01;
 
 /// Compares a recorded application with a study of its volume.

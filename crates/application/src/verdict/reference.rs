@@ -7,14 +7,13 @@ use measure::stats::{Estimate, ratio_of_estimates};
 use results::{Point, Results};
 use workload::{OpKind, Pattern, Workload};
 
-/// A queue is the same if it is at most this many times deeper or shallower.
+/// The maximum factor by which a queue of the same depth is deeper or shallower.
 const SAME_DEPTH: f64 = 1.5;
 
-/// A study's size is near if it is at most this many times larger or smaller than the
-/// application's.
+/// The maximum factor by which a study's size near the application's is larger or smaller.
 const NEAR_SIZE: f64 = 4.0;
 
-/// A rate is as good as the best from here on.
+/// The share of the best rate from which a rate is as good.
 const GOOD: f64 = 0.9;
 
 /// The points of a study with the order and durability of an application's requests.
@@ -51,7 +50,7 @@ fn estimate(iops: f64, interval: Option<[f64; 2]>) -> Option<Estimate> {
 }
 
 impl Reference {
-    /// The ratio of the application's rate to this one. The application's rate is a count.
+    /// Returns the ratio of the application's rate, which is a count, to this one.
     pub(super) fn share_of(&self, iops: f64) -> Share {
         Share {
             ratio: iops / self.iops,
@@ -62,7 +61,7 @@ impl Reference {
         }
     }
 
-    /// The ratio of another rate to this one, each times an amount of work.
+    /// Returns the ratio of another rate to this one, times `work`.
     pub(super) fn gain_of(&self, after: &Reference, work: f64) -> Share {
         let ratio = after.iops / self.iops * work;
         let both = estimate(self.iops, self.iops_interval_95)
@@ -77,8 +76,8 @@ impl<'a> References<'a> {
         References { study, demand }
     }
 
-    /// The points of the same operation, order and durability that show the device's rate, with
-    /// their index.
+    /// Returns the points of the same operation, order and durability, aligned and in written
+    /// space, with their index.
     fn alike(&self) -> impl Iterator<Item = (usize, &'a Point)> {
         let shape = self.demand.shape;
         self.points(move |workload| {
@@ -89,7 +88,7 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Points with numbers of the same operation and order.
+    /// Returns points with numbers of the same operation and order.
     fn points(
         &self,
         suits: impl Fn(&Workload) -> bool,
@@ -110,15 +109,15 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Whether a point goes through the page cache as the application does. The rate of random
-    /// reads, and of durable writes, is that of the device either way.
+    /// Returns whether a point goes through the page cache as the application does. The rate of
+    /// random reads, and of durable writes, is that of the device either way.
     fn is_as_buffered(&self, point: &Point) -> bool {
         let shape = self.demand.shape;
         point.workload.buffering.is_direct() == shape.direct
     }
 
-    /// The rate of these points at a size: the time of a request is a straight line between two
-    /// sizes, and its rate in bytes stays the same beyond the largest.
+    /// Returns the rate of these points at a size: the time of a request is a straight line between
+    /// two sizes, and its rate in bytes stays the same beyond the largest.
     fn at_size(points: &[(usize, &Point)], bytes: f64) -> Option<Reference> {
         let mut known: Vec<Reference> = points
             .iter()
@@ -174,7 +173,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Rates of a size by requests outstanding, the fewest first.
+    /// Returns rates of a size by requests outstanding, in rising order.
     fn by_depth(&self, points: &[(usize, &'a Point)], bytes: f64) -> Vec<Reference> {
         let mut depths: Vec<u32> =
             points.iter().map(|(_, point)| point.workload.outstanding()).collect();
@@ -197,8 +196,8 @@ impl<'a> References<'a> {
         near.filter(|one| distance(one) <= SAME_DEPTH.ln() + 1e-9)
     }
 
-    /// The same requests: through the page cache or past it as the application's, if the study has
-    /// that.
+    /// Returns the rate of the same requests: through the page cache or past it as the
+    /// application's, if the study has that.
     pub(super) fn same(&self) -> Option<Reference> {
         let shape = self.demand.shape;
         let (own, other): (Vec<_>, Vec<_>) = self
@@ -214,7 +213,7 @@ impl<'a> References<'a> {
         at(&own).or_else(|| either_way.then(|| at(&other)).flatten())
     }
 
-    /// The rates of the device by requests outstanding.
+    /// Returns the rates of the device by requests outstanding.
     pub(super) fn depths(&self) -> Vec<Reference> {
         let points: Vec<_> = self
             .alike()
@@ -226,7 +225,8 @@ impl<'a> References<'a> {
         self.by_depth(&points, self.demand.shape.request_bytes)
     }
 
-    /// The best rate of the size, if the study tried more outstanding than the application has.
+    /// Returns the best rate of the size, if the study tried more outstanding than the application
+    /// has.
     pub(super) fn best(&self) -> Option<Reference> {
         let all = self.depths();
         let deepest = all.last().map_or(0, |one| one.outstanding);
@@ -235,13 +235,13 @@ impl<'a> References<'a> {
         best.filter(|_| tried)
     }
 
-    /// The fewest outstanding that reach nearly the best rate.
+    /// Returns the rate at the smallest depth that nearly reaches the best one.
     pub(super) fn enough(&self) -> Option<Reference> {
         let best = self.best()?.iops;
         self.depths().into_iter().find(|one| one.iops >= GOOD * best)
     }
 
-    /// The same requests at another size.
+    /// Returns the rate of the same requests at another size.
     pub(super) fn at(&self, bytes: f64) -> Option<Reference> {
         let points: Vec<_> = self.alike().filter(|(_, point)| point.reaches_device()).collect();
         let (own, other): (Vec<_>, Vec<_>) =
@@ -252,13 +252,13 @@ impl<'a> References<'a> {
         at(&own).or_else(|| at(&other))
     }
 
-    /// The size of a reference's first point.
+    /// Returns the size of a reference's first point, in bytes.
     pub(super) fn size_of(&self, reference: &Reference) -> Option<u32> {
         let point = self.study.points.get(*reference.points.first()?)?;
         Some(point.workload.request_bytes)
     }
 
-    /// Sizes that the study measured, the smallest first.
+    /// Returns the sizes that the study measured, the smallest first.
     pub(super) fn sizes(&self) -> Vec<u32> {
         let mut sizes: Vec<u32> =
             self.alike().map(|(_, point)| point.workload.request_bytes).collect();
@@ -267,8 +267,8 @@ impl<'a> References<'a> {
         sizes
     }
 
-    /// Pairs of points that differ only in a setting: before and after the change, the nearest in
-    /// size first.
+    /// Returns the nearest pair of points that differ only in a setting: before and after the
+    /// change.
     pub(super) fn pair(
         &self,
         before: impl Fn(&Workload) -> bool,
@@ -302,7 +302,7 @@ impl<'a> References<'a> {
         Some((of(first)?, of(second)?))
     }
 
-    /// Sequential reads of the device itself: the best rate in bytes per second, and its point.
+    /// Returns the best rate in bytes of sequential reads from the device itself, and its point.
     pub(super) fn streaming(&self) -> Option<Reference> {
         if self.demand.op != OpKind::Read || !self.demand.shape.sequential {
             return None;

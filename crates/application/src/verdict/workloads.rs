@@ -6,18 +6,18 @@ use crate::profile::Profile;
 use machine::{Allocation, Buffering, CacheState, Engine, Nanos, TargetFacts, TargetKind};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// Flows that are measured.
+/// The maximum number of flows that are measured.
 const MAX_FLOWS: usize = 4;
-/// Requests outstanding that are tried.
+/// The numbers of requests outstanding that are tried.
 const DEPTHS: [u32; 3] = [4, 16, 64];
-/// Sequential requests of these sizes are tried.
+/// The sizes of sequential requests that are tried, in bytes.
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
-/// Writes that share a flush.
+/// The number of writes that share a flush.
 const GROUP: u32 = 8;
 
-/// The workloads that compare a recorded application with a target: each flow as it is, and with
-/// the changes that a verdict may advise. Writes only if the target may be written.
+/// Returns the workloads that compare a recorded application with a target: each flow as it is, and
+/// with the changes that a verdict may advise. Writes only if the target may be written.
 pub fn workloads(
     profile: &Profile,
     facts: &TargetFacts,

@@ -16,17 +16,18 @@ use std::path::{Path, PathBuf};
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// Largest payload of a record: messages have up to 128 bytes, pass-through commands a few more.
+/// The maximum payload of a record: messages have up to 128 bytes, pass-through commands a few
+/// more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// Requests whose end is not known yet. Later ones are given up.
+/// The maximum number of requests whose end is not known yet; more are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
 const QUEUE: u16 = 1;
 const ISSUE: u16 = 7;
 const COMPLETE: u16 = 8;
-/// Bits of the category, the upper half of the action.
+/// The write bit of the category, which is the upper half of the action.
 const WRITES: u16 = 1 << 1;
 const FLUSH: u16 = 1 << 2;
 const PASS_THROUGH: u16 = 1 << 9;
@@ -34,7 +35,7 @@ const NOTIFY: u16 = 1 << 10;
 const DISCARD: u16 = 1 << 13;
 const FUA: u16 = 1 << 15;
 const META: u16 = 1 << 12;
-/// A notification: the name of a process.
+/// The notification that names a process.
 const PROCESS: u16 = 0;
 
 pub(super) fn is_start(head: &[u8]) -> bool {
@@ -44,7 +45,7 @@ pub(super) fn is_start(head: &[u8]) -> bool {
     })
 }
 
-/// The files of all processors: `NAME.blktrace.N` with the same NAME.
+/// Returns the files of all processors: `NAME.blktrace.N` with the same NAME.
 pub(super) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let base = match name.rsplit_once(".blktrace.") {
@@ -155,7 +156,8 @@ pub(super) struct Blktrace {
     sources: Vec<Source>,
     names: Names,
     comms: HashMap<u32, String>,
-    /// In the order of their start, with where they wait and whether the end is known.
+    /// Requests in the order of their start, each with its key in `waiting` and whether its end is
+    /// known.
     order: VecDeque<(Request, Place, bool)>,
     first: u64,
     number: u64,

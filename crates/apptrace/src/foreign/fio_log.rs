@@ -21,18 +21,18 @@ const MICROSECOND_NS: u64 = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     Request(Op),
-    /// Bring written data to stable storage.
+    /// Brings written data to stable storage.
     Sync(Stability),
     Trim,
 }
 
-/// One action.
+/// One action, with its time and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// When to issue it, since the start.
+    /// The time to issue it, since the start.
     pub at_ns: Nanos,
     pub action: Action,
-    /// Index in [`Lines::files`](Log::files).
+    /// The index in [`Log::files`].
     pub file: u32,
     pub offset: u64,
     pub len: u32,
@@ -79,17 +79,17 @@ impl<R: BufRead> Log<R> {
         })
     }
 
-    /// The files added so far.
+    /// Returns the names of the files added so far.
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
-    /// Whether requests have times: version 3, or a `wait` line so far.
+    /// Returns whether requests have times: version 3, or a `wait` line so far.
     pub fn timed(&self) -> bool {
         self.has_times || self.waits
     }
 
-    /// The next action; `None` at the end.
+    /// Returns the next action; `None` at the end.
     ///
     /// # Errors
     /// The faulty line.
@@ -162,7 +162,7 @@ impl<R: BufRead> Log<R> {
         Ok(())
     }
 
-    /// The line last read, counted from 1.
+    /// Returns the number of the last line read, counted from 1.
     pub fn line(&self) -> u64 {
         self.lines.line
     }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Maximum threads and files of a trace: their names are held in memory.
+/// The maximum number of threads, or of files, of a trace: their names are held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
 /// A trace that cannot be read.
@@ -36,7 +36,7 @@ pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 /// A trace format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// halfpower's own.
+    /// halfpower's own format.
     Halfpower,
     /// fio's `write_iolog`, versions 2 and 3.
     FioLog,
@@ -66,7 +66,7 @@ pub enum Table {
 }
 
 impl Format {
-    /// For people.
+    /// Returns the name that users see.
     pub fn name(self) -> &'static str {
         match self {
             Format::Halfpower => "halfpower trace",
@@ -142,14 +142,14 @@ fn events(reader: impl Reader + 'static) -> Events {
 
 /// A trace that was opened.
 pub enum Trace {
-    /// halfpower's own, with its header and summary.
+    /// halfpower's own format, with its header and summary.
     Halfpower(Box<TraceReader<Box<dyn BufRead + Send>>>),
-    /// Another tool's.
+    /// Another tool's format, and its events.
     Foreign(Format, Events),
 }
 
 impl Trace {
-    /// The format and the events.
+    /// Returns the format and the events.
     pub fn events(self) -> (Format, Events) {
         let whole = |error: crate::Error| ForeignError::Whole(error.to_string());
         match self {
@@ -192,10 +192,10 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
     Ok(Trace::Foreign(format, events))
 }
 
-/// Largest trace file.
+/// The maximum size of a trace file.
 const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 
-/// Bytes of a file that a reader holds; detection needs the first line.
+/// The bytes of a file that a reader holds; detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Opens a trace file. The files of all processors of a blktrace are read together if one of them

@@ -6,7 +6,7 @@ use machine::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Requests that are held back to be sorted.
+/// The number of requests that are held back to be sorted.
 const WINDOW: usize = 1 << 16;
 
 struct Waiting {
@@ -31,7 +31,7 @@ impl Ord for Waiting {
     }
 }
 
-/// Files and threads pass at once, so they still come before their requests.
+/// Events with requests sorted by start. Files and threads pass at once, so before their requests.
 pub(super) struct Ordered<I> {
     from: I,
     waiting: BinaryHeap<Waiting>,

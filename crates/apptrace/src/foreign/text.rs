@@ -21,7 +21,7 @@ pub(super) fn number(name: &str, text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{name} {} is not a whole number", quoted(text)))
 }
 
-/// Decimal seconds as whole nanoseconds; further digits are dropped.
+/// Parses decimal seconds to whole nanoseconds; further digits are dropped.
 pub(super) fn seconds(name: &str, text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{name} {} is not a time in seconds", quoted(text));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -44,7 +44,7 @@ pub(super) fn check_end(offset: u64, bytes: u64) -> Result<(), String> {
     })
 }
 
-/// Lines of a text, counted from 1.
+/// The lines of a text, counted from 1.
 pub(super) struct Lines<R> {
     from: R,
     max_bytes: usize,
@@ -76,7 +76,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The index of a file; a new one gets an event first.
+    /// Returns the index of a file; a new one gets an event first.
     pub(super) fn file(
         &mut self,
         name: &str,
@@ -97,7 +97,7 @@ impl Names {
         Ok(file)
     }
 
-    /// A later file may have the name: this one was removed or renamed.
+    /// Forgets a file that was removed or renamed: a later one may have its name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

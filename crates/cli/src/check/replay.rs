@@ -12,7 +12,7 @@ use results::compare::{Comparison, FailIf, Side, WORTH_PERCENT, compare};
 use results::history::{Filter, Fingerprint, History, difference};
 use std::path::{Path, PathBuf};
 
-/// Runs, for an interval.
+/// The number of runs, enough for an interval.
 const RUNS: u32 = 3;
 
 /// Replays the trace as the baseline did, and compares.
@@ -93,15 +93,15 @@ fn report(
     Err(Failure::Printed(FAILED))
 }
 
-/// The name that a replay's document and its entry have.
+/// Returns the name that a replay's document and its entry have.
 fn target_name(targets: &[PathBuf]) -> String {
     let names: Vec<String> =
         targets.iter().map(|target| target.to_string_lossy().into_owned()).collect();
     names.join(", ")
 }
 
-/// The named entry, else the first replay of this trace on the target: a later one may be slower
-/// already.
+/// Returns the named entry, else the first replay of this trace on the target: a later one may be
+/// slower already.
 fn baseline(
     history: &History,
     named: Option<i64>,

@@ -16,12 +16,12 @@ use std::process::Stdio;
 use twin::Twin;
 use workload::Workload;
 
-/// The name of an option: `--depth` for `--depth=8`.
+/// Returns the name of an option: `--depth` for `--depth=8`.
 fn option_name(word: &str) -> Option<&str> {
     word.starts_with("--").then(|| word.split('=').next().unwrap_or(word))
 }
 
-/// Options that exclude each other: an arm's own replaces the common one.
+/// Pairs of options that exclude each other: an arm's own replaces the common one.
 const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffered"]];
 
 /// Parses an arm: its own options, then the common ones that it does not replace.

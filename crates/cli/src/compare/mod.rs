@@ -158,7 +158,7 @@ fn read(
     Ok(results::compare::compare(&a, &b, crate::context::program(), worth))
 }
 
-/// An interrupted comparison shows the results so far and ends with the exit code of an interrupt.
+/// Shows an interrupted comparison so far, and ends with the exit code of an interrupt.
 fn not_interrupted() -> Result<(), Failure> {
     if crate::interrupt::flag().load(Ordering::Relaxed) {
         Err(Failure::Interrupted)

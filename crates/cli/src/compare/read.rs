@@ -56,7 +56,7 @@ pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comp
     }
 }
 
-/// The number of a history entry, unless a file has this name.
+/// Returns the number of a history entry, unless a file has this name.
 fn entry(path: &Path) -> Option<i64> {
     if path.exists() { None } else { path.to_str()?.parse().ok() }
 }
@@ -104,7 +104,7 @@ fn read(
         .map_err(|error| usage(&error))
 }
 
-/// The side of a document of halfpower that has no points.
+/// Returns the side of a document of halfpower that has no points.
 fn of_document(name: &str, text: &str) -> Result<Option<Side>, Failure> {
     match Document::parse(name, text)? {
         None => Ok(None),

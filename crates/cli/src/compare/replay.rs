@@ -12,9 +12,9 @@ use measure::turns::{self, Stop, in_turn};
 use results::compare::{Comparison, InTurn, Measure, Measurement, Series};
 use std::path::Path;
 
-/// Classes of requests whose latency is compared.
+/// The maximum number of classes of requests whose latency is compared.
 const CLASSES: usize = 8;
-/// Requests per second, the time, and the 99th percentile of each class.
+/// The values of a run: requests per second, the time, and the p99 of each class.
 const VALUES: usize = 2 + CLASSES;
 
 struct Both<'a> {

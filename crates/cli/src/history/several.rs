@@ -72,7 +72,7 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
     Ok(EntryComparison { entries, changes, questions })
 }
 
-/// Of these entries, oldest first.
+/// Returns the readings of these entries, oldest first.
 fn readings(
     history: &History,
     entries: &[Entry],

@@ -113,12 +113,12 @@ struct Measuring<'a> {
     context: &'a Context,
     machine: Resumable<Ranks<'a>>,
     unfinished: Option<Unfinished>,
-    /// The reason of an early end was told before the results.
+    /// Whether the reason of an early end was printed before the results.
     told: Cell<bool>,
 }
 
 impl<'a> Measuring<'a> {
-    /// Begins, or goes on with an interrupted command.
+    /// Begins a command, or goes on with an interrupted one.
     fn begin(
         context: &'a Context,
         ranks: Ranks<'a>,
@@ -134,7 +134,7 @@ impl<'a> Measuring<'a> {
         (Measuring { context, machine, unfinished: Some(begun), told: Cell::new(false) }, result)
     }
 
-    /// What a document says about the clients.
+    /// Adds the clients and their warnings to a document.
     fn describe(&self, results: &mut Results) {
         let ranks = self.machine.inner();
         results.clients = Some(ranks.clients());
@@ -146,7 +146,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Ends all ranks; the reason of an early end is that of the command.
+    /// Ends all ranks; the reason of an early end becomes that of the command.
     fn end(self, result: Result<(), Failure>) -> (Result<(), Failure>, bool) {
         let (ended, lost) = self.machine.into_inner().finish();
         let code = if matches!(ended, Some(Error::Interrupted)) { 130 } else { 1 };

@@ -40,7 +40,7 @@ impl Simulated {
         Ok(Simulated { name: name.to_owned(), files, twin, began })
     }
 
-    /// The machine's volume, advanced by the time of the session.
+    /// Returns the machine's volume, advanced by the time of the session.
     pub fn facts(&self) -> TargetFacts {
         self.twin.pause(self.files.now().saturating_sub(self.twin.now()));
         self.twin.target_facts(&self.twin.volume())

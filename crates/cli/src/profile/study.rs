@@ -18,15 +18,16 @@ use results::{Began, Results};
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// Test files of a measurement now.
+/// The size of the test file of a measurement now.
 const FILE_BYTES: u64 = 256 * MIB;
 const RUNS: u32 = 3;
 const MIN_RUN_NS: u64 = 200_000_000;
 const MAX_RUN_NS: u64 = 1_000_000_000;
-/// Kinds of the history, the best first.
+/// The kinds of entries to look for in the history, the best first.
 const KINDS: [&str; 2] = ["study", "sweep"];
 
-/// The study of the named place, or of the directory that the application waits for longest.
+/// Returns the study of the named place, or of the directory that the application waits for
+/// longest.
 pub(super) fn of(
     context: &Context,
     arguments: &Arguments,
@@ -67,7 +68,7 @@ fn directory(profile: &Profile) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The newest study of a target in the history, else its newest sweep.
+/// Returns the newest study of a target in the history, else its newest sweep.
 fn newest(context: &Context, place: &Path) -> Result<Option<Results>, Failure> {
     if !context.history_file().is_ok_and(|file| file.exists()) {
         return Ok(None);

@@ -17,7 +17,7 @@ const OWN_OPTIONS: [&str; 3] = ["repeats", "dry_run", "json"];
 
 #[derive(Debug)]
 pub(crate) struct ReplayJob {
-    /// The trace's name, for people.
+    /// The trace's name as users see it.
     pub(crate) trace: String,
     pub(crate) format: &'static str,
     pub(crate) script: Script,
@@ -44,12 +44,13 @@ impl ReplayJob {
         })
     }
 
-    /// A target and options of `replay` in one word, which `option` has; each run is one replay.
+    /// Parses a target and options of `replay` in one word, given to `option`; each run is one
+    /// replay.
     pub(crate) fn of_words(option: &str, trace: &Path, own: &str) -> Result<ReplayJob, Failure> {
         ReplayJob::once(&of_words(option, trace, own)?)
     }
 
-    /// The same of a command that has the target as its own.
+    /// Parses options of `replay` for a command that has the target as its own.
     pub(crate) fn on_target(
         target: &TargetArguments,
         trace: &Path,
@@ -112,7 +113,7 @@ impl ReplayJob {
         prepare(machine, &self.script, &layout(targets, &self.destroy, self.destroy_signed))
     }
 
-    /// The same as [`ReplayJob::run`] on a machine that has these targets.
+    /// Replays as [`ReplayJob::run`] does, on a machine that has these targets.
     ///
     /// # Errors
     /// Files that cannot be made, or a request that fails.
@@ -133,7 +134,7 @@ impl ReplayJob {
     }
 }
 
-/// In one word.
+/// Parses options of `replay` in one word.
 fn of_words(option: &str, trace: &Path, own: &str) -> Result<Arguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{option} '{own}': {why}"));
     let words = shlex::split(own).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;

@@ -1,4 +1,4 @@
-//! A replay for people, and as questions with readings.
+//! A replay as text, and as questions with readings.
 
 use crate::terminal::table;
 use application::replay::{ClassResult, Quantity, ReplayDocument};
@@ -6,7 +6,7 @@ use machine::text::printable;
 use machine::units::{show_rate, show_size_rounded, show_time, significant};
 use results::compare::{Measure, Measurement, Reading};
 
-/// A replay as questions with readings: its time, and the latency of each kind of request.
+/// Returns a replay as questions with readings: its time, and the latency of each kind of request.
 pub(crate) fn measurements(document: &ReplayDocument) -> Vec<Measurement> {
     let exact = document.simulated;
     let asked = |label: String, reading: Reading| Measurement {
@@ -32,7 +32,7 @@ fn seconds(quantity: &Quantity) -> String {
     show_time(quantity.mean * 1e9) + &interval.unwrap_or_default()
 }
 
-/// A replay for people.
+/// Describes a replay as text.
 pub(crate) fn text(document: &ReplayDocument) -> String {
     let row = |one: &ClassResult| {
         let time = |ns: Option<u64>| ns.map_or_else(String::new, |ns| show_time(ns as f64));

@@ -38,7 +38,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// The work of `--postmark`, `--metadata` or `--replay`; `None` without any.
+    /// Returns the work of `--postmark`, `--metadata` or `--replay`; `None` without any.
     ///
     /// # Errors
     /// A file or an option that is invalid, a target that cannot hold the files.
@@ -117,7 +117,7 @@ impl Work {
         }
     }
 
-    /// Facts of a target of this computer that is not open.
+    /// Returns facts of a target of this computer that is not open.
     fn facts(&self, spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
         match self {
             Work::SmallFiles(_) => directory_facts(&spec.places),

@@ -21,7 +21,7 @@ const LARGEST_REQUEST: u32 = 4 << 20;
 
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
 
-/// A disk with slower small random reads than this is a rotating disk.
+/// The latency of small random reads above which a disk is a rotating one, in microseconds.
 const ROTATING_US: f64 = 2500.0;
 
 /// Options of `twin fit`.
@@ -119,7 +119,7 @@ struct Shown<'a> {
     fit: &'a Fit,
 }
 
-/// The named machine, or the modern ones that may match.
+/// Returns the named machine, or the modern ones that may match.
 fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failure> {
     if let Some(name) = &arguments.preset {
         return Ok(vec![Setup::parse(name)?]);
@@ -140,8 +140,8 @@ struct Chosen {
     merged: usize,
 }
 
-/// Points that a single-volume machine without a cache can reproduce: direct requests at full speed
-/// over a whole written target. Runs of one workload become their median.
+/// Returns points that a single-volume machine without a cache can reproduce: direct requests at
+/// full speed over a whole written target. Runs of one workload become their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;
@@ -173,14 +173,14 @@ fn points(results: &Results) -> Chosen {
     Chosen { points, merged }
 }
 
-/// The kernel merged the requests, so a twin of the device cannot reproduce them.
+/// Returns whether the kernel merged the requests, so a twin of the device cannot reproduce them.
 fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
     let reached = numbers.achieved.device_request_bytes;
     point.order == Order::Sequential
         && reached.is_some_and(|bytes| bytes > 1.25 * f64::from(point.request_bytes))
 }
 
-/// The median of the runs, and half their interquartile range relative to it.
+/// Sets a point to the median of the runs, and half their interquartile range relative to it.
 fn of_runs(mut point: FitPoint, mut runs: Vec<f64>) -> FitPoint {
     runs.retain(|rate| *rate > 0.0);
     runs.sort_by(f64::total_cmp);

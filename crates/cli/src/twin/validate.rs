@@ -134,7 +134,7 @@ fn not_given(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (vec!["not given", "experiment", "values predicted"], rows)
 }
 
-/// `Figures 15 and 16` of `fig15_fig16`.
+/// Returns `Figures 15 and 16` for `fig15_fig16`.
 fn name_of(name: &str) -> String {
     match name.split_once("_fig") {
         Some((first, second)) => {
@@ -232,8 +232,8 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// Figures without a bar: those that were not given and are further off than a given one may be, and
-/// the phases of table 4 and PostMark's parts beyond [`OFF`].
+/// Returns figures without a bar: those that were not given and are further off than a given one
+/// may be, and the phases of table 4 and PostMark's parts beyond [`OFF`].
 fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let curves = validation.groups.iter().flat_map(|group| &group.curves);
     let given = |name: &str| validation.figure(name).is_none_or(|figure| figure.given);
@@ -352,7 +352,7 @@ fn page(validation: &Validation) -> Page {
     }
 }
 
-/// The axes of a figure and the factor of its units; `None` if the paper prints a table.
+/// Returns the axes of a figure and the factor of its units; `None` if the paper prints a table.
 fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     if figure.points.iter().all(|point| point.request_bytes == 0) {
         return None;

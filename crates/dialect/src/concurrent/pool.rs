@@ -24,10 +24,10 @@ pub(crate) struct Pool {
 
 #[derive(Debug)]
 pub(crate) struct TargetResult {
-    /// All threads together; an error if no request of the target completed.
+    /// The sample of all threads together; an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
-    /// The user ended the run early.
+    /// Whether the user ended the run early.
     pub(crate) interrupted: bool,
 }
 

@@ -13,9 +13,9 @@ const REST_NS: Nanos = 10_000_000;
 
 pub(super) struct Shared {
     pub(super) stonewall: bool,
-    /// One stream is done; with a stonewall the others stop counting.
+    /// Whether a stream has finished; with a stonewall the others then stop counting.
     pub(super) first_done: AtomicBool,
-    /// A stream read wrong data: issue no more requests.
+    /// Whether a stream read wrong data: no stream then issues more requests.
     pub(super) stop: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct ToolStream {
     region: (u64, u64),
     /// Shift of every offset within the region, modulo its length.
     rotate_bytes: u64,
-    /// Set if the offsets fall between those of the first thread.
+    /// The offsets, if they fall between those of the first thread.
     between: Option<Between>,
     requests: Box<[(Request, Nanos)]>,
     in_flight: u32,
@@ -56,7 +56,7 @@ struct Between {
 }
 
 impl Between {
-    /// `None` if the thread starts at one of the first thread's offsets.
+    /// Returns the offsets; `None` if the thread starts at one of the first thread's offsets.
     fn new(thread: u64, request_bytes: u32, shape: &RequestShape) -> Option<Between> {
         let ThreadOrder::Apart { bytes, room_bytes } = shape.threads else { return None };
         let step_bytes = shape.step_bytes.unwrap_or(u64::from(request_bytes));
@@ -186,7 +186,7 @@ impl ToolStream {
         0
     }
 
-    /// The pause after a burst, if one is due.
+    /// Returns the pause after a burst, if one is due.
     #[inline]
     fn rest(&mut self, now: Nanos) -> Option<Next> {
         let (count, pause) = self.shape.burst?;

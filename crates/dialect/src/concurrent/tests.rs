@@ -45,7 +45,7 @@ fn stream_of(
     stream
 }
 
-/// The block of the next request, which takes `ns`; `None` at the end.
+/// Returns the block of the next request, which takes `ns`; `None` at the end.
 fn step(stream: &mut ToolStream, now: &mut Nanos, ns: Nanos) -> Option<f64> {
     loop {
         match stream.next(*now) {
@@ -263,7 +263,7 @@ fn data_that_is_not_the_pattern_stops_everybody() {
     assert_eq!((stream.next(1010), other.next(1010)), (Next::Done, Next::Done));
 }
 
-/// Streams that have nothing to do when their time is over have still run until then.
+/// Streams that have nothing to do when their time ends have still run until then.
 #[test]
 fn a_run_by_the_clock_has_its_length() {
     let second = 1_000_000_000;

@@ -52,7 +52,7 @@ enum Size {
 }
 
 impl Size {
-    /// Errors quote the argument as the user wrote it.
+    /// Parses a size; errors quote the argument as the user wrote it.
     fn parse(words: &str, text: &str) -> Result<Size> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let wrong = || {
@@ -156,8 +156,8 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     reading.finish()
 }
 
-/// The Windows spelling of an option: `/w100`. An existing file of that name, or a path with a
-/// directory, is a target instead.
+/// Returns the Windows spelling of an option: `/w100`. An existing file of that name, or a path
+/// with a directory, is a target instead.
 fn slashed(word: &str) -> Option<&str> {
     let option = word.strip_prefix('/')?;
     let is_path = option.is_empty() || option.contains('/') || Path::new(word).exists();
@@ -405,7 +405,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The letters after `-S`.
+    /// Parses the letters after `-S`.
     fn caching(&mut self, spelling: &str, letters: &str) -> Result<()> {
         let mut mode = None;
         let mut through = false;

@@ -123,7 +123,8 @@ impl ThreadPool {
         }
     }
 
-    /// The weight of each target for each thread, by thread; 0: the thread skips the target.
+    /// Returns the weight of each target for each thread, by thread; 0: the thread skips the
+    /// target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);
@@ -138,8 +139,8 @@ impl ThreadPool {
             .collect()
     }
 
-    /// Whether the pool's threads are separate request sources. Not needed if each request has its
-    /// own thread anyway (the engine has no depth) and the targets do not share them.
+    /// Returns whether the pool's threads are separate request sources. Not needed if each request
+    /// has its own thread anyway (the engine has no depth) and the targets do not share them.
     fn is_run(&self, targets: &[Target], engines: &[Engine]) -> bool {
         self.outstanding.is_some() || !self.engine(targets, engines).has_workers()
     }
@@ -155,7 +156,7 @@ impl ThreadPool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }
 
-    /// The pool to run; `None`: each target has its own threads.
+    /// Returns the pool to run; `None`: each target has its own threads.
     pub(super) fn plan(&self, span: &TimeSpan, engines: &[Engine]) -> Option<concurrent::Pool> {
         let weights = self.weights(&span.targets);
         let each = self.singles(&span.targets, engines) as usize;
@@ -169,8 +170,8 @@ impl ThreadPool {
         })
     }
 
-    /// Number of single-request threads that emulate one thread: more than one if no engine
-    /// supports depth.
+    /// Returns the number of single-request threads that emulate one thread: more than one if no
+    /// engine supports depth.
     fn singles(&self, targets: &[Target], engines: &[Engine]) -> u32 {
         match (self.engine(targets, engines), self.outstanding) {
             (engine, Some(outstanding)) => engine.workers(outstanding),
@@ -199,7 +200,7 @@ impl ThreadPool {
         Workload { engine: self.engine(targets, engines), ..workload }
     }
 
-    /// The buffers of all threads, from those of each target's workload.
+    /// Returns the buffers of all threads, from those of each target's workload.
     pub(super) fn buffers(&self, each: &[Buffers]) -> Vec<Buffers> {
         let depth = self.outstanding.unwrap_or(each.iter().map(|one| one.depth).sum());
         let max = each.iter().map(|one| one.request_bytes).max().unwrap_or(0);

@@ -29,7 +29,7 @@ pub enum RangeLength {
 }
 
 impl RangeLength {
-    /// The number in its own unit.
+    /// Returns the number in its own unit.
     pub fn number(self) -> u64 {
         match self {
             RangeLength::Percent(percent) => percent.into(),
@@ -120,7 +120,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The original's defaults.
+    /// Returns a target with the original's defaults.
     pub fn new(path: PathBuf) -> Target {
         Target {
             path,
@@ -163,17 +163,17 @@ impl Target {
         self
     }
 
-    /// Distance between offsets.
+    /// Returns the distance between offsets.
     pub fn step_bytes(&self) -> u64 {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
 
-    /// Bytes in use, on a file of `size_bytes`.
+    /// Returns the bytes in use, on a file of `size_bytes`.
     pub(crate) fn used_bytes(&self, size_bytes: u64) -> u64 {
         self.max_bytes.unwrap_or(u64::MAX).min(size_bytes).saturating_sub(self.base_bytes)
     }
 
-    /// Length of the range in which requests start, on a file of `size_bytes`.
+    /// Returns the length of the range in which requests start, on a file of `size_bytes`.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
         self.used_bytes(size_bytes).saturating_sub(u64::from(self.block_bytes))
     }
@@ -304,7 +304,7 @@ impl Target {
         Ok(())
     }
 
-    /// The ranges, with the remainder as the last one, on a part of the target of `bytes`.
+    /// Returns the ranges, with the remainder as the last one, on a part of the target of `bytes`.
     ///
     /// # Errors
     /// Ranges in bytes exceed it.
@@ -340,8 +340,8 @@ impl Target {
         self.throughput_iops.map(f64::from).or(by_bytes)
     }
 
-    /// The workload of `threads` threads on a file of `size_bytes`; its region has one block per
-    /// offset.
+    /// Returns the workload of `threads` threads on a file of `size_bytes`; its region has one
+    /// block per offset.
     ///
     /// # Errors
     /// The file is too small.
@@ -440,7 +440,7 @@ pub struct TimeSpan {
 }
 
 impl Default for TimeSpan {
-    /// The original's defaults, without a target.
+    /// Returns the original's defaults, without a target.
     fn default() -> Self {
         TimeSpan {
             duration_s: 10,

@@ -291,7 +291,7 @@ pub(super) const PERCENTILES: [(&str, f64); 13] = [
     ("9-nines", 99.9999999),
 ];
 
-/// Reads, writes and their sum over all threads.
+/// Returns the reads, the writes and their sum over all threads.
 pub(super) fn sums(figures: &SpanResult) -> [Half; 3] {
     let reads = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.reads));
     let writes =

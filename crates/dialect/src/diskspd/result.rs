@@ -46,8 +46,8 @@ impl Half {
         self.interval_latencies.get(index).copied().unwrap_or_default()
     }
 
-    /// Standard deviation of the latencies in ns, from the histogram's buckets (within 0.4 % of
-    /// each).
+    /// Returns the standard deviation of the latencies in ns, from the histogram's buckets (within
+    /// 0.4 % of each).
     pub fn latency_deviation_ns(&self) -> f64 {
         let (count, mean) = (self.latency.count() as f64, self.latency.mean());
         if count == 0.0 {
@@ -61,7 +61,7 @@ impl Half {
         (squares / count).sqrt()
     }
 
-    /// Standard deviation of the requests per second over the intervals.
+    /// Returns the standard deviation of the requests per second over the intervals.
     pub fn rate_deviation(&self, interval_ms: u32) -> f64 {
         let rates: Vec<f64> = self
             .intervals
@@ -77,7 +77,7 @@ impl Half {
 /// One thread on one target. A thread of a pool has one entry per target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadResult {
-    /// Unique over all targets.
+    /// The number of the thread, unique over all targets.
     pub id: u32,
     pub path: String,
     pub file_bytes: u64,
@@ -99,7 +99,7 @@ pub struct SpanResult {
 }
 
 impl SpanResult {
-    /// Number of distinct threads.
+    /// Returns the number of distinct threads.
     pub fn thread_count(&self) -> usize {
         self.threads.chunk_by(|one, other| one.id == other.id).count()
     }
@@ -118,7 +118,7 @@ pub struct Topology {
 pub struct System {
     pub computer: String,
     pub processors: u32,
-    /// How they belong together, if known.
+    /// The topology of the processors, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     /// Seconds since 1970-01-01 UTC at the start of the run.
@@ -132,7 +132,7 @@ pub struct DiskspdResult {
     pub command: String,
     pub system: System,
     pub spans: Vec<SpanResult>,
-    /// The user ended it early: the last span has what was done until then.
+    /// Whether the user ended the run early: the last span has what was done until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Reasons to doubt the figures.

@@ -24,7 +24,7 @@ use workload::{Stop, Workload};
 
 const PROFILE: Input = Input::new("a profile", 4 << 20);
 
-/// Unlimited, because only the requested part is read.
+/// The input limit of a data file: none, because only the requested part is read.
 const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
 /// Loads the profile of the options.
@@ -147,13 +147,13 @@ pub fn run<M: Machine>(
 }
 
 impl TimeSpan {
-    /// With warm-up and cool-down.
+    /// Returns the length of the span with warm-up and cool-down.
     fn length(&self) -> Duration {
         let all = [self.warm_up_s, self.duration_s, self.cool_down_s];
         all.into_iter().map(|seconds| Duration::from_secs(seconds.into())).sum()
     }
 
-    /// Names of its targets.
+    /// Returns the names of the span's targets.
     fn names(&self) -> String {
         let names: Vec<String> =
             self.targets.iter().map(|target| target.path.display().to_string()).collect();
@@ -167,7 +167,7 @@ struct File<'a, T> {
     facts: &'a TargetFacts,
 }
 
-/// How to open every file of all time spans once, at its largest size.
+/// Returns how to open every file of all time spans once, at its largest size.
 fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
     if let Some(stray) =
@@ -281,7 +281,7 @@ fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     Ok(Some(data.into_iter().cycle().take(bytes as usize).collect()))
 }
 
-/// The changes to the requests of a target's workload, on a file of `size_bytes`.
+/// Returns the changes to the requests of a target's workload, on a file of `size_bytes`.
 fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestShape> {
     Ok(RequestShape {
         threads: match (target.random_bytes, target.interlocked) {
@@ -377,7 +377,7 @@ fn run_targets<M: Machine>(
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// The results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
+/// Returns the results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
 /// single-request thread counts.
 fn thread_results(
     target: &Target,

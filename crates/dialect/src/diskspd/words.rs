@@ -7,7 +7,7 @@ use machine::Hint;
 use std::fmt;
 
 impl Options {
-    /// The equivalent arguments: parsing them gives the same options. A profile from a file is
+    /// Returns equivalent arguments: parsing them gives the same options. A profile from a file is
     /// referenced by name.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -40,7 +40,7 @@ impl Options {
     }
 }
 
-/// The options of a time span whose targets differ only in their paths.
+/// Returns the options of a time span whose targets differ only in their paths.
 fn span_words(span: &TimeSpan) -> Vec<String> {
     let Some(target) = span.targets.first() else { return Vec::new() };
     let mut words = vec![
@@ -116,7 +116,7 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
 }
 
 impl Options {
-    /// The arguments as typed, or equivalent ones.
+    /// Returns the arguments as typed, or equivalent ones.
     pub fn command(&self) -> String {
         self.typed.clone().unwrap_or_else(|| self.to_string())
     }

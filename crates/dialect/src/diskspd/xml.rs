@@ -311,7 +311,7 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
-/// Thread numbers of the pool, and the weight of the target for each.
+/// Returns the thread numbers of the pool, and the weight of the target for each.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {

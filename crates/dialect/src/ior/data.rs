@@ -3,13 +3,13 @@
 
 use machine::{Error, Result, fill_random};
 
-/// The random bytes repeat after this distance in the file; the stamps do not.
+/// The distance in the file after which the random bytes repeat; the stamps do not.
 const PERIOD: usize = 1 << 20;
 
-/// A stamp of 8 bytes at every multiple.
+/// The distance between stamps of 8 bytes.
 const STAMP_EVERY: u64 = 512;
 
-/// For direct I/O.
+/// The alignment of buffers for direct I/O.
 const ALIGNMENT: usize = 4096;
 
 pub(super) struct Data {
@@ -45,7 +45,7 @@ impl Aligned {
     }
 }
 
-/// The stamp at a place of a task's data.
+/// Returns the stamp at a place of a task's data.
 fn stamp(signature: u64, task: u64, place: u64) -> [u8; 8] {
     let mut word = [0; 8];
     fill_random(signature ^ task.rotate_left(44) ^ place, &mut word);
@@ -66,7 +66,7 @@ impl Data {
         Ok(Data { signature, transfer, random, got: Aligned::new(transfer)? })
     }
 
-    /// The data of a transfer at this offset of a task's data.
+    /// Returns the data of a transfer at this offset of a task's data.
     pub(super) fn at(&mut self, offset: u64, task: u64) -> &[u8] {
         let first = (offset % PERIOD as u64) as usize;
         let data = &mut self.random.bytes()[first..first + self.transfer];
@@ -85,7 +85,7 @@ impl Data {
         data
     }
 
-    /// Whether the bytes that were read are those that the task wrote there.
+    /// Returns whether the bytes that were read are those that the task wrote there.
     pub(super) fn is_right(&mut self, offset: u64, task: u64) -> bool {
         self.at(offset, task);
         let first = (offset % PERIOD as u64) as usize;

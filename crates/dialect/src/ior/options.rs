@@ -10,10 +10,10 @@ use machine::units::MIB;
 use machine::{Error, Result};
 use std::path::{Path, PathBuf};
 
-/// Largest transfer.
+/// The maximum size of a transfer in bytes.
 pub(super) const MAX_TRANSFER: u64 = 1 << 30;
 
-/// Most tasks in one process.
+/// The maximum number of tasks in one process.
 pub const MAX_TASKS_HERE: u32 = 1024;
 
 const SCRIPT: Input = Input::new("a script of IOR", 1 << 20);
@@ -74,7 +74,7 @@ pub struct Options {
     pub direct: bool,
     /// `-D`, in s
     pub deadline_s: Option<u64>,
-    /// All tasks go on until each has made as many transfers as the fastest.
+    /// Whether all tasks go on until each has made as many transfers as the fastest.
     pub wear_out: bool,
     /// Transfers of each task, as an earlier test with a deadline made them.
     pub wear_out_iterations: Option<u64>,
@@ -101,12 +101,12 @@ pub struct Options {
     pub format: Format,
     /// The file for the results, instead of standard output.
     pub summary_file: Option<PathBuf>,
-    /// Only print.
+    /// Whether to only print the test, without running it.
     pub dry_run: bool,
 }
 
 impl Tests {
-    /// Bytes that all tests write with this many tasks, if no deadline ends them.
+    /// Returns the bytes that all tasks write with this many tasks, if no deadline ends them.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let written = |test: &Options| {
             let each = test.block_bytes.saturating_mul(test.segments);
@@ -167,17 +167,17 @@ impl Default for Options {
 /// A command line: its tests, and halfpower's own options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tests {
-    /// At least one.
+    /// The tests, at least one.
     pub tests: Vec<Options>,
     /// Tasks as threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
-    /// halfpower's document goes to this file.
+    /// The file of halfpower's own document.
     pub json: Option<PathBuf>,
     /// The command line, for the report.
     pub command: String,
     /// Existing files that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Outputs may replace files that halfpower did not create.
+    /// Whether outputs may replace files that halfpower did not create.
     pub force: bool,
 }
 
@@ -194,7 +194,7 @@ static OWN: &[Own<Tests>] = &[
     ),
 ];
 
-/// A number of tasks in one process.
+/// Parses the number of tasks in one process.
 pub(crate) fn tasks_here(option: &str, text: &str) -> Result<u32> {
     crate::parse::number(option, text, 1, MAX_TASKS_HERE.into()).map(|count| count as u32)
 }
@@ -244,7 +244,7 @@ fn set(
     }
 }
 
-/// Whether an option takes a value, if it has one.
+/// Returns whether an option takes a value, if it has one.
 fn takes_value(row: &Row<Options, String>) -> bool {
     !matches!(
         row.takes,
@@ -256,7 +256,7 @@ fn takes_value(row: &Row<Options, String>) -> bool {
     )
 }
 
-/// Directives have no case.
+/// Finds an option's row; case matters only in names of one letter.
 fn find(name: &str) -> Option<&'static Row<Options, String>> {
     let is_short = name.chars().count() == 1;
     ROWS.iter().find(|row| {
@@ -272,7 +272,7 @@ fn unknown<T>(words: &str) -> Result<T> {
     refuse(shortened(words), "unknown option", hint())
 }
 
-/// A directive, `name=value`.
+/// Parses a directive, `name=value`.
 fn directive(options: &mut Options, words: &str) -> Result<()> {
     let (name, value) =
         words.split_once('=').map_or((words, None), |(name, value)| (name, Some(value.trim())));
@@ -283,7 +283,7 @@ fn directive(options: &mut Options, words: &str) -> Result<()> {
 }
 
 impl Tests {
-    /// Whether a file is a test file, or one that a task makes with its name.
+    /// Returns whether a file is a test file, or one that a task makes with its name.
     fn uses(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_encoded_bytes();
         let is = |file: &PathBuf| {
@@ -293,7 +293,7 @@ impl Tests {
         self.tests.iter().any(|test| test.test_files.iter().any(is))
     }
 
-    /// The tests of a script, with the options before it.
+    /// Adds the tests of a script, with the options before it.
     fn script(&mut self, options: &mut Options, path: &str) -> Result<()> {
         let failed = |line: usize, why: String| {
             Error::refused(format!("-f {path}, line {line}"), why, hint())
@@ -489,7 +489,7 @@ impl Options {
         }
     }
 
-    /// The name of the file that a task uses in a repetition.
+    /// Returns the name of the file that a task uses in a repetition.
     pub fn file(&self, task: u64, repetition: u32) -> PathBuf {
         let base = &self.test_files[task as usize % self.test_files.len()];
         let mut name = base.as_os_str().to_owned();

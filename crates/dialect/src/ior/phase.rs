@@ -17,9 +17,9 @@ pub(super) struct Part {
 /// them.
 pub(super) struct Done {
     pub(super) tasks: Vec<Accessed>,
-    /// Of each task in the first part, on one clock.
+    /// The spans of each task in the first part, on one clock.
     pub(super) begins: Vec<Span>,
-    /// Of each task in all parts.
+    /// The time of each task in all parts.
     pub(super) times_ns: Vec<Nanos>,
     pub(super) open_ns: Nanos,
     pub(super) transfer_ns: Nanos,

@@ -9,10 +9,10 @@ use machine::units::{GIB, KIB, MIB};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The version whose language and report these are.
+/// The version of IOR whose language and report these are.
 const VERSION: &str = "4.0.0";
 
-/// `1.50 GiB`, `262144 bytes`.
+/// Formats a size: `1.50 GiB`, `262144 bytes`.
 fn size(bytes: u64) -> String {
     let in_unit = |unit: u64, name: &str| {
         if bytes.is_multiple_of(unit) {
@@ -40,7 +40,7 @@ pub(super) fn head(tests: &Tests, around: &Surroundings<'_>) -> String {
     )
 }
 
-/// Names and values of a test's options.
+/// Returns the names and values of a test's options.
 fn options(test: &TestResult, options: &Options) -> Vec<(&'static str, Value)> {
     let each = test.block_bytes.saturating_mul(test.segments);
     let names: Vec<String> =
@@ -104,7 +104,7 @@ pub(super) fn test(
     text
 }
 
-/// A number in a column of ten characters.
+/// Formats a number in a column of ten characters.
 fn number(value: f64) -> String {
     let text = match value {
         value if value >= 1e6 => format!("{value:.0}"),
@@ -209,7 +209,7 @@ fn most(values: &[f64]) -> f64 {
 }
 
 impl Summary<'_> {
-    /// Names and values of a row, as IOR orders them.
+    /// Returns the names and values of a row, as IOR orders them.
     fn columns(&self) -> Vec<(&'static str, String)> {
         let (test, options) = (self.test, &self.test.options);
         let two = |value: f64| format!("{value:.2}");
@@ -291,7 +291,7 @@ impl Summary<'_> {
     }
 }
 
-/// Columns as wide as their widest cell.
+/// Formats columns as wide as their widest cell.
 fn table(rows: &[Vec<(&'static str, String)>]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let widths: Vec<usize> = (0..first.len())
@@ -360,7 +360,7 @@ fn phase_json(phase: &Phase, options: &Options) -> Value {
     value
 }
 
-/// The results with IOR's keys.
+/// Formats the results with IOR's keys.
 pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>) -> String {
     let of = |(number, test): (usize, &TestResult)| {
         let given: serde_json::Map<String, Value> = options(test, &test.options)
@@ -394,7 +394,7 @@ pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>)
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
-/// One line for each phase.
+/// Formats one line for each phase.
 pub(super) fn csv(result: &IorResult) -> String {
     let mut text = String::from(
         "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n",

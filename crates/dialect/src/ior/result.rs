@@ -19,7 +19,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// IOR's word.
+    /// Returns IOR's word for the direction.
     pub fn name(self) -> &'static str {
         match self {
             Direction::Write => "write",
@@ -31,7 +31,7 @@ impl Direction {
 /// A deadline that ended a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stonewall {
-    /// From the first transfer until the last task noticed the deadline.
+    /// The time from the first transfer until the last task noticed the deadline.
     pub after_ns: Nanos,
     /// Transfers of the slowest and of the fastest task until then.
     pub fewest: u64,
@@ -46,7 +46,7 @@ pub struct TaskShare {
     pub task: u32,
     pub host: String,
     pub bytes: u64,
-    /// From its begin until it had closed its file.
+    /// The time from the task's begin until it had closed its file.
     pub total_ns: Nanos,
     pub began_late_ns: Nanos,
 }
@@ -59,7 +59,7 @@ pub struct Phase {
     /// Bytes of all tasks.
     pub bytes: u64,
     pub transfers: u64,
-    /// From the first task's begin to the last one's end, of each part; `total_ns` of all.
+    /// The time from the first task's begin to the last one's end, of each part; `total_ns` of all.
     pub open_ns: Nanos,
     pub transfer_ns: Nanos,
     pub close_ns: Nanos,
@@ -72,7 +72,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Bytes of all tasks over the whole time, as IOR counts.
+    /// Returns the bytes of all tasks per second of the whole time, as IOR counts.
     pub fn bytes_per_s(&self) -> f64 {
         self.bytes as f64 / seconds(self.total_ns.max(1))
     }
@@ -81,7 +81,7 @@ impl Phase {
         self.bytes_per_s() / MIB as f64
     }
 
-    /// Transfers per second of the time in which data was transferred.
+    /// Returns the transfers per second of the time in which data was transferred.
     pub fn iops(&self) -> f64 {
         self.transfers as f64 / seconds(self.transfer_ns.max(1))
     }
@@ -136,7 +136,7 @@ impl TestResult {
 pub struct IorResult {
     pub command: String,
     pub tests: Vec<TestResult>,
-    /// The user ended it early: the tests have what was done until then.
+    /// Whether the user ended the run early: the tests have what was done until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Reasons to doubt the figures.
@@ -144,13 +144,13 @@ pub struct IorResult {
 }
 
 impl IorResult {
-    /// Transfers that returned wrong data.
+    /// Returns the number of transfers that returned wrong data.
     pub fn wrong_transfers(&self) -> u64 {
         self.tests.iter().filter_map(|test| test.wrong_transfers).sum()
     }
 }
 
-/// Mean, and standard deviation over all values.
+/// Returns the mean, and the standard deviation over all values.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -158,7 +158,7 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (squares / count).sqrt())
 }
 
-/// A phase as a run of a workload, for halfpower's own document.
+/// Returns a phase as a run of a workload, for halfpower's own document.
 pub(super) fn sample(phase: &Phase, tasks: u32, latency: &Histogram) -> measure::Sample {
     let none = Histogram::new();
     let latency = match phase.direction {

@@ -26,7 +26,7 @@ pub struct Surroundings<'a> {
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// The files of all tests, without duplicates; without the tasks' own suffixes.
+/// Returns the files of all tests, without duplicates; without the tasks' own suffixes.
 pub fn files(tests: &Tests) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for file in tests.tests.iter().flat_map(|test| &test.test_files) {
@@ -95,7 +95,7 @@ pub fn run(
     Ok(result)
 }
 
-/// The number of tasks of a test.
+/// Returns the number of tasks of a test.
 fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     let count = options.tasks.map_or(members.len(), |count| count as usize);
     if count <= members.len() {
@@ -110,7 +110,7 @@ fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     Err(error.into())
 }
 
-/// The status file, if this test writes one.
+/// Opens the status file, if this test writes one.
 pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<Output>, Error> {
     let Some(path) = options.status_file.as_deref().filter(|_| options.write) else {
         return Ok(None);
@@ -118,7 +118,7 @@ pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<O
     Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))?))
 }
 
-/// The transfers of each task that an earlier test has left in its status file.
+/// Reads the transfers of each task that an earlier test has left in its status file.
 pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("stoneWallingStatusFile {}", path.display());
     let text = STATUS
@@ -129,12 +129,12 @@ pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {
     })
 }
 
-/// The directory of a file.
+/// Returns the directory of a file.
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The phases of a test as points.
+/// Returns the phases of a test as points.
 fn points(test: &TestResult, latencies: &[Histogram], facts: &TargetFacts) -> Vec<Point> {
     let options = &test.options;
     let of = |direction: Direction| {

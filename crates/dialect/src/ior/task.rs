@@ -18,26 +18,26 @@ pub struct Layout {
     pub block_bytes: u64,
     pub transfer_bytes: u64,
     pub segments: u64,
-    /// Each task has a file of its own, otherwise all share one.
+    /// Whether each task has a file of its own, instead of one for all.
     pub per_task: bool,
-    /// A task visits its transfers in random order.
+    /// Whether a task visits its transfers in random order.
     pub random: bool,
-    /// Seed of that order, and of the data.
+    /// The seed of that order, and of the data.
     pub signature: u64,
 }
 
 impl Layout {
-    /// Transfers of one task.
+    /// Returns the transfers of one task.
     pub fn transfers(&self) -> u64 {
         self.block_bytes / self.transfer_bytes * self.segments
     }
 
-    /// Bytes of one task.
+    /// Returns the bytes of one task.
     pub fn task_bytes(&self) -> u64 {
         self.block_bytes.saturating_mul(self.segments)
     }
 
-    /// Offset in the file of a task's transfer, in order of the file.
+    /// Returns the offset in the file of a task's transfer, in order of the file.
     pub fn offset(&self, task: u64, transfer: u64) -> u64 {
         let per_block = self.block_bytes / self.transfer_bytes;
         let (segment, within) = (transfer / per_block, transfer % per_block);
@@ -57,7 +57,7 @@ pub enum Step {
     MakeDirectory(PathBuf),
     /// Make or take the file that all write.
     Hold { wanted: Wanted, empty: bool },
-    /// Take a file: one that is there, or any.
+    /// Take a file: one that exists, or any.
     Take { wanted: Wanted, only_existing: bool },
     /// Use a file.
     Access(Access),
@@ -67,7 +67,7 @@ pub enum Step {
     Release { all: bool, end: FileEnd },
 }
 
-/// The fate of a file at the end.
+/// The action on a file at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileEnd {
     Keep,
@@ -84,14 +84,14 @@ pub struct Access {
     pub of_task: u64,
     pub open_as: OpenAs,
     pub opens: bool,
-    /// Number of transfers after which it ends; `None` without transfers.
+    /// The number of transfers after which the phase ends; `None` without transfers.
     pub upto: Option<u64>,
-    /// It begins no transfer after this time.
+    /// The time after which the task begins no transfer.
     pub deadline_ns: Option<Nanos>,
     pub sync_each: bool,
-    /// Bring the data to stable storage after the transfers.
+    /// Whether to bring the data to stable storage after the transfers.
     pub sync: bool,
-    /// Compare what is read with what was written.
+    /// Whether to compare what is read with what was written.
     pub verify: bool,
     pub closes: bool,
 }
@@ -116,12 +116,12 @@ pub enum Reply {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Accessed {
     pub open: Span,
-    /// Of the transfers, and of the flush at their end.
+    /// The span of the transfers, and of the flush at their end.
     pub transfer: Span,
     pub close: Span,
     /// Transfers so far, with those of earlier parts of the phase.
     pub transfers: u64,
-    /// Of each transfer.
+    /// The latency of each transfer.
     pub latency: Histogram,
     /// Transfers that returned other data than was written.
     pub wrong: u64,
@@ -132,7 +132,7 @@ pub struct Accessed {
 /// A file in the hands of a task.
 struct Taken<F> {
     file: F,
-    /// Another task holds it.
+    /// Whether another task holds the file.
     joined: bool,
 }
 
@@ -141,7 +141,7 @@ pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     layout: Option<(Layout, Data, Option<Permutation>)>,
     taken: HashMap<PathBuf, Taken<F::File>>,
-    /// Made for a file of its own; removed with it.
+    /// The directories made for a file of its own; removed with it.
     directories: Vec<PathBuf>,
     /// Transfers of the present phase so far.
     done: u64,
@@ -302,7 +302,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
     }
 }
 
-/// The file of a path, which stays in the task's hands until it is given back.
+/// Returns the file of a path, which stays in the task's hands until it is given back.
 fn take<'t, F: TaskFiles>(
     files: &F,
     all: &'t mut HashMap<PathBuf, Taken<F::File>>,

@@ -167,7 +167,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         directory_of(&self.options.test_files[0]).to_owned()
     }
 
-    /// A file as a task wants it.
+    /// Returns a file as a task wants it.
     fn wanted(&self, task: usize, repetition: u32, writes: bool) -> Wanted {
         let path = self.options.file(task as u64, repetition);
         let base = &self.options.test_files[task % self.options.test_files.len()];
@@ -279,7 +279,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// The task whose data a task reads.
+    /// Returns the task whose data a task reads.
     fn source(&self, task: usize, repetition: u32) -> usize {
         let count = self.members.len();
         let offset = self.options.task_offset as usize;
@@ -430,7 +430,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(done)
     }
 
-    /// The state at the deadline; `None` if all were done before.
+    /// Returns the state at the deadline; `None` if all were done before.
     fn stonewall(&self, tasks: &[Accessed]) -> Option<Stonewall> {
         let of = |tasks: &[Accessed]| tasks.iter().map(|one| one.transfers).collect::<Vec<_>>();
         let counts = of(tasks);
@@ -446,7 +446,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         })
     }
 
-    /// The files must be as long as what was written.
+    /// Warns if a file is not as long as what was written.
     fn check_size(&mut self, done: &[Accessed]) {
         let whole = self.layout.transfers();
         if done.iter().any(|one| one.transfers < whole) {

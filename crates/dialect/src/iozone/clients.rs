@@ -42,7 +42,7 @@ impl Client {
         }
     }
 
-    /// The test file of a child that has no name in `-F`; `base` is that of `-f`.
+    /// Returns the test file of a child that has no name in `-F`; `base` is that of `-f`.
     fn test_file(&self, child: usize, base: &Path) -> PathBuf {
         let own = || base.as_os_str().to_string_lossy().into_owned() + &format!(".DUMMY.{child}");
         self.directory.join(self.file.clone().unwrap_or_else(|| own().into()))

@@ -182,7 +182,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The value of an option: the rest of its argument, or the next one.
+    /// Returns the value of an option: the rest of its argument, or the next one.
     fn value(&mut self, option: &str) -> Result<&'a str> {
         let glued = std::mem::take(&mut self.cluster);
         if !glued.is_empty() {
@@ -423,12 +423,12 @@ impl Options {
         Ok(())
     }
 
-    /// Whether the throughput mode is selected.
+    /// Returns whether the throughput mode is selected.
     pub fn throughput(&self) -> bool {
         !self.children.is_empty() || self.child_range != (None, None)
     }
 
-    /// Maximum number of concurrent processes; 0 without the throughput mode.
+    /// Returns the maximum number of concurrent processes; 0 without the throughput mode.
     pub(super) fn max_children(&self) -> usize {
         let counts =
             self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);

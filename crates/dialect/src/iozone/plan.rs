@@ -14,7 +14,7 @@ pub const STDIO_BYTES: u64 = 4 * KIB;
 /// Default stride of strided reads, in records.
 pub const STRIDE: u32 = 17;
 
-/// Above this file size the automatic mode skips records under 64 KiB.
+/// The file size above which the automatic mode skips records under 64 KiB.
 const LARGE_FILE: u64 = 16 * MIB;
 
 /// One column of the report: a pass over the file.
@@ -79,7 +79,7 @@ impl Test {
         Test::Repreadv,
     ];
 
-    /// The passes of test `number` of `-i`, in order.
+    /// Returns the passes of test `number` of `-i`, in order.
     pub fn of(number: u8) -> &'static [Test] {
         match number {
             0 => &[Test::Write, Test::Rewrite],
@@ -99,12 +99,12 @@ impl Test {
         }
     }
 
-    /// Title of its block of `-R`.
+    /// Returns the title of the test's block of `-R`.
     pub fn report_title(self) -> String {
         format!("{} report", self.title())
     }
 
-    /// Its name in reports.
+    /// Returns the test's name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Test::Write => "Writer",
@@ -132,7 +132,7 @@ impl Test {
         }
     }
 
-    /// The throughput mode's word for the processes of this test.
+    /// Returns the throughput mode's word for the processes of this test.
     pub fn doers(self) -> &'static str {
         match self {
             Test::Write => "initial writers",
@@ -160,7 +160,7 @@ impl Test {
         }
     }
 
-    /// Whether it repeats the previous test.
+    /// Returns whether the test repeats the previous one.
     pub fn is_second(self) -> bool {
         use Test::{Refread, Refwrite, Repread, Repreadv, Repwrite, Repwritev, Reread, Rewrite};
         matches!(
@@ -169,7 +169,7 @@ impl Test {
         )
     }
 
-    /// Whether it grows the file from empty.
+    /// Returns whether the test grows the file from empty.
     pub fn creates(self) -> bool {
         matches!(self, Test::Write | Test::Fwrite)
     }
@@ -216,7 +216,7 @@ fn doubling(from: u64, to: u64) -> Vec<u64> {
 }
 
 impl Options {
-    /// All file sizes with all record sizes up to the file's, in the order of the report.
+    /// Returns all file sizes with all record sizes up to the file's, in the order of the report.
     pub fn cells(&self) -> Vec<Cell> {
         let one =
             |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
@@ -253,7 +253,7 @@ impl Options {
         cells
     }
 
-    /// The passes over each file, in order.
+    /// Returns the passes over each file, in order.
     pub fn passes(&self) -> Vec<Test> {
         let mut numbers: Vec<u8> =
             if self.tests.is_empty() { (0..=7).collect() } else { self.tests.clone() };
@@ -267,7 +267,7 @@ impl Options {
         sorted.iter().flat_map(|number| Test::of(*number)).copied().filter(wanted).collect()
     }
 
-    /// The numbers of processes of the throughput mode.
+    /// Returns the numbers of processes of the throughput mode.
     pub fn child_counts(&self) -> Vec<u32> {
         let mut counts = self.children.clone();
         if let (low, Some(high)) = self.child_range {
@@ -278,7 +278,7 @@ impl Options {
         counts
     }
 
-    /// Whether a child reads in the mixed test of `children` children.
+    /// Returns whether a child reads in the mixed test of `children` children.
     pub fn reads_in_mix(&self, child: u32, children: u32) -> bool {
         match self.readers_percent {
             Some(percent) => child < percent * children / 100,
@@ -295,7 +295,7 @@ impl Options {
         }
     }
 
-    /// The workload of a pass by one process; `reader` selects the half of the mix.
+    /// Returns the workload of a pass by one process; `reader` selects the half of the mix.
     ///
     /// * Tests 9 and 10 equal tests 0 and 1, because all blocking requests here are `pread` and
     ///   `pwrite`. Tests 11 and 12 pass one buffer per record, so `preadv` and `pwritev` equal

@@ -16,7 +16,7 @@ fn kib(bytes: u64) -> u64 {
     bytes / 1024
 }
 
-/// The original's name for the unit of rates.
+/// Returns the original's name for the unit of rates.
 fn unit(options: &Options) -> &'static str {
     if options.operations {
         "ops/sec"
@@ -27,7 +27,7 @@ fn unit(options: &Options) -> &'static str {
     }
 }
 
-/// The unit above the tables of `-R`.
+/// Returns the unit above the tables of `-R`.
 fn excel_unit(options: &Options) -> &'static str {
     match unit(options) {
         "kB/sec" => "kBytes/sec",
@@ -35,14 +35,14 @@ fn excel_unit(options: &Options) -> &'static str {
     }
 }
 
-/// The output of `-v`.
+/// Returns the output of `-v`.
 pub fn version() -> String {
     format!(
         "       'Iozone' Filesystem Benchmark Program\n\n\t\tVersion $Revision: {REVISION} $\n\t\tBuild: halfpower \n"
     )
 }
 
-/// The line of `-M`, which shows `uname` in the original.
+/// Returns the line of `-M`, which shows `uname` in the original.
 pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     let MachineFacts { system, name, processor, .. } = machine;
     if options.machine {
@@ -52,7 +52,7 @@ pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     }
 }
 
-/// Everything above the first figures. `began_unix_s` is in seconds since 1970-01-01.
+/// Formats everything above the first figures. `began_unix_s` is in seconds since 1970-01-01.
 pub fn banner(options: &Options, began_unix_s: u64) -> String {
     let mut lines = vec![
         "\tIozone: Performance Test of File I/O".to_string(),
@@ -135,7 +135,7 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The two lines of column names.
+/// Formats the two lines of column names.
 pub fn header(options: &Options) -> String {
     let mut second = HEADER_2.to_string();
     if options.passes().iter().any(|test| Test::POSITIONED.contains(test)) {
@@ -157,7 +157,7 @@ fn figure(options: &Options, measured: &Measured) -> f64 {
     }
 }
 
-/// The row of one file and record size.
+/// Formats the row of one file and record size.
 pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     let mut text = format!("{:>16}{:>8}", kib(cell.file_bytes), kib(cell.record_bytes));
     let find =
@@ -278,7 +278,8 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
     head
 }
 
-/// The tests of the throughput mode with one rate, as seen by the children, per number of children.
+/// Returns the tests of the throughput mode with one rate, as seen by the children, per number of
+/// children.
 pub(super) fn throughput_rows(
     options: &Options,
     result: &IozoneResult,
@@ -317,7 +318,7 @@ fn children_see(options: &Options, one: &Throughput) -> f64 {
         .sum()
 }
 
-/// The text before the first block for a number of processes.
+/// Formats the text before the first block for a number of processes.
 pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String {
     let (one, many) =
         if options.threads { ("thread", "threads") } else { ("process", "processes") };
@@ -329,7 +330,7 @@ pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String 
     )
 }
 
-/// The block of one test of the throughput mode.
+/// Formats the block of one test of the throughput mode.
 pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let count = one.children.len();
     // The original pads the number only in its first three tests.
@@ -410,7 +411,7 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
 /// The last line of the original.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
-/// In place of [`COMPLETE`] after the user's interrupt.
+/// The last line after the user's interrupt, in place of [`COMPLETE`].
 pub const INTERRUPTED: &str = "\niozone test interrupted.\n";
 
 fn spread_table(result: &IozoneResult) -> String {
@@ -468,7 +469,8 @@ fn short(test: Test) -> &'static str {
     }
 }
 
-/// Details that the original lacks. No line starts with two numbers, unlike the original's rows.
+/// Formats details that the original lacks. No line starts with two numbers, unlike the original's
+/// rows.
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {

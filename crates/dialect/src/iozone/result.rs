@@ -5,7 +5,7 @@ use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A larger file is past the cliff at or below this share of the best rate: the half-power
+/// The share of the best rate at or below which a larger file is past the cliff: the half-power
 /// criterion.
 const HALF: f64 = 0.5;
 
@@ -21,19 +21,19 @@ pub struct Measured {
     pub operations_per_s: f64,
     /// Processor time over elapsed time in percent, of all repeats.
     pub cpu_percent: f64,
-    /// The same as a point, with latencies, processor cost and warnings.
+    /// The pass as a point, with latencies, processor cost and warnings.
     pub point: Point,
 }
 
 impl Measured {
-    /// The median of the repeats in bytes per second.
+    /// Returns the median of the repeats in bytes per second.
     pub fn rate(&self) -> f64 {
         let mut sorted = self.runs_bytes_per_s.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Range of the repeats over their median, in percent; `None` with one repeat.
+    /// Returns the range of the repeats over their median, in percent; `None` with one repeat.
     pub fn spread_percent(&self) -> Option<f64> {
         let min = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
         let max = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
@@ -58,22 +58,22 @@ pub struct Surface {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cliff {
     pub test: Test,
-    /// The largest file before it.
+    /// The largest file before the cliff.
     pub last_fast_file_bytes: u64,
-    /// The smallest file after it.
+    /// The smallest file after the cliff.
     pub first_slow_file_bytes: u64,
     /// The best rate up to the cliff.
     pub before_bytes_per_s: f64,
-    /// The best rate beyond it.
+    /// The best rate beyond the cliff.
     pub after_bytes_per_s: f64,
-    /// The same as a sentence.
+    /// The cliff as a sentence.
     pub sentence: String,
 }
 
 /// One child of the throughput mode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Child {
-    /// Bytes transferred until it, or the first child, was done.
+    /// Bytes transferred until this child, or the first one, was done.
     pub bytes: u64,
     /// Time for these bytes.
     pub elapsed_ns: u64,
@@ -86,7 +86,7 @@ pub struct Throughput {
     pub test: Test,
     /// Concurrent processes (or threads).
     pub children: Vec<Child>,
-    /// From the first request of any child to the last of all.
+    /// The time from the first request of any child to the last of all.
     pub elapsed_ns: u64,
     /// Sum of the children's rates in each repeat, bytes per second; `children` are those of the
     /// median.
@@ -114,7 +114,7 @@ pub struct IozoneResult {
     /// The file sizes that outgrow a cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cliffs: Vec<Cliff>,
-    /// The user ended it early: the last cell or test has what was done until then.
+    /// Whether the user ended the run early: the last cell or test has what was done until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Reasons to doubt the figures.
@@ -124,7 +124,7 @@ pub struct IozoneResult {
     pub target: Option<TargetFacts>,
 }
 
-/// The surfaces of all tests in `cells`.
+/// Returns the surfaces of all tests in `cells`.
 pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     let mut tests: Vec<Test> = cells.iter().map(|cell| cell.test).collect();
     tests.sort_unstable();
@@ -156,9 +156,9 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     tests.into_iter().map(surface).collect()
 }
 
-/// The cliff of each surface that has one: the smallest file size from which no rate, at any record
-/// size, exceeds half of the best rate before it. `memory_bytes` is the machine's memory and
-/// `direct` means that the page cache is bypassed; both only name the cache.
+/// Returns the cliff of each surface that has one: the smallest file size from which no rate, at
+/// any record size, exceeds half of the best rate before it. `memory_bytes` is the machine's memory
+/// and `direct` means that the page cache is bypassed; both only name the cache.
 pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Cliff> {
     surfaces.iter().filter_map(|surface| cliff(surface, memory_bytes, direct)).collect()
 }

@@ -21,7 +21,7 @@ const DEFAULT_FILE: &str = "iozone.tmp";
 
 const REPEATS: u32 = 3;
 
-/// By default a longer test is not repeated.
+/// The time above which a test is not repeated by default.
 const LONG_NS: Nanos = 1_000_000_000;
 
 /// Default cache size for `-p`, which `-S` overrides: larger than any common processor's.
@@ -89,7 +89,7 @@ fn banner<M: Machine>(machine: &M, options: &Options, began_unix_s: u64) -> Stri
     report::banner(options, began_unix_s) + &report::machine_line(options, &machine.facts())
 }
 
-/// An output file of `-b` or `-Q`.
+/// Opens an output file of `-b` or `-Q`.
 fn output(option: &str, path: &Path, options: &Options) -> Result<Output> {
     Output::new(option, path, options.force, &files(options)).map_err(unwritten)
 }
@@ -147,7 +147,7 @@ fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
     measure::check_memory(machine, &groups.collect::<Vec<_>>())
 }
 
-/// The test files: one, or one per child of the throughput mode.
+/// Returns the test files: one, or one per child of the throughput mode.
 pub fn files(options: &Options) -> Vec<PathBuf> {
     let max = options.child_counts().into_iter().max().unwrap_or(0) as usize;
     if !options.throughput() {
@@ -213,7 +213,7 @@ fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
     Ok(())
 }
 
-/// The job of a pass by one process, or by a numbered child of the throughput mode.
+/// Returns the job of a pass by one process, or by a numbered child of the throughput mode.
 fn job<'t, M: Machine>(
     options: &Options,
     (runner, file): (&'t Runner<'_, M>, usize),
@@ -246,7 +246,7 @@ fn job<'t, M: Machine>(
     ToolJob { target: &runner.targets()[file], workload, shape, processors }
 }
 
-/// The timing of a run, including the requested rest before it.
+/// Returns the timing of a run, including the requested rest before it.
 fn plan(options: &Options, stonewall: bool) -> RunPlan {
     RunPlan {
         stonewall,
@@ -277,7 +277,7 @@ fn repeat(
     })
 }
 
-/// Time of a part: its requests, and the final flush if that counts.
+/// Returns the time of a part: its requests, and the final flush if that counts.
 fn time_of(ran: &ToolResult) -> Nanos {
     ran.span.1.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0)
 }
@@ -335,7 +335,7 @@ fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
     );
 }
 
-/// The tests of a cell that have figures, and whether the user interrupted it.
+/// Runs the tests of a cell; returns those that have figures, and whether the user interrupted it.
 fn one_cell<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -370,7 +370,7 @@ fn one_cell<M: Machine>(
     Ok((measured.collect(), interrupted))
 }
 
-/// Whether the user's interrupt ended some runs.
+/// Returns whether the user's interrupt ended some runs.
 ///
 /// # Errors
 /// Any other error that ended them.
@@ -411,7 +411,7 @@ fn measured(
     measured
 }
 
-/// The `-Q` file of a pass, if it has one.
+/// Returns the name of the `-Q` file of a pass, if it has one.
 fn latency_file(test: Test) -> Option<&'static str> {
     match test {
         Test::Write => Some("wol.dat"),
@@ -562,7 +562,7 @@ fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
     Child { bytes, elapsed_ns, operations: bytes / cell.record_bytes }
 }
 
-/// The warnings of all points, without duplicates.
+/// Returns the warnings of all points, without duplicates.
 fn warnings<M: Machine>(machine: &M, result: &IozoneResult) -> Vec<String> {
     let points = || {
         result

@@ -6,7 +6,7 @@ use machine::units::KIB;
 use std::fmt;
 
 impl Options {
-    /// The arguments as typed, or equivalent ones.
+    /// Returns the arguments as typed, or equivalent ones.
     pub fn command(&self) -> String {
         self.typed.clone().unwrap_or_else(|| self.to_string())
     }
@@ -19,7 +19,7 @@ impl fmt::Display for Options {
 }
 
 impl Options {
-    /// The equivalent arguments: parsing them gives the same options.
+    /// Returns equivalent arguments: parsing them gives the same options.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let flags = [

@@ -7,10 +7,10 @@ use crate::rows::{Form, OptionKind, Own, Row, put, set_own};
 use machine::{Error, Result};
 use std::path::PathBuf;
 
-/// Most directories in a tree.
+/// The maximum number of directories in a tree.
 const MAX_DIRECTORIES: u64 = 1 << 22;
 
-/// Largest file: these tests are about names.
+/// The maximum size of a file in bytes: these tests are about names.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The parsed command line.
@@ -66,7 +66,7 @@ pub struct Options {
     /// Tasks as threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
     pub json: Option<PathBuf>,
-    /// Outputs may replace files that halfpower did not create.
+    /// Whether outputs may replace files that halfpower did not create.
     pub force: bool,
 }
 
@@ -302,7 +302,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Directories of a tree; `None` if there are too many.
+    /// Returns the directories of a tree; `None` if there are too many.
     fn tree(&self) -> Option<u64> {
         let mut level = 1u64;
         let mut all = 1u64;
@@ -313,7 +313,8 @@ impl Options {
         Some(all)
     }
 
-    /// Bytes that the files of all iterations hold with this many tasks, if no deadline ends them.
+    /// Returns the bytes that the files of all iterations hold with this many tasks, if no deadline
+    /// ends them.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let (items, _) = self.shares();
         let files = if self.create && self.files { items } else { 0 };
@@ -321,7 +322,7 @@ impl Options {
         all.saturating_mul(self.write_bytes)
     }
 
-    /// Directories that hold items.
+    /// Returns the number of directories that hold items.
     fn holding(&self, all: u64) -> u64 {
         if self.leaf_only {
             u64::from(self.branch).saturating_pow(self.depth).min(all)
@@ -330,7 +331,7 @@ impl Options {
         }
     }
 
-    /// The options that decide the rates, without the directory and the iterations.
+    /// Returns the options that decide the rates, without the directory and the iterations.
     pub fn settings(&self, tasks: u32) -> String {
         let mut words = vec![format!("--tasks {tasks}")];
         let (items, _) = self.shares();
@@ -352,7 +353,7 @@ impl Options {
         words.join(" ")
     }
 
-    /// Items of a task, and how many a directory holds.
+    /// Returns the items of a task, and how many a directory holds.
     pub(super) fn shares(&self) -> (u64, u64) {
         let holding = self.holding(self.tree().unwrap_or(1));
         match (self.items, self.per_directory) {

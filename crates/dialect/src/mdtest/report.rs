@@ -6,7 +6,7 @@ use crate::ior::mean_and_deviation;
 use crate::tasks::{Member, seconds};
 use std::fmt::Write;
 
-/// The version whose language and report these are.
+/// The version of mdtest whose language and report these are.
 const VERSION: &str = "4.0.0";
 
 pub(super) fn head(options: &Options, members: &[Member], started: &str) -> String {

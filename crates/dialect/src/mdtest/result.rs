@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In the names of items.
+    /// Returns the word in the names of items.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Directory => "dir",
@@ -38,11 +38,11 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// In the order of an iteration.
+    /// All operations, in the order of an iteration.
     pub const ALL: [Operation; 4] =
         [Operation::Create, Operation::Stat, Operation::Read, Operation::Remove];
 
-    /// mdtest's word.
+    /// Returns mdtest's word for the operation.
     pub fn noun(self) -> &'static str {
         match self {
             Operation::Create => "creation",
@@ -65,17 +65,17 @@ impl Operation {
 /// One operation on all items of all tasks, or on the trees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Phase {
-    /// Absent: the tree itself.
+    /// The kind of the items; absent for the tree itself.
     pub kind: Option<Kind>,
     pub operation: Operation,
     pub iteration: u32,
     /// Items of all tasks, or directories.
     pub count: u64,
-    /// From the first task's begin to the last one's end.
+    /// The time from the first task's begin to the last one's end.
     pub elapsed_ns: Nanos,
     /// Time of each operation; empty for trees.
     pub latency: Latency,
-    /// The deadline ended it: items of the slowest and of the fastest task until then.
+    /// Items of the slowest and of the fastest task until the deadline, if that ended the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stonewall: Option<[u64; 2]>,
 }
@@ -85,7 +85,7 @@ impl Phase {
         self.count as f64 / seconds(self.elapsed_ns.max(1))
     }
 
-    /// `File creation`.
+    /// Returns the name of a phase: `File creation`.
     pub fn name(kind: Option<Kind>, operation: Operation) -> String {
         let what = match kind {
             Some(Kind::Directory) => "Directory",
@@ -110,7 +110,7 @@ pub struct MdtestResult {
     pub phases: Vec<Phase>,
     /// Items with another size or other data than was written.
     pub wrong_items: u64,
-    /// The user ended it early.
+    /// Whether the user ended the run early.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Reasons to doubt the figures.
@@ -118,13 +118,14 @@ pub struct MdtestResult {
 }
 
 impl MdtestResult {
-    /// The phases of an operation, one for each iteration.
+    /// Returns the phases of an operation, one for each iteration.
     pub fn of(&self, kind: Option<Kind>, operation: Operation) -> Vec<&Phase> {
         let is = |phase: &&Phase| phase.kind == kind && phase.operation == operation;
         self.phases.iter().filter(is).collect()
     }
 
-    /// Rates over the iterations; `settings` are the options that differ from the defaults.
+    /// Returns the rates over the iterations; `settings` are the options that differ from the
+    /// defaults.
     pub fn operation_rates(&self, settings: &str) -> Vec<OperationRate> {
         let mut rates = Vec::new();
         for kind in [Some(Kind::Directory), Some(Kind::File)] {

@@ -22,7 +22,7 @@ pub struct Surroundings<'a> {
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// The directories of the test.
+/// Returns the directories of the test.
 pub fn files(options: &Options) -> &[PathBuf] {
     &options.directories
 }
@@ -78,13 +78,13 @@ pub fn run(
     Ok(result)
 }
 
-/// The status file, if this run writes one.
+/// Opens the status file, if this run writes one.
 fn status_output(options: &Options) -> Result<Option<Output>, Error> {
     let path = options.status_file.as_deref().filter(|_| options.create);
     Ok(path.map(|path| Output::new("-x", path, options.force, &[])).transpose()?)
 }
 
-/// The items of each task that an earlier run has made.
+/// Reads the items of each task that an earlier run has made.
 fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("-x {}", path.display());
     let text = STATUS.text(path).map_err(|error| {
@@ -175,7 +175,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// The tasks that make a tree.
+    /// Returns the tasks that make a tree.
     fn planters(&self) -> Vec<usize> {
         let count = self.members.len();
         if self.options.unique {
@@ -275,7 +275,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// After the deadline all tasks reach the fastest one's items.
+    /// Brings all tasks to the fastest one's items after the deadline.
     fn catch_up(&mut self, kind: Kind, mut done: Done, most: u64) -> Result<Done, Error> {
         let counts = done.counts.clone();
         let step = |task: u64| {

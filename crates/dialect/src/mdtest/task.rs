@@ -12,11 +12,11 @@ use workload::Permutation;
 /// The tree and items of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The test makes its tree and, if they are missing, its directories.
+    /// Whether the test makes its tree and, if they are missing, its directories.
     pub creates: bool,
     pub directories: Vec<PathBuf>,
     pub iteration: u32,
-    /// Each task has its own tree.
+    /// Whether each task has its own tree.
     pub unique: bool,
     pub branch: u64,
     pub depth: u32,
@@ -33,13 +33,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The directory of the iteration.
+    /// Returns the directory of the iteration.
     pub fn base(&self, task: u64) -> PathBuf {
         let directory = &self.directories[task as usize % self.directories.len()];
         directory.join(format!("test-dir.0-{}", self.iteration))
     }
 
-    /// The directories of a task's tree, parents first.
+    /// Returns the directories of a task's tree, parents first.
     pub fn tree(&self, task: u64) -> Vec<PathBuf> {
         let name = if self.unique { format!("mdtest_tree.{task}") } else { "mdtest_tree".into() };
         let mut all = vec![self.base(task).join(format!("{name}.0"))];
@@ -57,7 +57,7 @@ impl Plan {
         all
     }
 
-    /// Index of the first directory that holds items.
+    /// Returns the index of the first directory that holds items.
     fn first_holding(&self, directories: usize) -> usize {
         let leaves = self.branch.saturating_pow(self.depth) as usize;
         if self.leaf_only { directories.saturating_sub(leaves) } else { 0 }
@@ -69,11 +69,11 @@ impl Plan {
 pub struct Items {
     pub kind: Kind,
     pub operation: Operation,
-    /// The task that made them.
+    /// The task that made the items.
     pub of_task: u64,
     pub from: u64,
     pub upto: u64,
-    /// It begins no operation after this time.
+    /// The time after which the task begins no operation.
     pub deadline_ns: Option<Nanos>,
 }
 
@@ -331,7 +331,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
     }
 }
 
-/// The leader may be gone: each task removes its own.
+/// Removes each task's own items, as the leader may be gone.
 impl<F: TaskFiles> Drop for Task<'_, F> {
     fn drop(&mut self) {
         self.clean_up();

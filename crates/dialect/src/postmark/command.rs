@@ -36,7 +36,7 @@ pub enum Command {
     SetRead(u32),
     /// Bytes per write call.
     SetWrite(u32),
-    /// True for C's standard I/O, false for system calls.
+    /// `true` for C's standard I/O, `false` for system calls.
     SetBuffering(bool),
     /// Reads per ten transactions; `None` disables reads and appends.
     SetBiasRead(Option<u8>),
@@ -66,7 +66,7 @@ pub enum Complaint {
         what: String,
         given: String,
     },
-    /// `!`.
+    /// The line begins with `!`.
     #[error(
         "Error: '!' starts no shell here, because what a shell does would be measured with the files: use another terminal"
     )]

@@ -1,7 +1,7 @@
 use super::PostmarkResult;
 use std::fmt::Write;
 
-/// Whole seconds, at least one, as the original counts them.
+/// Returns whole seconds, at least one, as the original counts them.
 fn seconds(ns: u64) -> u64 {
     ((ns + 500_000_000) / 1_000_000_000).max(1)
 }
@@ -17,7 +17,7 @@ fn scaled(bytes: f32) -> String {
     }
 }
 
-/// The verbose report, byte for byte in the original's layout.
+/// Formats the verbose report, byte for byte in the original's layout.
 pub fn classic(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);
@@ -60,7 +60,7 @@ pub fn classic(result: &PostmarkResult) -> String {
     text
 }
 
-/// The terse report: one line of 13 numbers.
+/// Formats the terse report: one line of 13 numbers.
 pub fn terse(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);
@@ -88,8 +88,8 @@ pub fn terse(result: &PostmarkResult) -> String {
     text
 }
 
-/// Details to append to the verbose report, which only has whole seconds. The lines avoid the
-/// keywords that parsers of the original's report look for (`seconds total`, `created`, `read`,
+/// Formats details to append to the verbose report, which only has whole seconds. The lines avoid
+/// the keywords that parsers of the original's report look for (`seconds total`, `created`, `read`,
 /// `transactions`, ...).
 pub fn extra(result: &PostmarkResult) -> String {
     let mut text = String::from("\nHalfpower:\n");

@@ -11,7 +11,7 @@ pub struct PostmarkResult {
     pub plan: SmallFilePlan,
     pub threads: u32,
     pub engine: FileEngine,
-    /// When a change counted as complete.
+    /// The moment at which a change counted as complete.
     pub sync: FileSync,
     /// Complete transactions when the user ended the run early; the figures are those until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct PostmarkResult {
 }
 
 impl PostmarkResult {
-    /// Complete transactions.
+    /// Returns the number of complete transactions.
     pub fn transactions(&self) -> u32 {
         self.interrupted_after.unwrap_or(self.plan.transactions)
     }
@@ -54,7 +54,7 @@ impl PostmarkResult {
 /// Times of the phases, by the machine's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Phases {
-    /// From the first creation to the last deletion.
+    /// The time from the first creation to the last deletion.
     pub total_ns: u64,
     /// Creation of the initial files.
     pub create_ns: u64,
@@ -85,7 +85,7 @@ pub struct Interval {
     pub high_per_s: f64,
 }
 
-/// A rate per second; a time of zero counts as one nanosecond.
+/// Computes a rate per second; a time of zero counts as one nanosecond.
 pub(crate) fn per_second(amount: f64, ns: u64) -> f64 {
     amount * 1e9 / ns.max(1) as f64
 }

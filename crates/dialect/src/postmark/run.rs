@@ -34,7 +34,7 @@ pub enum RunError {
 
 const SLICES: u32 = 40;
 
-/// In a shorter run the transaction rate means little.
+/// The run time below which the transaction rate means little.
 const SHORT_NS: u64 = 1_000_000_000;
 
 /// The four operations, in the order of the workers' histograms.
@@ -264,8 +264,8 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// About how many operations a run has: each file is created and deleted once, and a transaction
-/// has two operations.
+/// Returns about how many operations a run has: each file is created and deleted once, and a
+/// transaction has two operations.
 fn operations(config: &Config) -> u64 {
     2 * (u64::from(config.plan.number) + u64::from(config.plan.transactions))
 }
@@ -277,7 +277,7 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 struct Measured {
     phases: Phases,
-    /// Time of each slice for one transaction.
+    /// The time of each slice for one transaction.
     slices: Vec<f64>,
     /// Complete transactions.
     transactions: u32,
@@ -404,7 +404,8 @@ fn result<W>(
     result
 }
 
-/// Reasons to doubt a run, in words that parsers of the original's report do not look for.
+/// Returns the reasons to doubt a run, in words that parsers of the original's report do not look
+/// for.
 fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(done) = result.interrupted_after {

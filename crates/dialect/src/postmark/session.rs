@@ -8,24 +8,24 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// Whether the session continues.
+/// The state of a session after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Ready for another line.
+    /// The session is ready for another line.
     Continue,
     /// The user typed `quit`.
     Quit,
     Interrupted,
 }
 
-/// Files that load files that load files end somewhere.
+/// The maximum depth of files that load files.
 const DEEPEST: usize = 16;
 
 fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
 }
 
-/// Input limit of `load`, in case a disk image is named by mistake.
+/// The input limit of `load`, in case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -51,14 +51,14 @@ pub struct Session<'a, F> {
     results: Vec<PostmarkResult>,
     refused: u64,
     failed: u64,
-    /// Reports may be added to files that halfpower did not make.
+    /// Whether reports may be added to files that halfpower did not make.
     is_forced: bool,
     /// The files of commands that are being read, each loaded by the one before.
     loading: Vec<PathBuf>,
     before_run: Option<BeforeRun<'a>>,
 }
 
-/// Allows a run, or says why not.
+/// A function that allows a run, or says why not.
 type BeforeRun<'a> = Box<dyn Fn(&Config) -> Result<(), String> + 'a>;
 
 impl<'a, F: FileSystem> Session<'a, F> {
@@ -78,12 +78,12 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// The same with a check before each run, which may refuse it.
+    /// Adds a check before each run, which may refuse it.
     pub fn checked(self, before_run: impl Fn(&Config) -> Result<(), String> + 'a) -> Self {
         Session { before_run: Some(Box::new(before_run)), ..self }
     }
 
-    /// The same with reports added to any file.
+    /// Allows reports to be added to any file.
     pub fn forced(self, is_forced: bool) -> Self {
         Session { is_forced, ..self }
     }
@@ -96,19 +96,19 @@ impl<'a, F: FileSystem> Session<'a, F> {
         writeln!(out, "{BANNER}")
     }
 
-    /// The current configuration.
+    /// Returns the current configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The result of every run so far; the user may have ended the last one early.
+    /// Returns the result of every run so far; the user may have ended the last one early.
     pub fn results(&self) -> &[PostmarkResult] {
         &self.results
     }
 
-    /// The exit code of the program: 1 if a run failed, 2 if a line or a location was rejected,
-    /// otherwise 0. Lines that are blank or contain `#`, to which the original also answers `Eh?`,
-    /// do not count.
+    /// Returns the exit code of the program: 1 if a run failed, 2 if a line or a location was
+    /// rejected, otherwise 0. Lines that are blank or contain `#`, to which the original also
+    /// answers `Eh?`, do not count.
     pub fn exit_code(&self) -> u8 {
         match (self.failed, self.refused) {
             (0, 0) => 0,

@@ -12,7 +12,7 @@ pub(super) const PERCENTILES: [(&str, Measure); 3] = [
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Direction {
-    /// Group and settings, which identify it.
+    /// The group of the job, which with the settings identifies it.
     pub(super) group: u64,
     pub(super) settings: Vec<(&'static str, String)>,
     pub(super) does: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    /// Whether it belongs to another clone of the same job.
+    /// Returns whether it belongs to another clone of the same job.
     pub(super) fn is_clone_of(&self, other: &Direction) -> bool {
         self.group == other.group && self.does == other.does && self.settings == other.settings
     }
@@ -63,7 +63,7 @@ impl Direction {
     }
 }
 
-/// The cases of one run: the clones of a job ran at once, so they are one.
+/// Returns the cases of one run: the clones of a job ran at once, so they are one.
 pub(super) fn cases(run: Vec<Direction>) -> Vec<Measurement> {
     let mut joined: Vec<Direction> = Vec::new();
     for one in run {

@@ -11,7 +11,7 @@ fn children<'a>(element: &'a Element, name: &'a str) -> impl Iterator<Item = &'a
     element.children.iter().filter(move |child| child.name == name)
 }
 
-/// The number in an element; `None`: there is no such element.
+/// Returns the number in an element; `None` if the element is missing.
 fn number(element: &Element, path: &str) -> Result<Option<f64>, String> {
     let Some(value) = child(element, path).map(Element::value) else { return Ok(None) };
     let number = value.parse().map_err(|_| format!("<{path}> is '{value}', not a number"))?;

@@ -16,7 +16,7 @@ struct Settings {
     stride: String,
     no_cache: Option<bool>,
     write_through: Option<bool>,
-    /// A second target begins; the first one stands for the span.
+    /// Whether a second target has begun; the first one stands for the span.
     complete: bool,
 }
 

@@ -47,8 +47,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Whether `report` was written while its run went on, and `next` is about the same run: that run
-/// then began before the report. `elapsed` is in seconds and rounded up.
+/// Returns whether `report` was written while its run went on, and `next` is about the same run:
+/// that run then began before the report. `elapsed` is in seconds and rounded up.
 fn is_unfinished(report: &Value, next: &Value) -> bool {
     let written_ms = |one: &Value| one["timestamp_ms"].as_f64();
     let began_ms =
@@ -56,8 +56,8 @@ fn is_unfinished(report: &Value, next: &Value) -> bool {
     matches!((written_ms(report), began_ms(next)), (Some(written), Some(began)) if began < written - 1000.0)
 }
 
-/// The cases of one run. The clones of a job have an entry each unless they are reported as a
-/// group; they ran at once, so they are one case.
+/// Returns the cases of one run. The clones of a job have an entry each unless they are reported as
+/// a group; they ran at once, so they are one case.
 fn cases(document: &Value) -> Result<Vec<Measurement>, String> {
     let jobs = document["jobs"].as_array().ok_or("it has no jobs")?;
     let global = &document["global options"];
@@ -80,7 +80,7 @@ fn positive(value: &Value) -> Option<f64> {
 
 #[derive(PartialEq)]
 struct Case {
-    /// Jobs of different groups run one after the other.
+    /// The group of the job; jobs of different groups run one after the other.
     group: Option<u64>,
     does: &'static str,
     settings: Vec<(&'static str, String)>,
@@ -129,18 +129,19 @@ impl Case {
     }
 }
 
-/// Bytes per second. fio before 3.0 only has KiB/s.
+/// Returns bytes per second. fio before 3.0 only has KiB/s.
 fn bandwidth(one: &Value) -> Option<f64> {
     positive(&one["bw_bytes"]).or_else(|| Some(positive(&one["bw"])? * 1024.0))
 }
 
-/// A latency field in ns. fio before 2.99 has `clat` in us in place of `clat_ns`.
+/// Returns a latency field and its factor to ns. fio before 2.99 has `clat` in us in place of
+/// `clat_ns`.
 fn latency<'a>(one: &'a Value, name: &str) -> (&'a Value, f64) {
     let ns = &one[format!("{name}_ns").as_str()];
     if ns.is_null() { (&one[name], 1e3) } else { (ns, 1.0) }
 }
 
-/// Mean latency in ns over all requests.
+/// Returns the mean latency in ns over all requests.
 fn mean(figures: &[&Value]) -> Option<f64> {
     let mean = |one: &Value| {
         let (lat, to_ns) = latency(one, "lat");
@@ -159,8 +160,8 @@ fn mean(figures: &[&Value]) -> Option<f64> {
     mean(only)
 }
 
-/// A percentile over all requests. Percentiles of several clones can only be combined if the report
-/// has the buckets (`json+`).
+/// Returns a percentile over all requests. Percentiles of several clones can only be combined if
+/// the report has the buckets (`json+`).
 fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     ["clat", "lat"].iter().find_map(|name| match figures {
         [only] => {
@@ -189,8 +190,8 @@ fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     })
 }
 
-/// Processor time per request of all directions. The percentages are of the run time of all clones
-/// of an entry.
+/// Returns the processor time per request of all directions. The percentages are of the run time of
+/// all clones of an entry.
 fn cpu_ns(clones: &[&Value]) -> Option<f64> {
     let (mut ns, mut requests) = (0.0, 0.0);
     for job in clones {

@@ -19,7 +19,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The kind in `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
+    /// Returns the kind in `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
     fn of(name: &str) -> Option<Kind> {
         let stem = name.strip_suffix(".log")?;
         let stem = match stem.rsplit_once('.') {
@@ -119,8 +119,8 @@ fn measured(kind: Kind, does: &str, entries: &[Entry], last_ms: f64) -> Measurem
     case(&format!("{does}s"), &settings, readings)
 }
 
-/// Mean and percentiles of requests. A percentile is the smallest latency that this share of the
-/// requests does not exceed.
+/// Returns the mean and percentiles of requests. A percentile is the smallest latency that this
+/// share of the requests does not exceed.
 fn latencies(entries: &[Entry], mean: f64) -> Vec<Reading> {
     let mut sorted: Vec<f64> = entries.iter().map(|entry| entry.value).collect();
     sorted.sort_by(f64::total_cmp);

@@ -9,7 +9,8 @@ pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=") && line.contains("err=")
 }
 
-/// Settings of the line that introduces a job: `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`.
+/// Parses the settings of the line that introduces a job: `j: (g=0): rw=read, bs=...,
+/// ioengine=psync, iodepth=1`.
 fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     let (name, rest) = line.split_once(": (g=")?;
     let setting = |key: &'static str| {
@@ -53,7 +54,7 @@ fn bytes(text: &str, line: usize, letters_are_binary: bool) -> Result<f64, Strin
     Ok(number(digits, line)? * if binary { 1024f64 } else { 1000.0 }.powi(power))
 }
 
-/// Nanoseconds of a unit in parentheses: `clat (usec): ...`.
+/// Returns the nanoseconds of a unit in parentheses: `clat (usec): ...`.
 fn unit_ns(line: &str) -> Option<f64> {
     match between(line, "(", ")")? {
         "nsec" => Some(1.0),
@@ -64,7 +65,8 @@ fn unit_ns(line: &str) -> Option<f64> {
     }
 }
 
-/// The report of one direction: `read: IOPS=..., BW=...` or, of fio 2, `read : io=..., bw=..., iops=..., runt=...`.
+/// Parses the report of one direction: `read: IOPS=..., BW=...` or, of fio 2, `read : io=...,
+/// bw=..., iops=..., runt=...`.
 fn direction(line: &str, place: usize) -> Result<Option<Direction>, String> {
     let Some((name, rest)) = line.trim_start().split_once(':') else { return Ok(None) };
     let Some(does) = ["read", "write", "trim"].into_iter().find(|does| *does == name.trim()) else {

@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Some versions put the results of each repetition into a list of its own.
+/// Collects the rows; some versions put the results of each repetition into a list of its own.
 fn flatten<'a>(value: &'a Value, rows: &mut Vec<&'a Value>) {
     match value {
         Value::Array(list) => list.iter().for_each(|one| flatten(one, rows)),

@@ -1,7 +1,7 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// Its tests in column order, with the width of their columns.
+/// IOzone's tests in column order, with the width of their columns.
 pub(super) const TESTS: [(&str, usize); 21] = [
     ("write", 9),
     ("rewrite", 9),
@@ -27,7 +27,7 @@ pub(super) const TESTS: [(&str, usize); 21] = [
 ];
 const SIZES: [usize; 2] = [16, 8];
 
-/// The unit of a number in the table.
+/// Returns a number of the table as a reading, in its unit.
 pub(super) fn reading(text: &str, value: f64) -> Reading {
     if text.contains("operations per second") {
         Reading::value(Measure::Iops, value)
@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
 }
 
 struct Columns {
-    /// Characters before the table: it may be indented or quoted.
+    /// The number of characters before the table: it may be indented or quoted.
     indent: usize,
     names: usize,
 }
@@ -71,7 +71,7 @@ struct Row {
 }
 
 impl Columns {
-    /// The columns below this line, if it is the head of a table.
+    /// Returns the columns below this line, if it is the head of a table.
     fn of(line: &str) -> Option<Columns> {
         let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word != "kB").collect();
         if words.get(1) != Some(&"reclen") {
@@ -138,7 +138,7 @@ impl Row {
     }
 }
 
-/// The words of a line after its indent, each with the column behind its last character.
+/// Returns the words of a line after its indent, each with the column behind its last character.
 fn cells(line: &str, indent: usize) -> Vec<(usize, String)> {
     let mut cells: Vec<(usize, String)> = Vec::new();
     let mut blank = true;

@@ -24,7 +24,7 @@ mod sysbench_settings;
 
 use results::compare::{Measurement, Side};
 
-/// Why a report cannot be read.
+/// The reason why a report cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     #[error(
@@ -42,8 +42,8 @@ type Read = fn(&str) -> Result<Vec<Measurement>, String>;
 /// A form of report: the tool, whether a text is one, and its parser.
 type Reader = (&'static str, fn(&str) -> bool, Read);
 
-/// The first one that knows a text reads it. A file may hold several forms of the same run, so
-/// those with more figures come first.
+/// The forms of reports, the first of which that knows a text reads it. A file may hold several
+/// forms of the same run, so those with more figures come first.
 const READERS: [Reader; 17] = [
     ("fio", |text| text.contains("\"fio version\""), fio::read),
     ("IOR", ior::is_report, ior::read),
@@ -72,7 +72,7 @@ const READERS: [Reader; 17] = [
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
 ];
 
-/// Whether a file of this name with this text is a report of a known tool.
+/// Returns whether a file of this name with this text is a report of a known tool.
 pub fn is_report(name: &str, text: &str) -> bool {
     fio_log::is_log(name, text) || reader(text).is_some()
 }

@@ -58,11 +58,11 @@ pub struct Difference {
     pub align_bytes: [u64; 2],
     /// Better run of each, requests per second.
     pub ios_per_s: [f64; 2],
-    /// The same in MB/s (2^20), as the original prints it.
+    /// The rates in MB/s (2^20), as the original prints them.
     pub mb_per_s: [f64; 2],
     /// Change of the second over the first, in percent.
     pub diff_percent: f64,
-    /// The same for MB/s.
+    /// The change of the rates in MB/s, in percent.
     pub diff_mb_percent: f64,
     /// The ratio with its 95 % interval, from interleaved runs; absent if there are too few.
     pub ratio: Option<Ratio>,
@@ -83,7 +83,7 @@ pub struct MatrixResult {
     /// The points in halfpower's common form.
     #[serde(skip)]
     pub points: Vec<Point>,
-    /// The user ended it early: points that were not run are missing.
+    /// Whether the user ended the study early: points that were not run are missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Reasons to doubt the figures.
@@ -92,7 +92,7 @@ pub struct MatrixResult {
     pub target: Option<TargetFacts>,
 }
 
-/// The target to open.
+/// Returns the target to open.
 ///
 /// # Errors
 /// The file does not exist and has no size, or `--destroy-data` names another file.
@@ -102,7 +102,7 @@ pub fn target(options: &Options) -> Result<TargetSpec> {
     spec(options, &jobs[0])
 }
 
-/// The two targets to compare.
+/// Returns the two targets to compare.
 ///
 /// # Errors
 /// See [`target`]; the number of files is not two.
@@ -128,7 +128,7 @@ pub struct InTurn {
     pub min_ns: Nanos,
 }
 
-/// The limits of a comparison; `noisy`: repeated runs differ.
+/// Returns the limits of a comparison; `noisy`: repeated runs differ.
 ///
 /// # Errors
 /// There are too few runs for an interval.
@@ -167,7 +167,7 @@ pub fn open<'m, M: Machine>(
     })
 }
 
-/// The workloads in the order of the table; the partition starts of a point are adjacent.
+/// Returns the workloads in the order of the table; the partition starts of a point are adjacent.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
     let max = options.max_threads.unwrap_or(super::MAX_THREADS);
@@ -340,8 +340,8 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     text
 }
 
-/// The table: of differences in the published columns for several partition starts, otherwise of
-/// rates.
+/// Formats the table: of differences in the published columns for several partition starts,
+/// otherwise of rates.
 pub fn table(result: &MatrixResult) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -60,7 +60,7 @@ pub enum Multi {
 }
 
 impl Multi {
-    /// Blocks per request.
+    /// Returns the blocks per request.
     pub fn blocks(self) -> u32 {
         match self {
             Multi::Copy(blocks) | Multi::Scatter(blocks) => blocks,
@@ -460,12 +460,12 @@ impl Options {
         Ok(())
     }
 
-    /// Block size in bytes; the default is 2 KB, in the study 8 KB.
+    /// Returns the block size in bytes; the default is 2 KB, in the study 8 KB.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes.unwrap_or(if self.matrix { 8 << 10 } else { 2 << 10 })
     }
 
-    /// The equivalent arguments: parsing them gives the same options.
+    /// Returns equivalent arguments: parsing them gives the same options.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let mut put = |option: &str, value: Option<String>| {

@@ -16,24 +16,24 @@ pub struct FileJob {
     pub mask: u64,
     /// Size of the part in use, if given.
     pub size_bytes: Option<u64>,
-    /// A device (`-R`), which is never created.
+    /// Whether it is a device (`-R`), which is never created.
     pub raw: bool,
 }
 
-/// The device named after `-R`: `-Rsdb` is /dev/sdb, as `-RC` was drive C.
+/// Returns the device named after `-R`: `-Rsdb` is /dev/sdb, as `-RC` was drive C.
 pub fn raw_device(name: &Path) -> PathBuf {
     let plain = name.components().count() == 1 && !name.is_absolute() && !is_twin(name);
     if plain { Path::new("/dev").join(name) } else { name.into() }
 }
 
 impl FileJob {
-    /// The processors by number; empty: all.
+    /// Returns the processors by number; empty: all.
     pub fn processors(&self) -> Vec<u32> {
         (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect()
     }
 }
 
-/// The files with their threads, from the parameter file if there is one.
+/// Returns the files with their threads, from the parameter file if there is one.
 ///
 /// # Errors
 /// There are more than 256 threads over all files.
@@ -93,12 +93,12 @@ pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
 }
 
 impl Options {
-    /// The order of the requests; the default is stripes.
+    /// Returns the order of the requests; the default is stripes.
     pub fn access(&self) -> Access {
         self.access.unwrap_or(Access::Stripes(64))
     }
 
-    /// Whether the study compares two targets.
+    /// Returns whether the study compares two targets.
     pub fn compares(&self) -> bool {
         self.matrix && self.parameters.is_none() && self.targets() == 2
     }
@@ -108,8 +108,8 @@ impl Options {
         files * self.drives.len().max(1) + self.raw.len()
     }
 
-    /// Length of a run. Two targets share the study's time: 300 s twice on each are ten runs of 60
-    /// s, the minimum for an interval.
+    /// Returns the length of a run. Two targets share the study's time: 300 s twice on each are ten
+    /// runs of 60 s, the minimum for an interval.
     pub fn run_ns(&self) -> u64 {
         let seconds = match (self.matrix, self.compares()) {
             (false, _) => 30,
@@ -119,7 +119,7 @@ impl Options {
         self.run_ns.unwrap_or(seconds * 1_000_000_000)
     }
 
-    /// Bytes per request: one block, or several.
+    /// Returns the bytes per request: one block, or several.
     pub fn request_bytes(&self) -> u32 {
         self.block_bytes() * self.multi.map_or(1, Multi::blocks)
     }
@@ -137,7 +137,8 @@ impl Options {
         self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
     }
 
-    /// Reads cannot bypass the disk's cache here: `-BN` and `-BH` differ in writes.
+    /// Returns the buffering. Reads cannot bypass the disk's cache here: `-BN` and `-BH` differ in
+    /// writes.
     pub fn buffering(&self, kind: Kind) -> Buffering {
         match (self.caching.unwrap_or_default(), kind) {
             (Caching::None, Kind::Write) => Buffering::DirectDsync,
@@ -147,7 +148,7 @@ impl Options {
         }
     }
 
-    /// The workload of one file. `engines` are those of the machine.
+    /// Returns the workload of one file. `engines` are those of the machine.
     ///
     /// The threads of a sequential run share one position, as they share the columns of a stripe
     /// pattern: `-t` divides the requests of one pass. The published sequential runs show it: 256

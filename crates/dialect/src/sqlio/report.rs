@@ -18,7 +18,7 @@ pub struct Figures {
     pub latency: LatencyFigures,
     /// User, system and idle share of all processors in percent, reported with `-U`.
     pub cpu_percent: [f64; 3],
-    /// The same for each processor, reported with `-Up`.
+    /// User, system and idle share of each processor in percent, reported with `-Up`.
     pub processors_percent: Vec<[f64; 3]>,
 }
 
@@ -73,8 +73,8 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// The text before the run. `sizes` are the bytes in use of each file, and whether the user gave
-/// them.
+/// Formats the text before the run. `sizes` are the bytes in use of each file, and whether the user
+/// gave them.
 pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> String {
     let mut text = String::from("sqlio v1.5.SG\n");
     // Writing to a string cannot fail.
@@ -164,7 +164,7 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
     text + "initialization done\n"
 }
 
-/// The text after the run.
+/// Formats the text after the run.
 pub fn report(options: &Options, figures: &Figures) -> String {
     let mut text = String::from("CUMULATIVE DATA:\nthroughput metrics:\n");
     // Writing to a string cannot fail.

@@ -26,7 +26,7 @@ pub struct SqlioResult {
     pub figures: Figures,
     /// One point per file, with exact latencies and processor cost.
     pub points: Vec<Point>,
-    /// The user ended it early: the figures are those until then.
+    /// Whether the user ended the run early: the figures are those until then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Reasons to doubt the figures.
@@ -38,7 +38,7 @@ pub struct SqlioResult {
 
 const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 
-/// The files of a run, from the parameter file if there is one.
+/// Returns the files of a run, from the parameter file if there is one.
 ///
 /// # Errors
 /// The parameter file cannot be read or is malformed, or there are too many threads.
@@ -50,7 +50,7 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 
-/// How to open a file: create it if it does not exist or a directory is named.
+/// Returns how to open a file: create it if it does not exist or a directory is named.
 ///
 /// # Errors
 /// The file does not exist and has no size.
@@ -94,7 +94,7 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     })
 }
 
-/// Whether a name in `--destroy-data` refers to this file or device.
+/// Returns whether a name in `--destroy-data` refers to this file or device.
 fn is_named(job: &FileJob, named: &Path) -> bool {
     named == job.path || job.raw && raw_device(named) == job.path
 }
@@ -200,7 +200,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     })
 }
 
-/// User, system and idle shares of each processor between two readings, in percent.
+/// Returns the user, system and idle shares of each processor between two readings, in percent.
 pub(crate) fn shares(before: &[ProcessorTimes], after: &[ProcessorTimes]) -> Vec<[f64; 3]> {
     let share = |(before, after): (&ProcessorTimes, &ProcessorTimes)| {
         let used = [
@@ -232,7 +232,7 @@ fn totals(samples: &[Sample], request_bytes: u32, shares: &[[f64; 3]]) -> Figure
 }
 
 impl Access {
-    /// The name in the study's table: `ran` or `seq`.
+    /// Returns the name in the study's table: `ran`, `seq` or `str`.
     pub fn short(self) -> &'static str {
         match self {
             Access::Random => "ran",

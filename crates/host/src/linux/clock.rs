@@ -9,11 +9,12 @@ use std::sync::OnceLock;
 pub(crate) struct Clock {
     base_ticks: u64,
     base_ns: Nanos,
-    /// Nanoseconds per tick times 2^32; 0: no counter.
+    /// Nanoseconds per tick times 2^32; 0 without a counter.
     factor: u64,
 }
 
-/// Each end is accurate to about 15 ns (see [`together`]): 60 ppm without delaying the run.
+/// The time of a calibration. Each end is accurate to about 15 ns (see [`together`]): 60 ppm
+/// without delaying the run.
 const CALIBRATION_NS: Nanos = 500_000;
 
 const TRIES: usize = 8;
@@ -81,7 +82,7 @@ impl Time for Clock {
     }
 }
 
-/// The kernel's clock between two counter readings; the closest of several tries, because of
+/// Reads the counter and the kernel's clock together; the closest of several tries, because of
 /// interrupts.
 fn together() -> (u64, Nanos) {
     let once = |_| {

@@ -16,10 +16,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The same on every device (Linux, Documentation/block/stat.rst).
+/// The unit of the kernel's block counters on every device (Linux, Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
-/// Holds the part of each file that is needed.
+/// The bytes read of each file, which hold the needed part.
 const READ_BYTES: usize = 1024;
 
 struct Gauge {
@@ -52,8 +52,9 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// Process time is exact to a microsecond. Machine time derives from idle time in clock ticks
-/// (usually 10 ms), refined by the nanosecond count of a version-1 `cpuacct` group.
+/// A meter of processor time. Process time is exact to a microsecond. Machine time derives from
+/// idle time in clock ticks (usually 10 ms), refined by the nanosecond count of a version-1
+/// `cpuacct` group.
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -65,31 +66,31 @@ pub struct CpuMeter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,
-    /// This process, all threads.
+    /// User time of this process, all threads.
     pub user_ns: Nanos,
-    /// This process, all threads.
+    /// System time of this process, all threads.
     pub system_ns: Nanos,
-    /// Over all CPUs, including I/O wait.
+    /// Idle time over all CPUs, including I/O wait.
     pub idle_ns: Nanos,
-    /// Taken by the hypervisor, over all CPUs.
+    /// Time taken by the hypervisor, over all CPUs.
     pub steal_ns: Nanos,
-    /// If the kernel counts it in nanoseconds.
+    /// Time of all tasks, if the kernel counts it in nanoseconds.
     pub tasks_ns: Option<Nanos>,
 }
 
 /// Recent CPU use of other programs, subtracted from a run's machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
-    /// 0.02 is 20 ms per second, over all CPUs.
+    /// CPUs in use: 0.02 is 20 ms per second, over all CPUs.
     pub busy_processors: f64,
     pub observed_ns: Nanos,
 }
 
 impl IdleBaseline {
-    /// Subtracts nothing.
+    /// A baseline that subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
-    /// Warns if other programs kept the machine busy, so a run's CPU time is uncertain.
+    /// Returns a warning if other programs kept the machine busy, so a run's CPU time is uncertain.
     pub fn warning(&self) -> Option<Warning> {
         // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
@@ -102,7 +103,7 @@ impl IdleBaseline {
 }
 
 impl CpuMeter {
-    /// Fails if `/proc/stat` cannot be read.
+    /// Opens the meter; fails if `/proc/stat` cannot be read.
     pub fn open(roots: &Roots) -> Result<Self> {
         let tasks = super::facts::cgroup_v1_root(roots, "cpuacct")
             .and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
@@ -118,7 +119,7 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Fails if `/proc/stat` can no longer be read, or has no `cpu` line.
+    /// Reads the counters; fails if `/proc/stat` can no longer be read, or has no `cpu` line.
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
@@ -148,7 +149,8 @@ impl CpuMeter {
         })
     }
 
-    /// Subtracts the baseline from the machine's time, but not below this process's own.
+    /// Returns the time used, with the baseline subtracted from the machine's, but not below this
+    /// process's own.
     pub fn used(
         &self,
         before: &CpuSnapshot,
@@ -205,14 +207,14 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// Of this process, all threads, since its start.
+/// The counts of this process, all threads, since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
-    /// Voluntary and involuntary.
+    /// Voluntary and involuntary context switches.
     pub context_switches: u64,
     /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Without I/O.
+    /// Page faults without I/O.
     pub minor_faults: u64,
     /// Processor time of all threads: user, system.
     pub cpu_ns: [u64; 2],
@@ -236,7 +238,7 @@ impl ProcessCounts {
     }
 }
 
-/// Block device counters, summed over several devices.
+/// A meter of block device counters, summed over several devices.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
@@ -245,9 +247,9 @@ pub struct DeviceMeter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,
-    /// Completed, merged, 512-byte sectors, total milliseconds.
+    /// Reads: completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
-    /// As `reads`.
+    /// Writes, as in `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
     /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,
@@ -255,9 +257,9 @@ pub struct DeviceSnapshot {
     pub busy_ms: u64,
     /// Total milliseconds of all requests.
     pub weighted_ms: u64,
-    /// As `reads` (Linux 4.18 and later).
+    /// Discards, as in `reads` (Linux 4.18 and later).
     pub discards: [u64; 4],
-    /// Completed, and their total milliseconds (Linux 5.5 and later).
+    /// Flushes completed, and their total milliseconds (Linux 5.5 and later).
     pub flushes: [u64; 2],
 }
 
@@ -283,7 +285,7 @@ impl DeviceMeter {
         Ok(Self { gauges })
     }
 
-    /// Fails if a device is gone.
+    /// Reads the counters; fails if a device is gone.
     pub fn read(&self) -> Result<DeviceSnapshot> {
         let mut sum =
             DeviceSnapshot { devices: self.gauges.len() as u64, ..DeviceSnapshot::default() };
@@ -335,14 +337,14 @@ pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// Since its start, with ended threads.
+/// The I/O of this process since its start, with ended threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// From block devices.
+    /// Bytes read from block devices.
     pub read_bytes: u64,
-    /// To block devices; a buffered write counts when it dirties the cache.
+    /// Bytes written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
-    /// Never written because a file was removed or truncated.
+    /// Bytes never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,
 }
 
@@ -373,7 +375,7 @@ impl ProcessIoMeter {
 }
 
 impl ProcessIo {
-    /// Bytes (read, written), as in [`machine::Usage::block_bytes`].
+    /// Returns bytes read and written, as in [`machine::Usage::block_bytes`].
     pub fn since(&self, before: &ProcessIo) -> (u64, u64) {
         (
             self.read_bytes.saturating_sub(before.read_bytes),

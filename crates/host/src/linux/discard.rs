@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Bytes of one call, so that an interrupt is not far away.
+/// The bytes discarded by one call, so that an interrupt is not far away.
 const STEP: u64 = 64 << 30;
 
 pub(crate) fn discard(member: &Member, interrupted: impl Fn() -> bool) -> Result<()> {

@@ -31,10 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use worker::FileWorker;
 
-/// Directories are named `halfpower-MARK.files`; their creator holds a lock on them.
+/// The suffix of directories, named `halfpower-MARK.files`; their creator holds a lock on them.
 const SUFFIX: &str = ".files";
 
-/// Whole files on this computer.
+/// The access to whole files on this computer.
 pub struct HostFiles {
     clock: Clock,
     cpu: Option<CpuMeter>,
@@ -43,7 +43,7 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// Omits counters that this kernel lacks from [`FileSystem::usage`].
+    /// Opens the counters; those that this kernel lacks are left out of [`FileSystem::usage`].
     pub fn new() -> Self {
         let roots = Roots::default();
         HostFiles {
@@ -158,7 +158,7 @@ impl HostArea {
     }
 }
 
-/// Locked while in use; dropping it removes what halfpower created in it.
+/// A directory that is locked while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,

@@ -16,23 +16,23 @@ use std::time::{Duration, Instant};
 /// The balloon device's feature bit VIRTIO_BALLOON_F_PAGE_REPORTING.
 const REPORTING_BIT: usize = 5;
 
-/// Smaller amounts do not affect a run.
+/// The amount of missing memory below which a run is not affected.
 const MIN_BYTES: u64 = 4 * MIB;
 
 const STEP: u64 = MIB;
 
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// If the target is slower than memory comes back after this time, memory is not the limit.
+/// The time after which a target that is slower than memory comes back is the limit itself.
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// The kernel uses different pages each time, so repeat while a pass is this much faster than the
-/// last.
+/// The speedup of a pass over the last that asks for another: the kernel uses different pages each
+/// time.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
-/// A total speedup of this much: memory was the limit.
+/// The total speedup from which memory was the limit.
 const TAKEN: f64 = 3.0;
 
 pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
@@ -75,7 +75,7 @@ pub(crate) fn drop_cache(
     })
 }
 
-/// Bytes per second; `None` if the target is slower.
+/// Reads a range; returns bytes per second, or `None` if the target is slower.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

@@ -23,15 +23,16 @@ pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
 
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
-/// Device and inode, or a block device's number.
+/// The device and inode of a file, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// Time for other programs to close the file: a refused run, or the kernel after a program ended.
+/// The time for other programs to close the file: a refused run, or the kernel after a program
+/// ended.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// No other run can write the file while the result lives: a device is held exclusively (O_EXCL), a
-/// file by its lock. A signature, or a possible use that the kernel does not show, needs the user's
-/// confirmation.
+/// Acquires a file: no other run can write it while the result lives. A device is held exclusively
+/// (O_EXCL), a file by its lock. A signature, or a possible use that the kernel does not show,
+/// needs the user's confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,8 +123,8 @@ pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) ->
     ))
 }
 
-/// Possible uses that the kernel does not show, or a sentence with a certain use. The processes of
-/// a group may write the file.
+/// Returns possible uses that the kernel does not show, or a sentence with a certain use. The
+/// processes of a group may write the file.
 fn unused(
     file: &File,
     is_device: bool,

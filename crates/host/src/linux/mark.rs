@@ -22,15 +22,15 @@ const TITLE: &str = "halfpower kept ";
 
 const LONGEST: usize = 160;
 
-/// Attempts to predict the write's time: other changes may advance the kernel's clock between two
-/// ticks (Linux 6.13 and later).
+/// The attempts to predict the write's time: other changes may advance the kernel's clock between
+/// two ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
-/// nothing.
+/// The wait for a tick: several of any kernel's clock (10 ms at 100 Hz). A file system with coarser
+/// times proves nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The kernel closes an io_uring ring's files late.
+/// The wait for the kernel, which closes an io_uring ring's files late.
 const CLOSING: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ pub(crate) struct Named<'a> {
     pub(crate) file: &'a File,
 }
 
-/// In seconds and nanoseconds.
+/// A time in seconds and nanoseconds.
 type Time = (i64, i64);
 
 fn changed(metadata: &Metadata) -> Time {
@@ -129,7 +129,7 @@ impl Named<'_> {
         }
     }
 
-    /// Writing the attribute changes the ctime, so the mark predicts it.
+    /// Writes the mark as an attribute. That changes the ctime, so the mark predicts it.
     fn write_attribute(self) -> io::Result<()> {
         let mut last = (0, 0);
         for _ in 0..ATTEMPTS {

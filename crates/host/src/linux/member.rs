@@ -15,17 +15,18 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Initial size of a file that grows: enough to probe direct I/O's alignment.
+/// The initial size of a file that grows: enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// For messages and facts that the kernel reports only by path.
+    /// The path, for messages and facts that the kernel reports only by path.
     pub(crate) path: PathBuf,
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// Held for the life of the target: a writable device exclusively, a writable file locked.
+    /// The open file, held for the life of the target: a writable device exclusively, a writable
+    /// file locked.
     file: Arc<File>,
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,
@@ -35,14 +36,14 @@ pub(crate) struct Member {
 enum FillTo {
     End,
     Time,
-    /// Only lengthen the file, and reserve space if `true`.
+    /// Lengthens the file only, and reserves space if `true`.
     Longer(bool),
-    /// This many bytes; requests write the rest.
+    /// Fills this many bytes at the start; requests write the rest.
     Start(u64),
 }
 
 impl Member {
-    /// Overwrites nothing before [`Member::fill`].
+    /// Opens a member; overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -147,7 +148,7 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
     }
 
-    /// A file that another process holds for the group.
+    /// Opens a file that another process holds for the group.
     fn join(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let file = hold(open_for(path, false)?, path, spec)?;
         let there = file.metadata().map_err(Error::io("cannot look at", path))?.len();
@@ -229,7 +230,7 @@ impl Member {
         })
     }
 
-    /// A new file's file system, bytes still needed, bytes free.
+    /// Returns a new file's file system, bytes still needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -237,7 +238,7 @@ impl Member {
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    /// Bytes that [`Member::fill`] writes at most.
+    /// Returns the maximum bytes that [`Member::fill`] writes.
     pub(crate) fn fill_bytes(&self) -> u64 {
         match self.to_fill {
             Some(FillTo::End | FillTo::Time) => self.size,
@@ -326,7 +327,7 @@ impl Member {
         }
     }
 
-    /// Returns the number of bytes written ([`Fill::write`]).
+    /// Fills the file; returns the number of bytes written ([`Fill::write`]).
     fn write_all(&self, fill: Fill<'_>, max: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
@@ -378,7 +379,7 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// The path still leads to the open file: it may have been replaced, or unmounted.
+    /// Fails unless the path still leads to the open file: it may have been replaced, or unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -394,7 +395,7 @@ impl Member {
     }
 }
 
-/// `reserve` preallocates the space if the file system supports that.
+/// Lengthens a file; `reserve` preallocates the space if the file system supports that.
 fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     let reserved =
         if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
@@ -405,12 +406,12 @@ fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     file.sync_all()
 }
 
-/// `/dev/null` and `/dev/zero` have no size.
+/// Returns whether the device has no size, as `/dev/null` and `/dev/zero`.
 pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }
 
-/// Under any name.
+/// Returns whether it is `/dev/null` or `/dev/zero`, under any name.
 fn endless_device(metadata: &fs::Metadata) -> bool {
     let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)

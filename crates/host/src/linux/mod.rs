@@ -47,8 +47,9 @@ pub(crate) use sys::{INTERRUPTED_CALL, request_error};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 pub use task_files::{HostTaskFile, HostTaskFiles};
 
-/// Pause after filling test files: after heavy load, a virtual machine's thread with one request at
-/// a time is slower for up to two seconds, but not after this pause (docs/performance.md).
+/// The pause after filling test files: after heavy load, a virtual machine's thread with one
+/// request at a time is slower for up to two seconds, but not after this pause
+/// (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 
 /// Removes test files of killed runs; files of running processes are never touched. Returns their
@@ -65,7 +66,7 @@ pub fn process_space() -> String {
     format!("{} {}", boot.trim(), numbers.display())
 }
 
-/// Threads in an uninterruptible kernel wait (state D, proc(5)).
+/// Counts threads in an uninterruptible kernel wait (state D, proc(5)).
 pub fn waiting_threads() -> usize {
     let threads = Path::new("/proc/self/task");
     let is_waiting = |thread: &OsString| {
@@ -76,7 +77,7 @@ pub fn waiting_threads() -> usize {
     ::files::entries(threads).filter(is_waiting).count()
 }
 
-/// What the drives under these block devices report about their wear, by smartctl.
+/// Returns the wear that smartctl reports of the drives under these block devices.
 pub fn wear(devices: &[String]) -> Vec<machine::Wear> {
     let roots = facts::Roots::default();
     let mut all: Vec<machine::Wear> = Vec::new();
@@ -98,7 +99,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Setting `interrupt` ends the run with [`machine::Error::Interrupted`].
+    /// Opens this computer; setting `interrupt` ends the run with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
         clock::Clock::begin();
         let memory_is_reclaimed =
@@ -107,7 +108,7 @@ impl Host {
         Host { interrupt, meters, memory_is_reclaimed, allowance: None }
     }
 
-    /// Limits what is written.
+    /// Limits the bytes that are written.
     #[must_use]
     pub fn allowing(self, allowance: Arc<Allowance>) -> Host {
         Host { allowance: Some(allowance), ..self }

@@ -17,15 +17,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// If another process removes the hidden file.
+/// The attempts to make a file, in case another process removes the hidden one.
 const ATTEMPTS: u32 = 100;
 
-/// Test files are named `halfpower-MARK.tmp`.
+/// The suffix of test files, named `halfpower-MARK.tmp`.
 const SUFFIX: &str = ".tmp";
 
-/// It has a name, although an unnamed file (O_TMPFILE) would vanish by itself: file systems treat a
-/// file without a link differently (btrfs does not log its fsync, ext4 keeps it on the orphan
-/// list).
+/// A file that halfpower made. It has a name, although an unnamed file (O_TMPFILE) would vanish by
+/// itself: file systems treat a file without a link differently (btrfs does not log its fsync, ext4
+/// keeps it on the orphan list).
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
     pub(crate) path: PathBuf,
@@ -34,18 +34,18 @@ pub(crate) struct OwnedFile {
     file: Arc<File>,
     is_named: bool,
     kept: bool,
-    /// Kept by an earlier run, and not written since.
+    /// Whether an earlier run kept it, and nothing has written it since.
     untouched: AtomicBool,
 }
 
 impl OwnedFile {
-    /// Under a generated name or `own_name`, which must be free.
+    /// Creates a file under a generated name or `own_name`, which must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
-    /// In the same directory, even if the path now leads elsewhere.
+    /// Creates a file in the same directory, even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
         OwnedFile::create_in(
             self.directory.clone(),
@@ -94,7 +94,7 @@ impl OwnedFile {
         sys::try_share(&self.file)
     }
 
-    /// Call before writing: if then killed, the file belongs to the user.
+    /// Removes the mark before a write: if then killed, the file belongs to the user.
     pub(crate) fn touch(&self) {
         if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {
             self.named().unmark();
@@ -109,7 +109,7 @@ impl OwnedFile {
         self.kept = false;
     }
 
-    /// The file must not change afterwards.
+    /// Marks the file as kept; it must not change afterwards.
     fn mark_kept(&mut self) -> io::Result<()> {
         // No process may have it open for writing, including this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
@@ -188,8 +188,8 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// Creates and locks it under a hidden name that a later run recognizes. Retries if another process
-/// removes it as a leftover before it is locked.
+/// Creates and locks a file or directory under a hidden name that a later run recognizes. Retries
+/// if another process removes it as a leftover before it is locked.
 pub(crate) fn make_hidden(
     directory: &File,
     make: impl Fn(&str) -> io::Result<File>,
@@ -236,7 +236,7 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
     }
 }
 
-/// Removes what killed runs had not yet given its name: hidden and unlocked.
+/// Removes hidden, unlocked files that killed runs had not yet given their name.
 pub(crate) fn remove_parts(directory: &File, progress: &mut Progress<'_>) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for name in files::entries(&sys::path_of(directory)) {
@@ -343,7 +343,8 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     })
 }
 
-/// Size of a kept file that the next run may reuse; `None` if it is the user's, or in use.
+/// Returns the size of a kept file that the next run may reuse; `None` if it is the user's, or in
+/// use.
 pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }
@@ -377,7 +378,7 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
     }
 }
 
-/// With other flags, even if its path now leads elsewhere.
+/// Opens the file again with other flags, even if its path now leads elsewhere.
 pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let open = |flags| {

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Each read opcode is followed by its write.
+/// An operation of io_uring; each read is followed by its write.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -21,7 +21,7 @@ pub(super) enum Opcode {
     UnlinkAt = 36,
 }
 
-/// IORING_SETUP_* flags.
+/// The IORING_SETUP_* flags.
 pub(super) mod setup {
     pub(in super::super) const IOPOLL: u32 = 1;
     pub(in super::super) const CQSIZE: u32 = 1 << 3;
@@ -30,7 +30,8 @@ pub(super) mod setup {
     pub(in super::super) const DEFER_TASKRUN: u32 = 1 << 13;
 }
 
-/// Both rings in one mapping (Linux 5.4), time limits of waits (5.11), minimum wait times (6.12).
+/// The feature of both rings in one mapping (Linux 5.4); below, time limits of waits (5.11) and
+/// minimum wait times (6.12).
 const FEATURE_SINGLE_MMAP: u32 = 1;
 const FEATURE_EXT_ARG: u32 = 1 << 8;
 const FEATURE_MIN_TIMEOUT: u32 = 1 << 15;
@@ -46,7 +47,7 @@ const PRIORITY: u64 = 0xffff << 16;
 /// IOSQE_IO_LINK: the next entry starts when this one succeeds in full.
 const LINKED: u64 = 1 << 2;
 
-/// Mapping offset of the submission entries (IORING_OFF_SQES).
+/// The mapping offset of the submission entries (IORING_OFF_SQES).
 const OFFSET_OF_ENTRIES: libc::off_t = 0x1000_0000;
 
 /// `struct io_sqring_offsets`.
@@ -137,7 +138,7 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// `ns` must be below a second.
+    /// Makes a limit of `ns`, which must be below a second.
     pub(super) const fn new(ns: u32) -> TimeLimit {
         TimeLimit { seconds: 0, nanoseconds: ns as i64 }
     }
@@ -255,7 +256,7 @@ pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
     tail: u32,
-    /// Index at which the ring is full: one round after the first entry that the kernel has not
+    /// The index at which the ring is full: one round after the first entry that the kernel has not
     /// taken.
     full_at: u32,
     completions: NonNull<Completed>,
@@ -275,7 +276,7 @@ pub(super) struct Rings {
 unsafe impl Send for Rings {}
 
 impl Rings {
-    /// With room for `entries` or more; needs Linux 5.11.
+    /// Makes rings with room for `entries` or more; needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
         let mut parameters =
             Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
@@ -322,12 +323,12 @@ impl Rings {
         })
     }
 
-    /// For the life of the rings; -1 leaves an index empty.
+    /// Registers files for the life of the rings; -1 leaves an index empty.
     pub(super) fn register_files(&self, fds: &[RawFd]) -> io::Result<()> {
         self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
     }
 
-    /// As index 0; fails at the limit on locked memory.
+    /// Registers a buffer as index 0; fails at the limit on locked memory.
     ///
     /// # Safety
     /// The memory outlives the rings.
@@ -350,12 +351,12 @@ impl Rings {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Waits can have a time after which one completion is enough.
+    /// Returns whether waits can have a time after which one completion is enough.
     pub(super) fn has_min_wait(&self) -> bool {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }
 
-    /// `false` if the ring is full.
+    /// Queues an entry; returns `false` if the ring is full.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         if self.tail == self.full_at {
@@ -372,8 +373,8 @@ impl Rings {
         true
     }
 
-    /// For open, close and unlink. Rings that use this must use it for all entries: [`Rings::push`]
-    /// does not clear the fields of the previous entry.
+    /// Queues an open, close or unlink. Rings that use this must use it for all entries:
+    /// [`Rings::push`] does not clear the fields of the previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
         if self.tail == self.full_at {
             return false;
@@ -399,8 +400,8 @@ impl Rings {
         self.enter(completions, IoringEnterFlags::GETEVENTS)
     }
 
-    /// Fails with ETIME if the time ends with nothing submitted. After `min_wait_us` one completion
-    /// is enough; 0: never.
+    /// Submits and waits; fails with ETIME if the time ends with nothing submitted. After
+    /// `min_wait_us` one completion is enough; 0: never.
     pub(super) fn submit_and_wait_within(
         &mut self,
         completions: u32,
@@ -467,8 +468,9 @@ fn refused(taken: i32) -> io::Error {
     io::Error::from_raw_os_error(-taken)
 }
 
-/// `io_uring_enter` without a set of signals; a negative result is an error number. The wrappers of
-/// libraries turn the result into other forms, which costs a dozen instructions per request.
+/// Calls `io_uring_enter` without a set of signals; a negative result is an error number. The
+/// wrappers of libraries turn the result into other forms, which costs a dozen instructions per
+/// request.
 ///
 /// # Safety
 /// The queued entries refer to memory and files that outlive them.
@@ -496,7 +498,7 @@ unsafe fn enter(fd: RawFd, queued: u32, completions: u32, flags: u32) -> i32 {
     result as i32
 }
 
-/// Through the C library.
+/// Calls `io_uring_enter` through the C library.
 ///
 /// # Safety
 /// As on x86_64.

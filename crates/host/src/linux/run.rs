@@ -125,7 +125,7 @@ pub(crate) fn run<S: RequestSource>(
     failure.map_or(Ok(usage), Err)
 }
 
-/// Memory that locking leaves to the system.
+/// The memory that locking leaves to the system.
 const UNLOCKED_BYTES: u64 = 128 << 20;
 
 /// Locks this much memory, or as much as the system can spare.
@@ -274,9 +274,9 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
-    /// From its last completion to stable storage, if requested.
+    /// The time from its last completion to stable storage, if a sync was requested.
     sync_ns: Option<Nanos>,
-    /// In this time the thread that syncs was runnable but not scheduled.
+    /// The time of the sync in which its thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,
@@ -386,7 +386,7 @@ fn streams<S: RequestSource>(
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// `false` if the engine lacks this null backend.
+/// Measures without I/O; returns `false` if the engine lacks this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,
@@ -428,7 +428,7 @@ impl Paths {
     }
 }
 
-/// Applies to the calling thread and to threads it starts.
+/// Applies scheduling to the calling thread and to threads it starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {

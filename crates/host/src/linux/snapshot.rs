@@ -13,18 +13,19 @@ use machine::{DeviceUse, Disturbance, Figure, Nanos, Part, Pause, PauseCause, Ru
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A larger disagreement between time-stamp counter and kernel clock is reported.
+/// The disagreement between time-stamp counter and kernel clock above which it is reported.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// Several scheduler ticks. The watch repeats, so it covers programs that start during a study.
+/// The minimum time of a watch: several scheduler ticks. The watch repeats, so it covers programs
+/// that start during a study.
 const MIN_WATCH_NS: Nanos = 100_000_000;
 
-/// Shared by all runs. A meter that cannot be read is absent.
+/// The meters of all runs. One that cannot be read is absent.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
     disturbance: DisturbanceMeter,
-    /// Absent until a background thread has read it, so no run waits for it.
+    /// The other programs; absent until a background thread has read them, so no run waits for it.
     others: Arc<Mutex<Option<Watched>>>,
 }
 
@@ -52,7 +53,7 @@ impl MachineMeters {
         }
     }
 
-    /// Zero until the programs were watched long enough.
+    /// Returns the baseline; zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watched) = others.as_mut() else { return IdleBaseline::NONE };
@@ -74,7 +75,7 @@ pub(crate) struct Meters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// A clock that continues while the computer is suspended.
+    /// The time of a clock that continues while the computer is suspended.
     boot_at: Nanos,
     waited_ns: Option<Nanos>,
 }
@@ -85,7 +86,7 @@ impl Moment {
     }
 }
 
-/// How long this process did not run, and why. `gaps`: none of its threads read the clock;
+/// Returns how long this process did not run, and why. `gaps`: none of its threads read the clock;
 /// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
 pub(crate) fn pause(
     before: &Moment,
@@ -245,7 +246,7 @@ impl Snapshot {
     }
 }
 
-/// The second field of schedstat (proc(5)).
+/// Returns the wait for a CPU, the second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// Through the C library: rustix reads the auxiliary vector itself, which crashes under valgrind.
+/// Returns the page size, through the C library: rustix reads the auxiliary vector itself, which
+/// crashes under valgrind.
 pub(crate) fn page_size() -> usize {
     // SAFETY: it only returns a number, which every Linux has.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
@@ -24,12 +25,12 @@ pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
 
-/// Fails immediately if another open file holds the lock.
+/// Locks a file; fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockExclusive)
 }
 
-/// A lock that other processes of a group may have, too; an exclusive one becomes this.
+/// Takes a lock that other processes of a group may have, too; an exclusive one becomes this.
 pub(crate) fn try_share(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockShared)
 }
@@ -44,7 +45,7 @@ fn lock(file: &File, operation: fs::FlockOperation) -> io::Result<()> {
     }
 }
 
-/// [`path_of`] works.
+/// Fails unless [`path_of`] works.
 ///
 /// # Errors
 /// `/proc` is not mounted.
@@ -61,8 +62,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// A process, loop device or file system has the file open for writing. `file` must be open for
-/// reading. `None` if file system or permissions do not allow the query.
+/// Returns whether a process, loop device or file system has the file open for writing. `file` must
+/// be open for reading. `None` if file system or permissions do not allow the query.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
@@ -80,22 +81,22 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
     }
 }
 
-/// Leads to an open file, even if its own path now leads elsewhere.
+/// Returns a path to an open file, even if its own path now leads elsewhere.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Stack limit of the first thread in bytes (`ulimit -s`); `None` if unlimited.
+/// Returns the stack limit of the first thread in bytes (`ulimit -s`); `None` if unlimited.
 pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
-/// Unlikely to repeat in another process or container.
+/// Returns a number that is unlikely to repeat in another process or container.
 pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// Available to an ordinary user; `None` if the file system does not count them.
+/// Returns the bytes available to an ordinary user; `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.
@@ -106,7 +107,7 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// As set by `blockdev --setro`.
+/// Returns whether a device is read-only, as set by `blockdev --setro`.
 pub(crate) fn is_read_only(device: &File) -> bool {
     /// `_IO(0x12, 94)`; linux/fs.h
     const BLKROGET: libc::c_ulong = 0x125e;
@@ -123,7 +124,7 @@ pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
-/// From cachestat(2), Linux 6.5 and later.
+/// Returns the cached bytes of a range, from cachestat(2), Linux 6.5 and later.
 pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64> {
     // Cached, dirty, under writeback, evicted, recently evicted; in pages.
     let (range, mut pages) = ([start, len], [0u64; 5]);
@@ -140,11 +141,11 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * page_size() as u64) }
 }
 
-/// All architectures except Alpha; libc lacks it on some.
+/// The number of cachestat(2) on all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// True if the whole range was cached; `false` also if the file system cannot decide without
-/// blocking.
+/// Reads a range from the page cache; returns whether all of it was cached, `false` also if the
+/// file system cannot decide without blocking.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
     let mut parts = [io::IoSliceMut::new(into)];
@@ -155,9 +156,9 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// The block that direct I/O needs to reach the device: smaller requests are served from the page
-/// cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports as its
-/// block size. 1 if unknown.
+/// Returns the block that direct I/O needs to reach the device: smaller requests are served from
+/// the page cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports
+/// as its block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file)
         .ok()
@@ -165,7 +166,7 @@ pub(crate) fn direct_block(file: &File) -> u32 {
     known.and_then(|reported| u32::try_from(reported.f_bsize).ok()).unwrap_or(1)
 }
 
-/// By OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
+/// Returns whether a file is on ZFS, by OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
 pub(crate) fn is_on_zfs(file: &File) -> bool {
     fs::fstatfs(file).is_ok_and(|reported| reported.f_type as i128 == 0x2fc1_2fc1)
 }
@@ -191,7 +192,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Ignores files without stable storage, such as `/dev/null`.
+/// Syncs a file; ignores one without stable storage, such as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata)
@@ -204,7 +205,7 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     })
 }
 
-/// For the calling thread and threads it starts later.
+/// Sets the priority of the calling thread and of threads it starts later.
 pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     const THIS_THREAD: libc::c_long = 0;
     const WHO_PROCESS: libc::c_long = 1;

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The 1997 study's.
+/// The chunk of the 1997 study, in bytes.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
 const PARITY_STEP: u64 = units::MIB;
@@ -27,15 +27,15 @@ const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 pub struct HostTarget {
     members: Vec<Member>,
     idle: Vec<Member>,
-    /// Index in the target of each of `members`, then of `idle`.
+    /// The index in the target of each of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
     parity: Option<(Raid5, Arc<BusyRows>)>,
-    /// Trust the parity that an earlier run left.
+    /// Whether to trust the parity that an earlier run left.
     as_is: bool,
     pub(crate) grown: bool,
-    /// One per member, for runs that need unwritten or preallocated space; kept for the next such
-    /// run.
+    /// Files of runs that need unwritten or preallocated space, one for each member; kept for the
+    /// next such run.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
@@ -128,7 +128,7 @@ impl HostTarget {
         })
     }
 
-    /// Bytes that [`HostTarget::fill`] writes at most, apart from the parity.
+    /// Returns the maximum bytes that [`HostTarget::fill`] writes, apart from the parity.
     pub(crate) fn fill_bytes(&self) -> u64 {
         self.members.iter().map(Member::fill_bytes).sum()
     }
@@ -328,7 +328,8 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// In a rebuild, only the failed member's replacement is written.
+/// Returns whether the target may be written; in a rebuild, only the failed member's replacement is
+/// written.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written =
@@ -349,7 +350,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// With parity, for writes of whole rows.
+/// Returns a member's share of the bytes; with parity, for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A wait looks for the user's interrupt this often.
+/// The interval at which a wait looks for the user's interrupt.
 const LOOK_NS: Nanos = 10_000_000;
 
 /// This computer's files, for tasks.
@@ -24,7 +24,7 @@ pub struct HostTaskFiles {
 }
 
 impl HostTaskFiles {
-    /// Setting `interrupt` ends the tasks.
+    /// Makes the files of tasks, which setting `interrupt` ends.
     pub fn new(interrupt: &'static AtomicBool) -> HostTaskFiles {
         Clock::begin();
         HostTaskFiles { interrupt }
@@ -39,9 +39,9 @@ pub struct HostTaskFile {
 }
 
 enum Held {
-    /// Made by halfpower, now or by an earlier run that kept it.
+    /// A file made by halfpower, now or by an earlier run that kept it.
     Made(OwnedFile),
-    /// The user's, or held by another process of the group.
+    /// The user's file, or one held by another process of the group.
     Other(Arc<File>),
 }
 
@@ -62,7 +62,7 @@ impl HostTaskFile {
     }
 }
 
-/// An existing file that may not be overwritten.
+/// Returns the error of an existing file that may not be overwritten.
 fn not_ours(path: &Path) -> Error {
     let (why, hint) = (
         "it exists, and halfpower did not make it or something has changed it since",
@@ -93,7 +93,7 @@ fn look_at(path: &Path) -> Result<fs::Metadata> {
     })
 }
 
-/// The user's file, or one that the group holds.
+/// Opens the user's file, or one that the group holds.
 fn take_existing(wanted: &Wanted) -> Result<Arc<File>> {
     let path = &wanted.path;
     check_kind(&look_at(path)?, path)?;
@@ -241,7 +241,7 @@ impl TaskFiles for HostTaskFiles {
     }
 }
 
-/// A full file system is a failed run, and its message says what helps.
+/// Turns a full file system into a failed run, whose message says what helps.
 fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Path) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Error::Unsupported(format!(
@@ -252,7 +252,7 @@ fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Pat
     }
 }
 
-/// Reports a late error, as a network file system has.
+/// Closes a file, and reports a late error, as a network file system has.
 fn close(file: File) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and nothing else closes it.
     if unsafe { libc::close(file.into_raw_fd()) } < 0 {

@@ -19,7 +19,7 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// Holds for every event, so that a filter of this text only marks an instance. The kernel gives a
+/// A filter that every event passes, so that its text only marks an instance. The kernel gives a
 /// filter at the first reading only, which is of 32 bytes.
 pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 

@@ -19,10 +19,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// For a request that waits for a row of another stream.
+/// The wait of a request for a row of another stream.
 const RETRY_NS: Nanos = 50_000;
 
-/// Alignment of scratch pieces, as direct I/O requires.
+/// The alignment of scratch pieces, as direct I/O requires.
 const PAGE: u64 = 4096;
 
 impl Layout {
@@ -47,9 +47,9 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// From the written data, the whole row of the band.
+    /// Parity from the written data, the whole row of the band.
     Whole,
-    /// From the old data and the old parity.
+    /// Parity from the old data and the old parity.
     Modify,
     Rest,
     None,
@@ -58,7 +58,7 @@ enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Rows,
-    /// Reads before it can write or return data.
+    /// The reads before it can write or return data.
     First,
     Last,
 }
@@ -71,7 +71,7 @@ struct Work {
     left: u32,
     expected: u64,
     moved: u64,
-    /// The first error is the result of the whole request.
+    /// The first error, which is the result of the whole request.
     error: i32,
     rows: Range<u64>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Setup<'a, T> {
     pub(crate) tally: &'a PartCounters,
     pub(crate) time: T,
     pub(crate) depth: u32,
-    /// [`Layout::scratch_bytes`] for each slot; outlives the session.
+    /// The scratch of [`Layout::scratch_bytes`] for each slot; outlives the session.
     pub(crate) scratch: (*mut u8, u64),
 }
 
@@ -235,7 +235,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// The way with the smallest number of reads, and without the failed member.
+    /// Returns the way with the smallest number of reads, and without the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         match self.how.failed {
@@ -315,7 +315,8 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// Uses the `read` parts that [`ParitySession::read_parts`] read, and those already `known`.
+    /// Computes a part from the `read` parts that [`ParitySession::read_parts`] read, and those
+    /// already `known`.
     fn restore_part(
         &mut self,
         (at, len): (*mut u8, u32),
@@ -380,7 +381,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// The same pieces get the same addresses.
+/// The scratch of a slot; the same pieces get the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -413,7 +414,7 @@ impl Sum {
         Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
     }
 
-    /// A source that is the sum itself must be first.
+    /// Adds a source; one that is the sum itself must be first.
     fn add(&mut self, source: *mut u8) {
         if self.count == Sum::AT_ONCE {
             self.pass();
@@ -430,7 +431,7 @@ impl Sum {
         unsafe { self.vectors.xor_raw(self.to, &self.sources[..self.count], self.len as usize) };
     }
 
-    /// Returns the bytes of all sources.
+    /// Computes the sum; returns the bytes of all sources.
     fn end(mut self) -> u64 {
         self.pass();
         self.bytes
@@ -508,7 +509,7 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
         }
     }
 
-    /// All or none, as for a stripe.
+    /// Returns all or none, as for a stripe.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.work.iter().map(|work| work.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }

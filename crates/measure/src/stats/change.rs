@@ -1,35 +1,35 @@
 use super::distribution::{student_cdf, student_quantile};
 use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 
-/// For the interval of a single run from its slices: the minimum used for it.
+/// Degrees of freedom of a single run's interval from its slices: the minimum used for it.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// Of [`Change::detectable`].
+/// Power of the test for [`Change::detectable`].
 const POWER: f64 = 0.8;
 
-/// A positive quantity.
+/// A positive quantity with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     mean: f64,
     error: f64,
     degrees: f64,
-    /// Repeated until they agreed; 0 if the number was fixed in advance.
+    /// Number of runs repeated until they agreed; 0 if it was fixed in advance.
     runs: f64,
 }
 
 impl Level {
-    /// `None` unless the mean is positive.
+    /// Creates a level; `None` unless the mean is positive.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
         let sound =
             mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
-    /// `None` unless it is positive.
+    /// Converts an estimate; `None` unless it is positive.
     pub fn of(estimate: &Estimate) -> Option<Level> {
         Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
     }
 
-    /// `None` unless the mean is positive.
+    /// Creates a level from a 95 % interval; `None` unless the mean is positive.
     pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
         let degrees = match runs {
             0 | 1 => DEGREES_OF_ONE_RUN,
@@ -43,12 +43,13 @@ impl Level {
         Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
     }
 
-    /// `None` with fewer than two values, or unless their mean is positive.
+    /// Creates a level from one value per run; `None` with fewer than two values, or unless their
+    /// mean is positive.
     pub fn of_runs(runs: &[f64]) -> Option<Level> {
         Level::of(&estimate_values(runs)?)
     }
 
-    /// To that of the runs of both sides.
+    /// Raises the spread of the runs to that of both sides together.
     fn with_spread_of_both(&self, other: &Level) -> Level {
         if self.runs == 0.0 || other.runs == 0.0 {
             return *self;
@@ -59,7 +60,7 @@ impl Level {
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
-    /// From a simulated machine with identical repeats.
+    /// Creates a level of a simulated machine with identical repeats.
     pub fn exact(value: f64) -> Option<Level> {
         Level::new(value, 0.0, f64::INFINITY)
     }
@@ -67,21 +68,21 @@ impl Level {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The second over the first.
+    /// The second level over the first.
     pub ratio: f64,
-    /// Of the 95 % interval of the ratio.
+    /// Lower end of the 95 % interval of the ratio.
     pub low: f64,
-    /// Infinite if the first may be zero.
+    /// Upper end of the interval; infinite if the first level may be zero.
     pub high: f64,
-    /// Below 0.05 exactly if the interval excludes 1.
+    /// The p-value: below 0.05 exactly if the interval excludes 1.
     pub p: f64,
-    /// As a fraction of the first, detected 4 times in 5.
+    /// Change detected 4 times in 5, as a fraction of the first level.
     pub detectable: f64,
 }
 
 impl Change {
-    /// Fieller's interval (1954) of the ratio of separate levels with Welch's degrees of freedom
-    /// (1947).
+    /// Computes Fieller's interval (1954) of the ratio of separate levels with Welch's degrees of
+    /// freedom (1947).
     ///
     /// Runs that are repeated until they agree may agree by chance, and then underestimate the
     /// error. So each side has at least the spread of all runs of both sides: otherwise one in ten
@@ -119,8 +120,8 @@ impl Change {
         }
     }
 
-    /// From logarithms of ratios measured under common conditions; the number of pairs is fixed in
-    /// advance. `None` with fewer than two.
+    /// Computes the change from logarithms of ratios measured under common conditions; the number
+    /// of pairs is fixed in advance. `None` with fewer than two.
     pub fn of_pairs(logs: &[f64]) -> Option<Change> {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let degrees = logs.len() as f64 - 1.0;
@@ -146,8 +147,8 @@ impl Change {
         })
     }
 
-    /// For exactly these questions, with independent errors. `None` for an empty list, or if a
-    /// change has no finite interval.
+    /// Computes the mean for exactly these questions, with independent errors. `None` for an empty
+    /// list, or if a change has no finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;
@@ -173,8 +174,8 @@ impl Change {
     }
 }
 
-/// Holm's correction (1979): if those below 0.05 are called real, *any* is wrong at most once in
-/// twenty, whatever their dependence.
+/// Applies Holm's correction (1979): if those below 0.05 are called real, *any* is wrong at most
+/// once in twenty, whatever their dependence.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

@@ -4,20 +4,21 @@
 
 use super::change::{Change, Level};
 
-/// On each side of a change.
+/// Minimum number of values on each side of a change.
 const MIN_SIDE: usize = 4;
-/// A split is the best of many: 1 of 50 series of 80 values without a change shows one.
+/// Maximum p-value of a change. A split is the best of many: 1 of 50 series of 80 values without a
+/// change shows one.
 const MAX_P: f64 = 0.0005;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// The first value after the change.
     pub at: usize,
-    /// Between the means, up to the neighbouring changes.
+    /// Change of the mean, up to the neighbouring changes.
     pub change: Change,
 }
 
-/// Of at least `min_share` (0.02: 2 %) in positive values, in order.
+/// Finds changes of at least `min_share` (0.02: 2 %) in positive values, in order.
 pub fn change_points(values: &[f64], min_share: f64) -> Vec<ChangePoint> {
     if !values.iter().all(|value| value.is_finite() && *value > 0.0) {
         return Vec::new();
@@ -53,7 +54,7 @@ fn search(values: &[f64], first: usize, min_share: f64, splits: &mut Vec<usize>)
     }
 }
 
-/// The maximum energy distance between both sides, scaled by their sizes.
+/// Finds the split with the maximum energy distance between both sides, scaled by their sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
     if count < 2 * MIN_SIDE {
@@ -86,7 +87,7 @@ fn best_split(values: &[f64]) -> Option<usize> {
     best.1
 }
 
-/// If it is significant and large enough.
+/// Returns the change if it is significant and large enough.
 fn judge(before: &[f64], after: &[f64], min_share: f64) -> Option<Change> {
     let level = |values: &[f64]| {
         let count = values.len() as f64;

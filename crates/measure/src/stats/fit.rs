@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::distribution::student_quantile;
 use super::series::median;
 
-/// With its 95 % interval.
+/// A coefficient with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coefficient {
     pub value: f64,
@@ -19,40 +19,40 @@ pub struct Coefficient {
 pub struct FitPoint {
     pub x: f64,
     pub y: f64,
-    /// Of the line at x.
+    /// Value of the line at x.
     pub fitted: f64,
     /// (y - fitted) / fitted.
     pub relative_residual: f64,
-    /// 1, or less for an outlier.
+    /// Weight in the fit: 1, or less for an outlier.
     pub weight: f64,
 }
 
 /// y = intercept + slope x, for points with relative errors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LineFit {
-    /// In the unit of y: of a request.
+    /// Value at x = 0, in the unit of y: per request.
     pub intercept: Coefficient,
-    /// In the unit of y per unit of x: of a byte.
+    /// Slope, in the unit of y per unit of x: per byte.
     pub slope: Coefficient,
     /// 1 / slope: the rate of a service-time model. Absent if the slope may be zero or negative.
     pub rate: Option<Coefficient>,
-    /// In the given order.
+    /// The points in the given order.
     pub points: Vec<FitPoint>,
-    /// Unweighted.
+    /// Root mean square of the relative residuals, unweighted.
     pub rms_relative_residual: f64,
     pub max_relative_residual: f64,
-    /// If two connected lines fit significantly better than one.
+    /// The knee, if two connected lines fit significantly better than one.
     pub knee: Option<Knee>,
 }
 
-/// Where two lines meet.
+/// The point at which two lines meet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// In the unit of x.
+    /// Position, in the unit of x.
     pub x: f64,
     pub slope_below: f64,
     pub slope_above: f64,
-    /// Of both lines together.
+    /// Root mean square of the relative residuals of both lines together.
     pub rms_relative_residual: f64,
 }
 
@@ -62,26 +62,27 @@ pub enum FitError {
         "a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes"
     )]
     TooFew {
-        /// Different x values.
+        /// Number of different x values.
         distinct: usize,
     },
-    /// Relative errors require y above zero.
+    /// A point that cannot be fitted: relative errors require y above zero.
     #[error(
         "the point ({x}, {y}) cannot be fitted: y must be above zero and both finite; leave it out"
     )]
     Unusable { x: f64, y: f64 },
 }
 
-/// Robust standard deviations from which a residual gets less weight (Huber 1964; 95 % efficient in
-/// normal noise).
+/// Residuals beyond this number of robust standard deviations get less weight (Huber 1964; 95 %
+/// efficient in normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
-/// To be divided by the number of positions searched.
+/// Significance level of a knee, divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
-/// By which a knee changes the slope.
+/// Minimum factor by which a knee changes the slope.
 const KNEE_FACTOR: f64 = 1.25;
 
-/// Weighted least squares with Huber's weights; errors are proportional to y. Requires y > 0.
+/// Fits a line by weighted least squares with Huber's weights; errors are proportional to y.
+/// Requires y > 0.
 pub fn fit_line(points: &[(f64, f64)]) -> Result<LineFit, FitError> {
     if let Some(&(x, y)) =
         points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite() && *y > 0.0))
@@ -165,7 +166,7 @@ impl Robust {
         fit
     }
 
-    /// Sums of weight, weight x and weight x^2, and the line.
+    /// Returns intercept and slope of the weighted line.
     fn solve(&self, points: &[(f64, f64)]) -> (f64, f64) {
         let (w, xm, sxx) = self.moments(points);
         let ym = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.1).sum::<f64>() / w;
@@ -178,7 +179,7 @@ impl Robust {
         self.weights[i] / (self.scales[i] * self.scales[i])
     }
 
-    /// Sum of weights, weighted mean of x, weighted squares about it.
+    /// Returns the sum of weights, the weighted mean of x, and the weighted squares about it.
     fn moments(&self, points: &[(f64, f64)]) -> (f64, f64, f64) {
         let w: f64 = (0..points.len()).map(|i| self.weight(i)).sum();
         let xm = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.0).sum::<f64>() / w;
@@ -219,7 +220,7 @@ impl Robust {
     }
 }
 
-/// The Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
+/// Fits the Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
 fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
     for (i, p) in points.iter().enumerate() {
@@ -234,7 +235,8 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// If two connected lines fit significantly better than one (F test on relative squares).
+/// Finds a knee if two connected lines fit significantly better than one (F test on relative
+/// squares).
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {
@@ -272,7 +274,7 @@ struct Bent {
     squares: f64,
 }
 
-/// Weighted least squares of y = a + b x + c max(x - knee, 0) with errors proportional to y.
+/// Fits y = a + b x + c max(x - knee, 0) by weighted least squares with errors proportional to y.
 fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     let columns = |x: f64| [1.0, x, knee.map_or(0.0, |k| (x - k).max(0.0))];
     let unknowns = if knee.is_some() { 3 } else { 2 };
@@ -303,7 +305,7 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
 
-/// The last column is the right-hand side. Unknowns beyond `size` are 0.
+/// Solves linear equations. The last column is the right-hand side. Unknowns beyond `size` are 0.
 fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
     for i in 0..size {
         let pivot = (i..size).max_by(|&p, &q| m[p][i].abs().total_cmp(&m[q][i].abs()))?;
@@ -329,7 +331,7 @@ fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
 mod tests {
     use super::*;
 
-    /// Sizes of the 1997 study's grid, bytes.
+    /// Returns the sizes of the 1997 study's grid in bytes.
     fn sizes() -> Vec<f64> {
         (11..=20).map(|p| f64::from(1u32 << p)).collect()
     }

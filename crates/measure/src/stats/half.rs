@@ -8,10 +8,10 @@ use super::interval::Estimate;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Request size (bytes), depth, ...; above zero.
+    /// The setting: request size (bytes), depth, ...; above zero.
     pub x: f64,
     pub y: f64,
-    /// Of its 95 % interval.
+    /// Lower end of the 95 % interval of y.
     pub low: f64,
     pub high: f64,
 }
@@ -24,45 +24,47 @@ impl Point {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfPower {
-    /// In the unit of the throughput.
+    /// Half of the peak, in the unit of the throughput.
     pub half: f64,
     pub reached: Reached,
 }
 
-/// Settings are in the unit of the curve.
+/// The setting at which a curve reaches half, in the unit of the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Reached {
-    /// Between two measured settings.
+    /// The half-power point is between two measured settings.
     At {
-        /// The smallest measured one that reaches half: the half-power point of the study.
+        /// The smallest measured setting that reaches half: the half-power point of the study.
         setting: f64,
-        /// By Hockney's law: `rate = best x setting / (setting + half)`.
+        /// The setting that reaches half by Hockney's law:
+        /// `rate = best x setting / (setting + half)`.
         crossing: f64,
-        /// Of the 95 % interval. Absent: at or below the smallest measured setting.
+        /// Lower end of the 95 % interval; absent at or below the smallest measured setting.
         low: Option<f64>,
-        /// Absent: possibly beyond the measured settings.
+        /// Upper end of the interval; absent if possibly beyond the measured settings.
         high: Option<f64>,
     },
     /// The half-power point is at the smallest measured setting or below.
     AtOrBelow {
         setting: f64,
-        /// Of the 95 % interval. Absent: possibly beyond the measured settings.
+        /// Upper end of the 95 % interval; absent if possibly beyond the measured settings.
         high: Option<f64>,
     },
     Nowhere {
         best: f64,
-        /// May reach half, given the 95 % intervals. Absent: none of those measured.
+        /// Lowest setting that may reach half, given the 95 % intervals; absent if none of those
+        /// measured does.
         low: Option<f64>,
     },
 }
 
-/// Points farther from the crossing are ignored.
+/// Points farther from the crossing by this factor are ignored.
 const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
 
-/// The half-power point of measured points, in any order, relative to a peak.
+/// Finds the half-power point of measured points, in any order, relative to a peak.
 ///
 /// It is the smallest setting that reaches half, whatever follows. Points that exceed the next only
 /// by chance are merged. Between settings the curve follows Hockney's law, setting / rate = a + b x
@@ -117,8 +119,8 @@ pub fn half_power(
     Some(HalfPower { half, reached })
 }
 
-/// In ascending order of setting. A smaller setting that exceeds the next one only by chance is
-/// merged with it.
+/// Smooths points in ascending order of setting. A smaller setting that exceeds the next one only
+/// by chance is merged with it.
 pub fn smoothed(points: &[Point]) -> Vec<f64> {
     // Rate, its variance, points.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -155,7 +157,8 @@ struct Law {
 }
 
 impl Law {
-    /// And neighbours consistent with them; `above` is not the first.
+    /// Fits the points around a crossing and neighbours consistent with them; `above` is not the
+    /// first.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -180,7 +183,8 @@ impl Law {
         law
     }
 
-    /// Errors are relative to the law's times, so slow runs do not count for less.
+    /// Fits the law to points. Errors are relative to the law's times, so slow runs do not count
+    /// for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -220,7 +224,7 @@ impl Law {
         self.a + self.b * x
     }
 
-    /// Given the errors of both.
+    /// Returns whether the law holds for a point, given the errors of both.
     fn holds(&self, p: &Point) -> bool {
         let known = self.aa + 2.0 * p.x * self.ab + p.x * p.x * self.bb;
         let time = self.time(p.x);
@@ -234,7 +238,8 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// If `half` has this relative standard error. An unbounded end is `None`.
+    /// Returns the interval of the crossing if `half` has this relative standard error. An
+    /// unbounded end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);
@@ -255,7 +260,7 @@ impl Law {
     }
 }
 
-/// Of `level`, by Hockney's law between adjacent points.
+/// Finds the crossing of `level` by Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {

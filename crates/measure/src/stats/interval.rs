@@ -17,15 +17,15 @@ use super::distribution::student_quantile;
 use super::series::{autocorrelation_at_1, detrended, mean};
 use super::spread::Spread;
 
-/// In the unit of the values.
+/// An estimate with its 95 % interval, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Total work over total time; always inside the interval.
     pub mean: f64,
-    /// Of the 95 % interval; not negative if no value is.
+    /// Lower end of the 95 % interval; not negative if no value is.
     pub low: f64,
     pub high: f64,
-    /// With a single one the interval does not include the difference between runs.
+    /// Number of runs. With a single one the interval does not include the difference between runs.
     pub n_runs: u64,
     /// Independent values that give an equally wide interval: fewer than the values if those are
     /// correlated or runs differ.
@@ -35,7 +35,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// `None` if they are not finite.
+    /// Creates an estimate; `None` if its values are not finite.
     fn new(
         centre: f64,
         half: f64,
@@ -57,7 +57,7 @@ impl Estimate {
         [e.mean, e.low, e.high, e.n_effective].iter().all(|v| v.is_finite()).then_some(e)
     }
 
-    /// `amount / x` from an estimate of x. `None` if x may be zero.
+    /// Estimates `amount / x` from an estimate of x. `None` if x may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Estimate> {
         let [mean, low, high] = [self.mean, self.high, self.low].map(|x| amount / x);
         let e =
@@ -70,17 +70,18 @@ impl Estimate {
     }
 }
 
-/// For the interval of a single run.
+/// Minimum number of slices for the interval of a single run.
 pub const MIN_SLICES: usize = 8;
-/// From which linear drift is removed.
+/// Number of runs from which linear drift is removed.
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
-/// Of a spread that is relative to the true rate.
+/// Maximum half width as a share, for the upper end of an interval that is relative to the true
+/// rate.
 const LARGEST_SHARE: f64 = 0.75;
-/// Of several runs, in standard errors from their slices.
+/// Minimum half width of several runs' interval, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
-/// From several runs in order, each a series of rates in time slices of equal length. Leave
-/// warm-ups out first ([`super::warm_up`]).
+/// Estimates the mean from several runs in order, each a series of rates in time slices of equal
+/// length. Leave warm-ups out first ([`super::warm_up`]).
 ///
 /// A loop that repeats until the interval is narrow tends to stop if runs agree by chance: starting
 /// with five runs, the final interval covers the true value 91 to 95 % of the time; with three, 89
@@ -97,7 +98,8 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     }
 }
 
-/// From one value per run, in order. Two values give 12.7 standard errors on each side.
+/// Estimates the mean from one value per run, in order. Two values give 12.7 standard errors on
+/// each side.
 ///
 /// `None` with fewer than two, or if a value is not finite.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
@@ -105,7 +107,7 @@ pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
-/// `None` with fewer than two runs, or unless the mean is positive.
+/// Computes the spread between runs; `None` with fewer than two, or unless the mean is positive.
 pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
@@ -119,7 +121,7 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     })
 }
 
-/// For one of many points: `common` is the spread shared by the runs of all
+/// Estimates the mean of one of many points: `common` is the spread shared by the runs of all
 /// ([`Spread::in_common`]). Even a single run gets an interval, which includes the difference
 /// between runs. It is asymmetric: the rate is nearer to its lower end.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
@@ -154,7 +156,7 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     Some(Estimate { low, high, relative_half_width: (high - low) / 2.0 / centre, ..estimate })
 }
 
-/// Each run's share of the time, its mean, and the mean of all.
+/// Returns each run's share of the time, its mean, and the mean of all.
 fn means_of(runs: &[&[f64]]) -> (Vec<f64>, Vec<f64>, f64) {
     let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
     let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();
@@ -192,7 +194,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Of the weighted mean ([`means_of`]); and its degrees of freedom.
+/// Returns the standard error of the weighted mean ([`means_of`]) and its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -211,7 +213,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// 0 if a run has too few slices.
+/// Returns the standard error from the slices; 0 if a run has too few.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -223,7 +225,7 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
         .sqrt()
 }
 
-/// From one to the number of values.
+/// Returns the number of independent values, from one to the number of values.
 fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>()
@@ -239,16 +241,16 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
     runs.iter().all(|r| r.iter().all(|&v| v >= 0.0))
 }
 
-/// Of the mean of a correlated series, times the length of the series.
+/// Variance of the mean of a correlated series, times the length of the series.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
-    /// In squared units of the series.
+    /// The variance, in squared units of the series.
     pub variance: f64,
     pub degrees: usize,
 }
 
 impl LongRunVariance {
-    /// At least [`MIN_SLICES`] values; linear drift is removed.
+    /// Computes the variance of at least [`MIN_SLICES`] values; linear drift is removed.
     pub(super) fn of(series: &[f64]) -> LongRunVariance {
         let n = series.len() as f64;
         let rest = detrended(series);
@@ -272,7 +274,7 @@ impl LongRunVariance {
     }
 }
 
-/// On the unit cosine of `frequency` (rad per slice).
+/// Projects a series on the unit cosine of `frequency` (rad per slice).
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

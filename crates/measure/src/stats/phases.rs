@@ -15,29 +15,29 @@ use std::ops::Range;
 
 /// Rates that differ by less than this factor are left to the interval.
 const MIN_FACTOR: f64 = 1.25;
-/// The same if only the gap between them shows it.
+/// Minimum factor of a change that only the gap between the rates shows.
 const GAP_FACTOR: f64 = 1.5;
-/// With fewer values than [`MIN_TESTED`]: their own scatter says little. The runs of 200 ms in
-/// `tests/data` differ by up to 4 on a loaded machine.
+/// Minimum factor with fewer values than [`MIN_TESTED`]: their own scatter shows little. The runs
+/// of 200 ms in `tests/data` differ by up to 4 on a loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
-/// If one side is a single value.
+/// Minimum factor with few values, if one side is a single one.
 const LONE_FACTOR: f64 = 5.0;
-/// Values from which a test is made.
+/// Number of values from which a test is made.
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// One-sided, of a step whose place is searched for.
+/// One-sided significance level of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
-/// Pairs of both sides that must be in the order of their means.
+/// Share of pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
-/// Searched by itself after the whole showed nothing.
+/// Minimum length of a stretch that is searched after the whole showed nothing.
 const MIN_STRETCH: usize = 6;
-/// In widths of its sides, times its length: the shorter the stretch, the more often chance makes a
-/// gap.
+/// Minimum gap in a stretch, in widths of its sides, times its length: the shorter the stretch, the
+/// more often chance makes a gap.
 const STRETCH_GAP: f64 = 60.0;
-/// Of the median; a stall has no logarithm.
+/// Lowest rate, as a share of the median or the mean; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
-/// Values from which a slide can be seen.
+/// Number of values from which a slide can be seen.
 const MIN_LINE: usize = 6;
 /// A slide that explains this share of the variance needs no test.
 const EXPLAINED: f64 = 0.93;
@@ -45,19 +45,19 @@ const EXPLAINED: f64 = 0.93;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     pub values: Range<usize>,
-    /// In a gradual course the rate at its beginning and its end.
+    /// Mean rate; in a gradual course the rate at its beginning or its end.
     pub rate: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// Two or more. A value between two of them belongs to neither.
+    /// Two or more phases. A value between two of them belongs to neither.
     pub phases: Vec<Phase>,
     pub gradual: bool,
 }
 
-/// `None` if one rate describes the series. `uncertain`: the interval of one value, as a share of
-/// it.
+/// Finds the phases of a rate; `None` if one rate describes the series. `uncertain`: the
+/// uncertainty of one value, as a share of it.
 pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     if values.len() < 2 || !values.iter().all(|value| value.is_finite() && *value >= 0.0) {
         return None;
@@ -114,7 +114,7 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 struct Search<'a> {
     logs: &'a [f64],
     stall: f64,
-    /// A difference of logarithms.
+    /// Uncertainty of one value, as a difference of logarithms.
     uncertain: f64,
 }
 
@@ -130,7 +130,7 @@ impl Search<'_> {
         }
     }
 
-    /// A value between both was made while the rate changed.
+    /// Finds a step. A value between both sides was measured while the rate changed.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -166,7 +166,7 @@ impl Search<'_> {
         steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
-    /// A step that is undone later does not show in the whole.
+    /// Finds a step in a stretch: one that is undone later does not show in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
         while length >= MIN_STRETCH {
@@ -186,7 +186,8 @@ impl Search<'_> {
         None
     }
 
-    /// `times` as wide as each side, of `count` values, and as the uncertainty of a value.
+    /// Returns whether the gap is `times` as wide as each side, of `count` values, and as the
+    /// uncertainty of a value.
     fn gap(&self, count: usize, before: &[f64], after: &[f64], times: f64) -> bool {
         let width = width(before).max(width(after)).max(self.uncertain);
         let factor = match before.len().min(after.len()) {
@@ -197,8 +198,8 @@ impl Search<'_> {
         apart(before, after) > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// The logarithms at both ends and the variance left over, if it is believed: a line through
-    /// the rates or through their logarithms.
+    /// Fits a line through the rates or through their logarithms. Returns the logarithms at both
+    /// ends and the variance left over, if the slide counts.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
         if n < MIN_LINE {
@@ -272,13 +273,13 @@ fn best_step(logs: &[f64]) -> Option<usize> {
 }
 
 struct Noise {
-    /// Of a mean of one value, the correlation of neighbours allowed for.
+    /// Standard error of one value, with the correlation of neighbours.
     error: f64,
     degrees: f64,
 }
 
 impl Noise {
-    /// Of a fit with this number of parameters.
+    /// Computes the noise that a fit with this number of parameters leaves.
     fn of(rest: &[f64], parameters: usize) -> Noise {
         let n = rest.len() as f64;
         let free = (n - parameters as f64).max(1.0);
@@ -292,7 +293,7 @@ impl Noise {
     }
 }
 
-/// Beyond chance, and in order.
+/// Tests whether two sides differ beyond chance, and in order.
 fn tested(before: &[f64], after: &[f64]) -> bool {
     let (m, n) = (before.len(), after.len());
     if m + n < MIN_TESTED || m.min(n) < MIN_SIDE {
@@ -313,7 +314,8 @@ fn tested(before: &[f64], after: &[f64]) -> bool {
     change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
 }
 
-/// Pairs of which the second is larger (`up`) or smaller; equal ones count for half.
+/// Computes the share of pairs of which the second is larger (`up`) or smaller; equal ones count
+/// for half.
 fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
     let mut sorted = before.to_vec();
     sorted.sort_by(f64::total_cmp);

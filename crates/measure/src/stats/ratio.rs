@@ -21,13 +21,13 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// The interval excludes 1.
+    /// Returns whether the interval excludes 1.
     pub fn is_different(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }
 
-/// Of runs made in turn, a then b (or b then a), one value per run.
+/// Computes the ratio of runs made in turn, a then b (or b then a), one value per run.
 ///
 /// Both runs of a pair share the conditions, so slow drift cancels out. Each pair is one value
 /// ([`estimate_values`]). `None` with fewer than two pairs, lists of different length, or a value
@@ -50,8 +50,8 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// Fieller's theorem (1954), with intervals normal about their means. `None` unless both means are
-/// positive and the interval of `a` excludes zero.
+/// Computes the ratio by Fieller's theorem (1954), with intervals normal about their means. `None`
+/// unless both means are positive and the interval of `a` excludes zero.
 pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     let (ha, hb) = (a.high - a.mean, b.high - b.mean);
     if !(a.mean > 0.0 && b.mean > 0.0 && ha < a.mean) {

@@ -15,11 +15,11 @@ use super::distribution::student_quantile;
 const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
 const ERROR: f64 = 0.05;
 
-/// The intervals of fewer are useless.
+/// Minimum number of blocks; the intervals of fewer are useless.
 pub const MIN_BLOCKS: usize = 5;
 
-/// B to A, from logarithms of ratios of independent blocks; interval and [`Change::p`] are valid at
-/// every length at once. `None` without a finite interval.
+/// Computes the change of B to A, from logarithms of ratios of independent blocks; interval and
+/// [`Change::p`] are valid at every length at once. `None` without a finite interval.
 pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     let count = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / count;
@@ -45,7 +45,8 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// Of the mixture's Bayes factor for a squared t statistic from `count` blocks.
+/// Computes the logarithm of the mixture's Bayes factor for a squared t statistic from `count`
+/// blocks.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {
@@ -57,7 +58,8 @@ fn ln_factor(square: f64, count: f64) -> f64 {
     greatest + logs.map(|log| (log - greatest).exp()).iter().sum::<f64>().ln()
 }
 
-/// With a Bayes factor up to 1 / [`ERROR`]. `None` if the factor never gets there.
+/// Finds the largest squared t statistic with a Bayes factor up to 1 / [`ERROR`]. `None` if the
+/// factor never gets there.
 fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
     /// The factor no longer grows beyond this.

@@ -12,40 +12,40 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// For a verdict.
+/// Minimum number of slices for a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
-/// As a fraction of the mean; smaller ones are ignored.
+/// Minimum change, as a fraction of the mean; smaller ones are ignored.
 const MIN_CHANGE: f64 = 0.05;
-/// One-sided.
+/// One-sided significance level of a line.
 const LINE_TAIL: f64 = 0.001;
-/// For the step and the ramp, whose position is searched.
+/// One-sided significance level of the step and the ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A shorter fast start, as a fraction of the series, is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
 /// Requests that a change must move between parts of the series; fewer are an effect of slice
 /// boundaries.
 const MIN_MOVED: f64 = 2.0;
-/// Of the running rate.
+/// Share of the running rate below which a slice is stalled.
 const STALLED: f64 = 0.2;
-/// Of the running rate; up to it slices are neither stalled nor running.
+/// Share of the running rate; below it slices are not running, even if not stalled.
 const RUNNING: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Steadiness {
     /// Slices to exclude at the start; at most half of the series.
     pub warm_up: usize,
-    /// After the warm-up.
+    /// Verdict on the slices after the warm-up, or on a burst at the start.
     pub verdict: Verdict,
 }
 
-/// Rates are in the unit of the series.
+/// The change that a series shows; rates are in the unit of the series.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Verdict {
     /// No change beyond noise.
     Steady,
     Drifting {
-        /// From the first slice to the last, of the mean; negative: slowing down.
+        /// Change from the first slice to the last, in percent of the mean; negative: slowing down.
         percent: f64,
     },
     /// A fast start, then a step down: a burst credit or a cache ran out.
@@ -54,15 +54,15 @@ pub enum Verdict {
         before: f64,
         after: f64,
     },
-    /// In the second half: the run was too short to show the long-run rate.
+    /// A warm-up that ends in the second half: the run was too short to show the long-run rate.
     WarmingUp {
-        /// From the first slice to the last, of the mean.
+        /// Change from the first slice to the last, in percent of the mean.
         percent: f64,
     },
     /// Slices with almost no work done.
     Stalls {
         count: usize,
-        /// Of all slices.
+        /// Share of all slices, in percent.
         percent: f64,
         longest: usize,
         /// Slices between the starts of stalls, if they are regular.
@@ -74,12 +74,12 @@ pub enum Verdict {
     },
 }
 
-/// Slices; 0 if stationary. See [`judge`].
+/// Returns the number of slices of the warm-up; 0 if stationary. See [`judge`].
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
 
-/// In order. If a request takes longer than a slice, empty slices look like stalls.
+/// Judges slices in order. If a request takes longer than a slice, empty slices look like stalls.
 pub fn judge(series: &[f64]) -> Steadiness {
     let n = series.len();
     if n < MIN_TO_JUDGE || !series.iter().all(|v| v.is_finite()) {
@@ -107,7 +107,7 @@ pub fn judge(series: &[f64]) -> Steadiness {
     }
 }
 
-/// A transient of `end` slices over which the rate changed by `change`.
+/// Judges a series with a transient of `end` slices over which the rate changed by `change`.
 fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let n = series.len();
     let percent = 100.0 * change / mean(series).abs();
@@ -139,7 +139,7 @@ enum Shape {
     Ramp { end: usize, change: f64 },
 }
 
-/// Of values, and of values times their slice number.
+/// Prefix sums of values, and of values times their slice number.
 struct Prefix {
     sum: Vec<f64>,
     moment: Vec<f64>,
@@ -157,7 +157,7 @@ impl Prefix {
 }
 
 impl Shape {
-    /// If it is significant and large enough.
+    /// Returns the best shape, if it is significant and large enough.
     fn best_shape(series: &[f64]) -> Option<Shape> {
         let n = series.len();
         let scale = mean(series).abs();
@@ -183,7 +183,8 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// Unlike all others of its length; otherwise it is one phase of a period.
+    /// Returns whether its stretch is unlike all others of its length; otherwise it is one phase of
+    /// a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
@@ -245,7 +246,7 @@ impl Shape {
     }
 }
 
-/// Between two rates: one request, if rates are counts.
+/// Returns the smallest step between two rates: one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -259,13 +260,13 @@ fn quantum(series: &[f64]) -> f64 {
     if min.is_finite() { min } else { 0.0 }
 }
 
-/// From one part of the series to the other.
+/// Computes the amount that a fit moves from one part of the series to the other.
 fn moved(fit: &[f64]) -> f64 {
     let all = mean(fit);
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// If what the fit explains is significant.
+/// Returns the squares left over if what the fit explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();
@@ -293,7 +294,7 @@ impl Stalls {
         Stalls { stalled: if reported { stalled } else { vec![false; n] } }
     }
 
-    /// The rate before a stall replaces it.
+    /// Replaces each stall by the rate before it.
     fn without_stalls(&self, series: &[f64]) -> Vec<f64> {
         let first = self.stalled.iter().position(|s| !s).unwrap_or(0);
         let mut last = series[first];

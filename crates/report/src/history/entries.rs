@@ -22,7 +22,7 @@ pub struct EntryComparison {
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
-/// Facts of a sentence; the page has all.
+/// The maximum number of facts in a sentence; the page has all.
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {
@@ -142,7 +142,7 @@ fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> Q
     }
 }
 
-/// Self-contained.
+/// Renders a self-contained page of the entries.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -19,7 +19,7 @@ pub(super) struct AnswerView {
     unproven: Vec<String>,
     checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
-    /// The same for the process only, if the whole machine's is shown first.
+    /// The costs of the process only, if those of the whole machine are shown first.
     more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,
@@ -42,7 +42,7 @@ struct LimitView {
     excluded: Vec<String>,
     would_refute: Option<String>,
     no_stages: Option<String>,
-    /// Set without a verdict: the evidence is then all there is.
+    /// Whether there is no verdict: the evidence is then all there is.
     open: bool,
 }
 
@@ -82,7 +82,7 @@ struct FindingView {
     check: String,
 }
 
-/// `None` for a run or a sweep.
+/// Returns the answer of a study; `None` for a run or a sweep.
 pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
     let (costs, more_costs) = crate::format::costs_by_mode(&answer.costs);
@@ -236,7 +236,8 @@ fn finding(finding: &Finding) -> FindingView {
     }
 }
 
-/// Mode, cost per request, cost per MiB, whose time, residual, instructions.
+/// Returns the cells of a cost: mode, cost per request and per MiB, whose time, instructions,
+/// residual.
 fn cost(cost: &CostModel) -> Vec<String> {
     let mib = MIB as f64;
     let interval = |[low, high]: [f64; 2], factor: f64| {
@@ -265,7 +266,7 @@ fn cost(cost: &CostModel) -> Vec<String> {
     ]
 }
 
-/// Mode, fixed time, rate, residuals, knee.
+/// Returns the cells of a service time: mode, fixed time, rate, residuals, knee.
 fn service_time(service: &ServiceModel) -> Vec<String> {
     let [low, high] = service.fixed_ns_interval_95;
     vec![

@@ -115,7 +115,7 @@ struct Cell {
     failed: bool,
 }
 
-/// A sweep counts as one.
+/// Returns all experiments; a sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {
@@ -308,7 +308,7 @@ fn table(figure: &Figure) -> Table {
     Table { size: format!("{}, {}", plural(values, "value"), axis_title(figure.y)), head, rows }
 }
 
-/// Rates without the unit, which is in the table's name; times with theirs, as it varies.
+/// Shows rates without the unit, which is in the table's name; times with theirs, as it varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
         results::Axis::BytesPerS => crate::format::rate_number(y),

@@ -103,7 +103,7 @@ pub(super) struct LayerView {
     name: String,
     rate: String,
     iops: String,
-    /// Per peak: operation, share, length of its bar in percent.
+    /// The operation, share, and length of the bar in percent, of each peak.
     reached: Vec<(String, String, String)>,
     settings: Facts,
 }
@@ -158,7 +158,7 @@ pub(super) struct PointView {
     warnings: Vec<String>,
 }
 
-/// Maximum warnings shown for a point, and maximum characters of each.
+/// The maximum number of warnings shown for a point.
 const MAX_WARNINGS: usize = 4;
 const MAX_CHARACTERS: usize = 300;
 

@@ -25,7 +25,8 @@ const MAX_ROWS: usize = 2000;
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 
-/// Needs no network. Over 2 MB the page drops rows of its table of points, and says so.
+/// Renders a page that needs no network. Over 2 MB the page drops rows of its table of points, and
+/// says so.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit the document.
@@ -67,7 +68,7 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 
-/// A single point in full, as in the terminal.
+/// Returns a single point in full, as in the terminal.
 fn one_point(results: &Results) -> Option<Value> {
     if results.answer.is_some() || results.points.len() != 1 {
         return None;

@@ -104,7 +104,7 @@ fn named(row: &Row, room: f64) -> String {
     if row.kind.ends_with(name.as_str()) { String::new() } else { text::fit(&name, room) }
 }
 
-/// `1,810 of 2,970 MiB/s`.
+/// Shows a cell with its unit: `1,810 of 2,970 MiB/s`.
 fn figure(cell: &Cell) -> String {
     match cell.words(" of ") {
         words if words.is_empty() => words,

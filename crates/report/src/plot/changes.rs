@@ -41,7 +41,7 @@ struct Row {
     /// Position of the mean; `None` if the row has only runs.
     x: Option<f64>,
     whisker: Option<[f64; 2]>,
-    /// `better`, `worse` or empty.
+    /// The CSS class: `better`, `worse` or empty.
     class: &'static str,
     text: String,
     a: Vec<f64>,

@@ -11,18 +11,18 @@ pub(super) struct Frame {
     pub(super) width: f64,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// Ticks along x.
+    /// The maximum number of ticks along x.
     ticks: usize,
 }
 
 pub(super) const WIDE: Frame =
     Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
-/// For telephones.
+/// The frame of the drawing for telephones.
 const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 372.0, ticks: 4 };
 const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
-/// Points drawn of a line; more would not show.
+/// The maximum number of points drawn of a line; more would not show.
 const MAX_DRAWN: usize = 1600;
 /// Colours with enough contrast on light and dark pages; the first is the page's accent.
 const COLOURS: [&str; 8] =
@@ -30,7 +30,7 @@ const COLOURS: [&str; 8] =
 
 /// A curve of a [`Chart`].
 pub(crate) struct Line {
-    /// In the key; empty for none.
+    /// The name in the key; empty for none.
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) dashed: bool,
@@ -101,7 +101,7 @@ pub(crate) fn svg(chart: &Chart<'_>) -> String {
     drawn(chart, &WIDE) + &drawn(chart, &NARROW)
 }
 
-/// Writing to a String cannot fail.
+/// Draws the chart in one frame.
 fn drawn(chart: &Chart<'_>, frame: &Frame) -> String {
     let Frame { class, width, left, right, ticks } = *frame;
     let all = || chart.lines.iter().flat_map(|line| &line.points);

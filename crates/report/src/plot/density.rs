@@ -10,10 +10,10 @@ use std::fmt::Write;
 
 const HEIGHT: f64 = 220.0;
 const BOTTOM: f64 = 180.0;
-/// Shades of a map.
+/// The number of shades of a map.
 const SHADES: usize = 8;
 
-/// From 1 to [`SHADES`]; 0 without requests.
+/// Returns the shade of a cell, from 1 to [`SHADES`]; 0 without requests.
 fn shade(count: u64, most: u64) -> usize {
     if count == 0 {
         return 0;

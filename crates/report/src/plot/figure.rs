@@ -14,7 +14,7 @@ const MAX_BANDS: usize = 2;
 /// With more values than this a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
-/// A figure in `room`; `points` are the document's, whose warnings make hollow markers.
+/// Lays out a figure in `room`; `points` are the document's, whose warnings make hollow markers.
 pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     let names: Vec<String> = figure.series.iter().map(|series| printable(&series.name)).collect();
     let peaks = peaks(figure, points);

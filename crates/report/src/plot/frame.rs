@@ -44,9 +44,9 @@ pub(super) struct Frame {
     pub y_ticks: Vec<Tick>,
     /// Rows of the labels below; values of [`Spread::Each`] alternate between rows.
     pub rows: usize,
-    /// Names are next to the ends of the curves; otherwise in a key above.
+    /// Whether names are next to the ends of the curves; otherwise in a key above.
     pub direct: bool,
-    /// For each name in the key: column, row, and shortened text.
+    /// The column, row and shortened text of each name in the key.
     pub key: Vec<(f64, usize, String)>,
     pub width: f64,
     pub height: f64,
@@ -84,7 +84,7 @@ impl Frame {
         Frame { x, y, x_ticks, y_ticks, rows, direct, key, width, height, category }
     }
 
-    /// Left, top, right, bottom of the plot area.
+    /// Returns left, top, right and bottom of the plot area.
     pub(super) fn plot(&self) -> [f64; 4] {
         let pad = if self.category { 0.0 } else { X_PAD };
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]

@@ -13,8 +13,8 @@ use results::{Axis, Figure, HalfPower, Series, Varied};
 const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
-/// For each curve the peak of its half-power point on the figure's y axis, if it can be shown
-/// there.
+/// Returns for each curve the peak of its half-power point on the figure's y axis, if it can be
+/// shown there.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     let shown = |series: &Series| {
         peak_on_axis(figure.y, series, points)
@@ -110,7 +110,7 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
 }
 
-/// From a mark to its label, if they are not adjacent.
+/// Returns the line from a mark to its label, if they are not adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     let (to_x, to_y) =
         (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));

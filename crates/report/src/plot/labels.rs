@@ -87,7 +87,8 @@ pub(crate) struct Ink {
 }
 
 impl Placer {
-    /// Labels stay within `bounds`, never touch `taken`, and avoid the points of `ink`.
+    /// Makes a placer whose labels stay within `bounds`, never touch `taken`, and avoid the points
+    /// of `ink`.
     pub(crate) fn new(bounds: Rect, taken: Vec<Rect>, ink: Vec<Ink>) -> Placer {
         Placer { bounds, taken, ink }
     }

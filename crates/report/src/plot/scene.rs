@@ -3,9 +3,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Text {
     pub x: f64,
-    /// Of the baseline.
+    /// The position of the baseline.
     pub y: f64,
-    /// `start`, `middle` or `end`.
+    /// The SVG anchor: `start`, `middle` or `end`.
     pub anchor: &'static str,
     pub text: String,
 }
@@ -79,18 +79,18 @@ pub(crate) struct Curve {
     pub line: String,
     pub whiskers: String,
     pub marks: Vec<Mark>,
-    /// Markers would hide the line: they only react to the pointer.
+    /// Whether markers would hide the line; they then only react to the pointer.
     pub dense: bool,
     pub failed: Vec<Mark>,
     /// Values outside the axis, drawn at its low end.
     pub below: Vec<Mark>,
     pub half_power: Option<HalfMark>,
-    /// From the axis to the half-power point, if half-peak lines do not cross the figure.
+    /// The line from the axis to the half-power point, if half-peak lines do not cross the figure.
     pub half_line: Option<Stroke>,
-    /// Its name at its end, or in the key.
+    /// The curve's name at its end, or in the key.
     pub label: Option<Text>,
     pub leader: Option<Stroke>,
-    /// Its symbol in the key.
+    /// The curve's symbol in the key.
     pub key: Option<Mark>,
 }
 

@@ -52,8 +52,8 @@ fn index<'a>(known: &mut Vec<&'a str>, part: &'a str) -> usize {
     })
 }
 
-/// For each name the index of its group and of its variant, and the number of groups; `None` if
-/// some have no group, or if two names would look the same.
+/// Returns for each name the index of its group and of its variant, and the number of groups;
+/// `None` if some have no group, or if two names would look the same.
 fn in_groups(names: &[&CurveName]) -> Option<(Vec<(usize, usize)>, usize)> {
     let (mut groups, mut variants): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut places = Vec::new();

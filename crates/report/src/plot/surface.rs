@@ -52,7 +52,7 @@ pub(crate) struct Peak {
     pub band: usize,
 }
 
-/// Drawn together: the facets behind a row's values, then the values.
+/// Shapes drawn together: the facets behind a row's values, then the values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Layer {
     pub facets: Vec<Facet>,
@@ -71,7 +71,7 @@ pub(crate) struct SurfaceScene {
     pub base: String,
     pub labels: Vec<Text>,
     pub titles: Vec<Text>,
-    /// From the back to the front.
+    /// The layers, from the back to the front.
     pub layers: Vec<Layer>,
     pub cliff_label: Option<Text>,
     pub cliff_leader: Option<Stroke>,

@@ -4,10 +4,10 @@ use machine::text::printable;
 
 pub(crate) const SIZE: f64 = 12.0;
 pub(crate) const HEIGHT: f64 = 15.0;
-/// From the top of that line to the baseline.
+/// The distance from the top of a line of text to its baseline.
 pub(crate) const ASCENT: f64 = 11.5;
 
-/// Printable, without markup; not for attributes.
+/// Makes text printable and free of markup; not for attributes.
 pub(crate) fn escape(text: &str) -> String {
     printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -8,7 +8,7 @@ use machine::units::{show_rate, show_size, show_size_rounded, show_time};
 use results::Axis;
 use sustained::{FillResult, Level, Recovery, SeriesPoint, SustainedResult};
 
-/// The page.
+/// Renders the page.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

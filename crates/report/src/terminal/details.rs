@@ -134,7 +134,8 @@ fn half_power(all: &[HalfPower], room: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4 to 8`: common words appear once.
+/// Shows values with their settings: `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4 to 8`; common
+/// words appear once.
 fn settings_at(members: &[&HalfPower]) -> String {
     let lines = half_power_lines(members);
     let said = lines.iter().enumerate().map(|(place, line)| {

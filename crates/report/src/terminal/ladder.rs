@@ -136,7 +136,7 @@ fn reached(one: &StageRate) -> String {
     format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
 }
 
-/// Achieved in full blocks, and light ones up to the advertised rate; logarithmic.
+/// Draws the achieved rate in full blocks, and light ones up to the advertised rate; logarithmic.
 fn bar(advertised: Option<f64>, achieved: Option<f64>, max: f64) -> String {
     let columns = |rate| (bar_share(rate, max) * BAR as f64).round().max(1.0) as usize;
     let full = achieved.map_or(0, columns);

@@ -56,7 +56,7 @@ pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
 
 pub(crate) type Line = Vec<(Tone, String)>;
 
-/// Lines as text, none wider than `width`.
+/// Renders lines as text, none wider than `width`.
 pub(crate) fn render(lines: &[Line], width: usize, colour: bool) -> String {
     let mut out = String::new();
     for line in lines {
@@ -98,7 +98,7 @@ const UNITS: [&str; 17] = [
     "ms", "s", "min", "h",
 ];
 
-/// The words of a text; a number and its unit are one.
+/// Returns the words of a text; a number and its unit are one.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -104,7 +104,7 @@ fn how_many_clients(results: &Results, width: usize) -> Vec<Line> {
     std::iter::once(heading("How many clients?", &[], 0)).chain(lines).collect()
 }
 
-/// The target on the left, points and time on the right.
+/// Returns a line with the target on the left, points and time on the right.
 pub(super) fn title(results: &Results, width: usize) -> Line {
     let spent = spent(results);
     let name = fit(&printable(&results.target.name), width.saturating_sub(spent.width() + 2));
@@ -136,7 +136,7 @@ fn heading(question: &str, columns: &[(String, usize)], first: usize) -> Line {
     line
 }
 
-/// A column for each operation, or a line if the terminal is too narrow for the columns.
+/// Shows a column for each operation, or a line if the terminal is too narrow for the columns.
 fn how_fast(overview: &Overview, answer: &Answer, width: usize) -> Vec<Line> {
     let mut lines = speed_table(overview, width);
     // A rate that fell is already among the doubts.
@@ -204,7 +204,8 @@ fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     std::iter::once(heading("Why not faster?", &[], 0)).chain(lines).collect()
 }
 
-/// Each stage with a bar for each operation: achieved in full blocks, advertised in light ones.
+/// Draws each stage with a bar for each operation: achieved in full blocks, advertised in light
+/// ones.
 fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     let names = stage_names(pipeline, width);
     let title = "From program down";
@@ -252,8 +253,8 @@ fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     lines
 }
 
-/// The kind of each stage, with its name if there is room for all of them or if the kind is not
-/// enough to tell two stages apart.
+/// Returns the kind of each stage, with its name if there is room for all of them or if the kind is
+/// not enough to tell two stages apart.
 fn stage_names(pipeline: &Pipeline, width: usize) -> Vec<String> {
     let kinds: Vec<&str> = pipeline.rows.iter().map(|row| row.kind).collect();
     let name = |row: &crate::pipeline::Row, room: usize| {

@@ -4,8 +4,8 @@ use machine::text::printable;
 use results::{Experiment, Figure, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
 
-/// Question, sentence and a table for each figure of each experiment; curves that do not fit the
-/// width go to further tables.
+/// Shows question, sentence and a table for each figure of each experiment; curves that do not fit
+/// the width go to further tables.
 pub fn tables(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();

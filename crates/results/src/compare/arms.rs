@@ -9,14 +9,14 @@ use workload::Workload;
 
 const VALUES: usize = RUN_MEASURES.len();
 
-/// On any kind of machine.
+/// One side of a comparison in turn, on any kind of machine.
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
-    /// Two runs of the same workload may differ.
+    /// Returns whether two runs of the same workload may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Once; its value of each of [`RUN_MEASURES`].
+    /// Runs a question once; returns its value of each of [`RUN_MEASURES`].
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -24,7 +24,7 @@ pub trait Arm {
 
     fn points(&self) -> Vec<Point>;
 
-    /// Created under names the user chose.
+    /// Keeps files that were created under names the user chose.
     fn keep_files(&mut self);
 
     fn facts(&self) -> (MachineFacts, &TargetFacts);
@@ -42,15 +42,15 @@ pub struct OnMachine<M: Machine> {
 }
 
 impl<M: Machine> OnMachine<M> {
-    /// Workloads that were checked for an open target.
+    /// Creates an arm of workloads that were checked for an open target.
     pub fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> OnMachine<M> {
         let facts = machine.target_facts(&target);
         let samples = workloads.iter().map(|_| Vec::new()).collect();
         OnMachine { machine, target, facts, workloads, samples, renew: None }
     }
 
-    /// Once each, of a new machine: runs of such a machine repeat exactly, and a used one has data
-    /// in its caches.
+    /// Runs each workload once, on a new machine: runs of such a machine repeat exactly, and a used
+    /// one has data in its caches.
     pub fn exact(self, renew: Renew<M>) -> OnMachine<M> {
         OnMachine { renew: Some(renew), ..self }
     }
@@ -95,27 +95,27 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// Of a comparison in turn.
+/// The settings of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
     pub limits: Limits,
-    /// Smaller changes do not count.
+    /// Percentage below which a change does not count.
     pub worth_percent: f64,
-    /// Bytes, or [`Measure::Iops`].
+    /// The measure of the rate: bytes, or [`Measure::Iops`].
     pub rate: Measure,
-    /// They distinguish the questions; empty for all.
+    /// Settings that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
-    /// Gives undecided questions more runs: `--budget`.
+    /// Option that gives undecided questions more runs: `--budget`.
     pub more: &'a str,
 }
 
 /// Hooks for the command.
 pub trait Conduct {
-    /// Ends the comparison.
+    /// An error that ends the comparison.
     type Error: From<Error>;
 
-    /// Nanoseconds from an arbitrary start.
+    /// Returns the time in nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// # Errors
@@ -124,7 +124,7 @@ pub trait Conduct {
         Ok(())
     }
 
-    /// Before each block, numbered from 1.
+    /// Runs before each block, numbered from 1.
     fn on_block(&mut self, question: &str, block: usize, passed_ns: Nanos);
 }
 
@@ -156,7 +156,7 @@ impl<C: Conduct> turns::Arms<VALUES> for Both<'_, C> {
 }
 
 impl Comparison {
-    /// The same questions in turn, until each is decided or a limit is reached.
+    /// Measures the same questions in turn, until each is decided or a limit is reached.
     ///
     /// # Errors
     /// An error of the conductor, or an interrupt before any result.
@@ -237,7 +237,7 @@ fn series(
     series
 }
 
-/// Those of the points without repetition, and the undecided questions.
+/// Returns the warnings of the points without repetition, and of the undecided questions.
 fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for (points, name) in points.iter().zip(turn.names) {
@@ -267,7 +267,7 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
     warnings
 }
 
-/// Of both arms.
+/// Returns the fingerprint of both arms.
 pub fn fingerprint(arms: &[Box<dyn Arm>; 2], version: &str) -> Fingerprint {
     let of = |arm: &dyn Arm| {
         let (machine, target) = arm.facts();

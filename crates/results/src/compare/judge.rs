@@ -3,10 +3,10 @@ use super::side::{Measurement, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
-/// Matches 95 % intervals.
+/// Significance level that matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
-/// Of one question, before it is judged.
+/// The difference of one question, before it is judged.
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
@@ -15,7 +15,7 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// From separate measurements. `None` without a ratio.
+    /// Compares separate measurements. `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -85,7 +85,7 @@ impl Judgement {
     }
 }
 
-/// From the reading's own interval or from its runs.
+/// Returns the level from the reading's own interval or from its runs.
 fn level(reading: &Reading) -> Option<Level> {
     if reading.exact {
         return Level::exact(reading.value);
@@ -100,7 +100,7 @@ fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
-/// From the interval in percent and the p-value after Holm's correction.
+/// Decides from the interval in percent and the p-value after Holm's correction.
 pub(super) fn verdict(
     measure: Measure,
     interval_percent: [f64; 2],
@@ -117,7 +117,7 @@ pub(super) fn verdict(
     }
 }
 
-/// Among the others of its measure; and the means.
+/// Judges each difference among the others of its measure; and the means.
 pub(super) fn judge(
     judgements: Vec<Judgement>,
     worth_percent: f64,
@@ -147,7 +147,7 @@ pub(super) fn judge(
     (differences, summaries)
 }
 
-/// Of all changes of a measure, then of each kind.
+/// Summarizes all changes of a measure, then those of each kind.
 fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> Vec<Summary> {
     if judgements.is_empty() {
         return Vec::new();
@@ -227,7 +227,8 @@ fn summary(
     }
 }
 
-/// Geometric, with an interval from the spread over the questions (Student's t on the logarithms).
+/// Computes the geometric mean, with an interval from the spread over the questions (Student's t on
+/// the logarithms).
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
     let logs: Vec<f64> =
         judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();

@@ -27,7 +27,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The time of everything first, then rates.
+    /// All measures: the total time first, then rates.
     pub const ALL: [Measure; 9] = [
         Measure::Duration,
         Measure::Iops,
@@ -40,7 +40,7 @@ impl Measure {
         Measure::Cpu,
     ];
 
-    /// In files and options, with its unit.
+    /// Returns the name in files and options, with its unit.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Duration => "duration_ns",
@@ -55,7 +55,7 @@ impl Measure {
         }
     }
 
-    /// For reports.
+    /// Returns the heading for reports.
     pub fn heading(self) -> &'static str {
         match self {
             Measure::Duration => "total time",
@@ -70,12 +70,12 @@ impl Measure {
         }
     }
 
-    /// Higher is better.
+    /// Returns whether higher is better.
     pub fn is_rate(self) -> bool {
         matches!(self, Measure::Iops | Measure::Throughput | Measure::Operations)
     }
 
-    /// For better and worse.
+    /// Returns the words for better and worse.
     pub fn words(self) -> [&'static str; 2] {
         if self == Measure::Cpu { ["less", "more"] } else { ["faster", "slower"] }
     }

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// Smaller changes are too small to act on.
+/// Default percentage below which a change is too small to act on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
 /// A comparison of two sides.
@@ -163,7 +163,7 @@ struct Pair<'a> {
     other: &'a Measurement,
 }
 
-/// Measured separately.
+/// Compares two sides that were measured separately.
 pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comparison {
     let mut places: HashMap<(&str, usize), usize> = HashMap::new();
     for (place, key) in numbered(&b.asked).into_iter().enumerate() {
@@ -217,26 +217,26 @@ pub struct InTurn<'a> {
     pub blocks: u32,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// By question and measure.
+    /// The runs by question and measure.
     pub series: &'a [Series],
-    /// Questions, with arm and reason.
+    /// Questions that failed, with arm and reason.
     pub failed: Vec<String>,
     pub warnings: Vec<String>,
 }
 
-/// One measure of one question.
+/// The runs of one measure of one question.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub asked: Measurement,
     pub measure: Measure,
-    /// Two runs of each block.
+    /// Two runs of arm A in each block.
     pub a: Vec<[f64; 2]>,
     pub b: Vec<[f64; 2]>,
     /// Runs of the same question never differ (simulated machine).
     pub exact: bool,
 }
 
-/// The rate first.
+/// The measures of a run, the rate first.
 pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Throughput,
     Measure::LatencyP50,
@@ -245,7 +245,7 @@ pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Cpu,
 ];
 
-/// Each of [`RUN_MEASURES`].
+/// Returns the value of each of [`RUN_MEASURES`].
 pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
     let run = RunNumbers::of(sample);
     [
@@ -258,7 +258,7 @@ pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
 }
 
 impl Series {
-    /// B over A by block; linear drift within a block cancels out.
+    /// Returns the logarithm of B over A by block; linear drift within a block cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -299,12 +299,13 @@ impl Comparison {
         self
     }
 
-    /// The rates are then parts of it.
+    /// Returns whether a total time is compared. The rates are then parts of it.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// For a table: the rate that most questions have, otherwise the first measure.
+    /// Returns the measure for a table: the rate that most questions have, otherwise the first
+    /// measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =
@@ -325,7 +326,7 @@ impl Comparison {
     }
 }
 
-/// A study may ask the same question twice.
+/// Numbers equal questions: a study may ask the same question twice.
 fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     asked
@@ -338,7 +339,7 @@ fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
         .collect()
 }
 
-/// As in `schema/`.
+/// Returns the JSON schema, as in `schema/`.
 pub fn comparison_schema() -> String {
     let schema = schemars::schema_for!(Comparison);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -7,18 +7,18 @@ use machine::units::MIB;
 use std::str::FromStr;
 use workload::OpKind;
 
-/// To compare.
+/// The two columns to compare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     pub a: String,
     pub b: String,
 }
 
-/// Given by the user.
+/// The meaning of a column, given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
-    /// With the factor for its values; `None`: a setting.
+    /// The measure with the factor for its values; `None`: a setting.
     measure: Option<(Measure, f64)>,
 }
 
@@ -28,7 +28,7 @@ const SETTING: &str = "setting";
 impl FromStr for Meaning {
     type Err = String;
 
-    /// `COLUMN=MEASURE` or `COLUMN=setting`.
+    /// Parses `COLUMN=MEASURE` or `COLUMN=setting`.
     fn from_str(text: &str) -> Result<Meaning, String> {
         let wrong = || {
             let names: Vec<&str> = NAMES.iter().map(|(name, ..)| *name).collect();
@@ -69,7 +69,7 @@ pub enum TableError {
     Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// With the factor for their values; halfpower's own names first.
+/// Names of measures with the factor for their values; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -93,7 +93,7 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Length, seed and row number are not part of the question.
+/// Columns that are not part of the question: length, seed and row number.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
 #[derive(Debug, Clone)]
@@ -101,11 +101,11 @@ struct Source {
     measure: Measure,
     scale: f64,
     column: usize,
-    /// Of 95 %.
+    /// Columns of the 95 % interval.
     interval: Option<[usize; 2]>,
 }
 
-/// Two sides if the table has both, otherwise one.
+/// Reads two sides if the table has both, otherwise one.
 ///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
 /// the same measure (`iops_4KB_unit`, `iops_64KB_unit`) are the two sides, named by the rest.
@@ -215,7 +215,8 @@ fn looks_measured(column: &str) -> bool {
             .any(|word| WORDS.contains(&word))
 }
 
-/// At the start of a column's name, and the rest of the name; or the user's meaning.
+/// Returns the measure at the start of a column's name, its factor, and the rest of the name; or
+/// the user's meaning.
 fn measured<'a>(column: &'a str, meanings: &[Meaning]) -> Option<(Measure, f64, &'a str)> {
     if let Some(meaning) = meanings.iter().find(|meaning| meaning.column == column) {
         return meaning.measure.map(|(measure, scale)| (measure, scale, ""));
@@ -294,7 +295,7 @@ fn sides(
     Ok(vec![(spoken(a), of(a)), (spoken(b), of(b))])
 }
 
-/// `31_5KB_offset` becomes `31.5KB offset`.
+/// Converts `31_5KB_offset` to `31.5KB offset`.
 fn spoken(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let digit = |place: Option<usize>| {

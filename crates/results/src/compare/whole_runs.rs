@@ -7,12 +7,12 @@ use crate::operation::OperationRate;
 use ::measure::turns::{self, Stop, in_turn};
 use machine::{Error, Nanos};
 
-/// A run gives the rates of its operations.
+/// An arm whose run gives the rates of its operations.
 pub trait WholeRuns {
-    /// Two runs may differ.
+    /// Returns whether two runs may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Once.
+    /// Runs the benchmark once.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -21,7 +21,7 @@ pub trait WholeRuns {
 
 struct Both<'a, C> {
     arms: &'a mut [Box<dyn WholeRuns>; 2],
-    /// Of every run so far, by arm.
+    /// Rates of every run so far, by arm.
     runs: [Vec<Vec<OperationRate>>; 2],
     name: &'a str,
     conduct: &'a mut C,
@@ -56,8 +56,8 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 }
 
-/// The deciding one: operations per second over a whole run of PostMark, or the geometric mean of
-/// the rates of metadata operations.
+/// Returns the deciding rate: operations per second over a whole run of PostMark, or the geometric
+/// mean of the rates of metadata operations.
 pub fn speed(rates: &[OperationRate]) -> f64 {
     let whole = rates.iter().find(|rate| rate.operation == "transaction");
     let time = rates.iter().find_map(|rate| whole_run(rate, false));
@@ -71,7 +71,8 @@ pub fn speed(rates: &[OperationRate]) -> f64 {
     (logs / rates.len().max(1) as f64).exp()
 }
 
-/// Only PostMark creates files from its beginning to its end.
+/// Returns the questions of a run. Only PostMark has a total time: it creates files from its
+/// beginning to its end.
 fn questions(rates: &[OperationRate]) -> Vec<Measurement> {
     let whole = rates.iter().any(|rate| rate.operation == "transaction");
     let time = rates.iter().filter(|_| whole).filter_map(|rate| whole_run(rate, false));
@@ -79,7 +80,7 @@ fn questions(rates: &[OperationRate]) -> Vec<Measurement> {
 }
 
 impl Comparison {
-    /// Until the speed is decided or a limit is reached.
+    /// Measures until the speed is decided or a limit is reached.
     ///
     /// # Errors
     /// An error of the conductor, or an interrupt before any result.
@@ -121,8 +122,8 @@ impl Comparison {
     }
 }
 
-/// By question, measure and block. A block has two runs of each arm, in the order in which the arm
-/// ran.
+/// Returns the values by question, measure and block. A block has two runs of each arm, in the
+/// order in which the arm ran.
 fn series(runs: &[Vec<Vec<Measurement>>; 2], blocks: usize, exact: bool) -> Vec<Series> {
     let Some(first) = runs[0].first() else { return Vec::new() };
     let value = |run: &[Measurement], asked: &Measurement, reading: &Reading| {

@@ -2,10 +2,10 @@ use super::HistoryError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// "hpwr", in SQLite.
+/// The application ID in SQLite: "hpwr".
 const APPLICATION: i64 = 0x6870_7772;
 
-/// From each version to the next; their number is the current version. A released step never
+/// Steps from each version to the next; their number is the current version. A released step never
 /// changes.
 pub(super) const STEPS: [&str; 4] = [
     "CREATE TABLE entries (
@@ -50,7 +50,7 @@ pub(super) const STEPS: [&str; 4] = [
     );",
 ];
 
-/// To the current version; a new file gets its tables.
+/// Migrates a file to the current version; a new file gets its tables.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
     let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
     let known = STEPS.len() as i64;

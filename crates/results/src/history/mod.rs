@@ -1,4 +1,4 @@
-//! One SQLite file that several processes may use (write-ahead log).
+//! The history: one SQLite file that several processes may use (write-ahead log).
 //!
 //! An entry is one transaction. Opening migrates an older file; a newer one is refused.
 
@@ -19,16 +19,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// For another writer.
+/// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// As for a separate file ([`crate::DOCUMENT`]).
+/// Maximum size of a document, as for a separate file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// While another process creates the history.
+/// Time between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Why the history cannot be used.
+/// The reason why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error("cannot make the directory of the history {}: {source}; name another file with --history", path.display())]
@@ -50,13 +50,13 @@ pub enum HistoryError {
     Missing { path: PathBuf },
     #[error("the history has no entry {0}; halfpower history lists them")]
     NoEntry(i64),
-    /// It cannot be stored or read.
+    /// The document cannot be stored or read.
     #[error("entry {id} of the history cannot be read: {why}")]
     Document { id: i64, why: String },
 }
 
 impl HistoryError {
-    /// The user named a wrong file or entry.
+    /// Returns whether the user named a wrong file or entry.
     pub fn is_usage(&self) -> bool {
         match self {
             HistoryError::Sqlite { source, .. } => {
@@ -72,7 +72,7 @@ pub struct History {
     path: PathBuf,
 }
 
-/// Without its document.
+/// An entry without its document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     pub id: i64,
@@ -83,25 +83,25 @@ pub struct Entry {
     pub kind: String,
     pub target: String,
     pub machine: String,
-    /// Of machine, target and program facts; equal if nothing changed.
+    /// Hash of machine, target and program facts; equal if nothing changed.
     pub fingerprint: String,
     pub version: String,
     /// The command line.
     pub command: String,
     /// Measured points and rates.
     pub readings: u64,
-    /// Of its points.
+    /// Highest rate of its points.
     pub best_bytes_per_s: Option<f64>,
-    /// At that rate.
+    /// 99th percentile of the latency at that rate, in ns.
     pub best_p99_ns: Option<f64>,
-    /// The user's.
+    /// The user's note.
     pub note: Option<String>,
-    /// In alphabetical order.
+    /// The tags in alphabetical order.
     pub tags: Vec<String>,
 }
 
 impl Entry {
-    /// The document holds results.
+    /// Returns whether the document holds results.
     pub fn has_points(&self) -> bool {
         !WITHOUT_POINTS.contains(&self.kind.as_str())
     }
@@ -112,11 +112,11 @@ pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
     pub tag: Option<String>,
-    /// Newest first.
+    /// Maximum number of entries, newest first.
     pub max: Option<u32>,
 }
 
-/// Of [`entry`]; the measures are those of [`Measure::name`].
+/// Columns of [`entry`]; the measures are those of [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
@@ -161,15 +161,15 @@ pub struct Other<'a> {
     pub began_unix_s: u64,
     /// One of [`WITHOUT_POINTS`].
     pub kind: &'a str,
-    /// Independent of the current directory.
+    /// Name of the target, independent of the current directory.
     pub target: String,
     pub fingerprint: Fingerprint,
     pub program: &'a Program,
-    /// As JSON.
+    /// The document as JSON.
     pub document: String,
 }
 
-/// Kinds of entries.
+/// Kinds of entries without points.
 pub const WITHOUT_POINTS: [&str; 6] = ["compare", "tune", "import", "sustained", "pts", "replay"];
 
 struct New<'a> {
@@ -179,7 +179,7 @@ struct New<'a> {
 }
 
 impl History {
-    /// Creates a missing one.
+    /// Opens a history, and creates a missing one.
     ///
     /// # Errors
     /// The location is not writable, or the file is not a history or of a newer version.
@@ -222,8 +222,8 @@ impl History {
         HistoryError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Returns the document's number. `kind` overrides the document's own. `target` must not depend
-    /// on the current directory.
+    /// Adds a document and returns its number. `kind` overrides the document's own. `target` must
+    /// not depend on the current directory.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -249,7 +249,7 @@ impl History {
         })
     }
 
-    /// With its figures; returns its number.
+    /// Adds another document with its figures; returns its number.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -313,7 +313,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// Newest first.
+    /// Lists entries, newest first.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -330,7 +330,7 @@ impl History {
         read().map_err(|source| self.sqlite(source))
     }
 
-    /// With its document as JSON.
+    /// Returns an entry with its document as JSON.
     ///
     /// # Errors
     /// The entry does not exist.
@@ -361,7 +361,7 @@ impl History {
             .map_err(|error| HistoryError::Document { id, why: error.to_string() })
     }
 
-    /// Of a target's checks.
+    /// Sets the baseline of a target's checks.
     ///
     /// # Errors
     /// The entry does not exist, or the file cannot be written.
@@ -377,7 +377,7 @@ impl History {
         Ok(())
     }
 
-    /// Unless [`History::set_baseline`]'s choice was removed.
+    /// Returns the choice of [`History::set_baseline`], unless it was removed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -388,7 +388,7 @@ impl History {
             .map_err(|source| self.sqlite(source))
     }
 
-    /// Over any earlier note; an empty one removes it.
+    /// Replaces any earlier note; an empty one removes it.
     ///
     /// # Errors
     /// The entry does not exist, or the file cannot be written.
@@ -419,7 +419,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// By number; returns how many existed.
+    /// Removes entries by number; returns how many existed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -439,7 +439,7 @@ impl History {
         write().map_err(|source| HistoryError::Sqlite { path, source })
     }
 
-    /// To the file system.
+    /// Returns unused space to the file system.
     ///
     /// # Errors
     /// The file cannot be written, or another process has it locked.
@@ -447,7 +447,7 @@ impl History {
         self.connection.execute_batch("VACUUM").map_err(|source| self.sqlite(source))
     }
 
-    /// Oldest first.
+    /// Returns a target's values of a measure, oldest first.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// All links resolved; creates a missing directory.
+/// Resolves all links; creates a missing directory and file.
 ///
 /// # Errors
 /// The directory cannot be created, the path is not a file or, as root, a file or link belongs to

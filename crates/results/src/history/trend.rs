@@ -2,21 +2,21 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// Smaller ones are ignored.
+/// Minimum change, as a share; smaller ones are ignored.
 const MIN_SHARE: f64 = 0.02;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// By number.
+    /// Number of the entry.
     pub entry: i64,
     /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// Of machine, target and program facts.
+    /// Hash of machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
-    /// Its identity.
+    /// Identity of the question.
     pub question: String,
-    /// For people.
+    /// The question in words.
     pub label: String,
     pub value: f64,
     pub interval_95: Option<[f64; 2]>,
@@ -24,19 +24,19 @@ pub struct Occurrence {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// Its identity.
+    /// Identity of the question.
     pub question: String,
-    /// For people.
+    /// The question in words.
     pub label: String,
-    /// Oldest first.
+    /// Values, oldest first.
     pub values: Vec<Occurrence>,
-    /// Lasting ones.
+    /// Lasting changes.
     pub changes: Vec<ChangePoint>,
-    /// Readings whose machine differs from that of the reading before, by index.
+    /// Readings whose fingerprint differs from that of the reading before, by index.
     pub machine_changes: Vec<usize>,
 }
 
-/// Of each question, those with the most readings first.
+/// Returns the trend of each question, those with the most readings first.
 pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     let mut all: Vec<Trend> = Vec::new();
     for one in occurrences {

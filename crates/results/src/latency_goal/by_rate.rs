@@ -7,16 +7,16 @@ use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// Of the requests, completed within the run: the last few may still be in flight at its end.
+/// Share of the requests completed within the run: the last few may still be in flight at its end.
 const SERVED: f64 = 0.98;
 
-/// Between the rates on both sides of the goal, when the search ends.
+/// Relative distance between the rates on both sides of the goal, when the search ends.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// Of the highest rate the target sustains.
+/// Lowest rate tried, as a share of the highest rate the target sustains.
 const MIN_SHARE: f64 = 1.0 / 1024.0;
 
-/// With fewer the 99th percentile is the maximum.
+/// Minimum number of requests; with fewer the 99th percentile is the maximum.
 const MIN_REQUESTS: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +45,10 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
     Outcome { holds, sure }
 }
 
-/// The highest offered rate with a 99th percentile within `p99_ns`, counted from the scheduled
-/// time. The first run gives the maximum rate; then it is halved, raised, bisected. Each rate
-/// becomes a point, from index `first` on. Requests due beyond the workload's depth wait, which
-/// counts.
+/// Finds the highest offered rate with a 99th percentile within `p99_ns`, counted from the
+/// scheduled time. The first run gives the maximum rate; then it is halved, raised, bisected. Each
+/// rate becomes a point, from index `first` on. Requests due beyond the workload's depth wait,
+/// which counts.
 ///
 /// # Errors
 /// The user's interrupt. Others end the search as the point's error.
@@ -102,12 +102,12 @@ pub fn measure_rate_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// If that is close enough: people read the rate and pass it to `--rate`.
+/// Rounds to a whole number if that is close enough: people read the rate and pass it to `--rate`.
 fn whole(rate: f64) -> f64 {
     if rate >= 100.0 { rate.round() } else { rate }
 }
 
-/// The first point has no offered rate.
+/// Judges the points, of which the first has no offered rate.
 fn judge(
     points: &[Point],
     workload: &Workload,

@@ -7,11 +7,11 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// In the text of an interval.
+/// Maximum ratio in the text of an interval.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
-    /// From the values.
+    /// Makes the sentences from the values.
     pub fn with_sentences(mut self) -> Limit {
         for trial in &mut self.trials {
             trial.change = trial.changed.as_ref().map(LimitChange::to_string).unwrap_or_default();
@@ -23,7 +23,7 @@ impl Limit {
         self
     }
 
-    /// The cause, its trial, its effect on a plain write; the last may be left out.
+    /// Returns the cause, its trial, its effect on a plain write; the last may be left out.
     pub fn clauses(&self) -> Vec<String> {
         let Some(mut clauses) = self.short().map(|said| vec![said]) else {
             return vec![self.sentence.clone()];
@@ -37,7 +37,7 @@ impl Limit {
         clauses
     }
 
-    /// Without further figures; `None` for a document of an earlier version.
+    /// Returns the cause without further figures; `None` for a document of an earlier version.
     pub fn short(&self) -> Option<String> {
         let subject = subject(self);
         Some(match self.cause.as_ref()? {
@@ -59,14 +59,15 @@ impl Limit {
     }
 }
 
-/// `+4.5 %`, or that nothing changed.
+/// Formats the effect: `+4.5 %`, or that nothing changed.
 fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }
 }
 
 impl LimitTrial {
-    /// The change, its effect, and what follows; the text of a document of an earlier version.
+    /// Returns the change, its effect, and what follows; the text of a document of an earlier
+    /// version.
     fn words(&self) -> String {
         let (Some(changed), Some(meaning), Some(ratio)) =
             (&self.changed, self.meaning, self.iops_ratio)

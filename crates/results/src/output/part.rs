@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// If another process takes the file for a leftover.
+/// Number of attempts, if another process takes the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
 /// A new file of a random name, removed when it is dropped.
@@ -32,7 +32,7 @@ impl Part {
         &mut self.file
     }
 
-    /// The name may be taken.
+    /// Renames the file to a name that may be taken.
     ///
     /// # Errors
     /// Errors of the system.
@@ -40,7 +40,7 @@ impl Part {
         self.directory.rename(&self.name, name)
     }
 
-    /// The name must be free.
+    /// Renames the file to a name that must be free.
     ///
     /// # Errors
     /// Errors of the system.
@@ -49,7 +49,7 @@ impl Part {
     }
 }
 
-/// Locked.
+/// Creates a temporary file and locks it.
 ///
 /// # Errors
 /// Errors of the system.
@@ -70,8 +70,8 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     }
 }
 
-/// Anybody who can read the file can lock it, and thereby keep every other process from removing
-/// it: the last attempt does without our lock.
+/// Makes one attempt. Any user who can read the file can lock it, and thereby keep every other
+/// process from removing it: the last attempt does without our lock.
 fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     let random = RandomState::new().build_hasher().finish();
     let first: OsString = part_name(random, inode(&directory.metadata()?)?).into();
@@ -89,7 +89,7 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// They have halfpower's mark, and no process holds their lock.
+/// Removes files that have halfpower's mark and whose lock no process holds.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {

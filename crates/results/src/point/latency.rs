@@ -19,11 +19,12 @@ pub struct LatencySummary {
     pub count: u64,
 }
 
-/// A percentile needs this many requests above it: with fewer it is an accident.
+/// Number of requests that a percentile needs above it: with fewer it is an accident.
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {
-    /// Such as 99.9, with enough requests above them, and their latencies in ns, lowest first.
+    /// Returns percentiles, such as 99.9, with enough requests above them, and their latencies in
+    /// ns, lowest first.
     pub fn percentiles(&self) -> impl DoubleEndedIterator<Item = (f64, u64)> {
         let all = [
             (50.0, self.p50),
@@ -40,7 +41,7 @@ impl LatencySummary {
         all.into_iter().filter(move |(percentile, _)| above(*percentile) >= REQUESTS_ABOVE)
     }
 
-    /// If enough requests are slower.
+    /// Returns the 99th percentile in ns, if enough requests are slower.
     pub fn settled_p99(&self) -> Option<u64> {
         self.percentiles().find(|(percentile, _)| *percentile == 99.0).map(|(_, ns)| ns)
     }

@@ -97,13 +97,13 @@ impl Numbers {
         }
     }
 
-    /// Of this kind.
+    /// Removes the warnings of this kind.
     pub fn retract(&mut self, kind: &Warning) {
         self.doubts.retain(|warning| !warning.is_like(kind));
         self.warnings = self.doubts.iter().map(Warning::to_string).collect();
     }
 
-    /// Those of an older document have no figures.
+    /// Returns the warnings with their figures; those of an older document have none.
     pub fn doubts(&self) -> Vec<Warning> {
         if self.doubts.is_empty() {
             return self.warnings.iter().map(|text| Warning::from(text.as_str())).collect();
@@ -111,12 +111,12 @@ impl Numbers {
         self.doubts.clone()
     }
 
-    /// Until the last request returned, without the final flush.
+    /// Returns the rate until the last request returned, without the final flush.
     pub fn returned_bytes_per_s(&self) -> f64 {
         self.achieved.returned_bytes_per_s.unwrap_or(self.throughput_bytes_per_s)
     }
 
-    /// It pools the variance over several points.
+    /// Sets an estimate that pools the variance over several points.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
         // Without requests the mean size is undefined.
         if self.iops <= 0.0 {
@@ -129,7 +129,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// A wider one, in bytes per second.
+    /// Sets a wider interval, in bytes per second.
     pub fn set_interval(&mut self, interval: [f64; 2]) {
         let rate = self.throughput_bytes_per_s;
         let [low, high] = interval;
@@ -138,7 +138,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// Also for the rate to stable storage, if the rate includes a flush.
+    /// Also sets the rate to stable storage, if the rate includes a flush.
     fn note_flush(&mut self) {
         if self.achieved.returned_bytes_per_s.is_some() {
             self.achieved.synced_bytes_per_s = Some(self.throughput_bytes_per_s);
@@ -146,7 +146,7 @@ impl Numbers {
         }
     }
 
-    /// Significantly and by enough to matter.
+    /// Returns whether the rates differ significantly and by enough to matter.
     pub fn differs(&self, other: &Numbers) -> bool {
         let apart = match (self.interval_95, other.interval_95) {
             (Some([low, high]), Some([other_low, other_high])) => {
@@ -157,7 +157,7 @@ impl Numbers {
         apart && self.is_far_from(other)
     }
 
-    /// By enough to matter, whatever the intervals.
+    /// Returns whether the rates differ by enough to matter, whatever the intervals.
     pub fn is_far_from(&self, other: &Numbers) -> bool {
         let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
         !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)

@@ -51,7 +51,7 @@ impl Checks<'_> {
         }
     }
 
-    /// The half-power point of a curve of direct sequential requests, and the answer's.
+    /// Returns the half-power point of a curve of direct sequential requests, and the answer's.
     fn shared<'b>(&'b self, series: &'b Series) -> Option<(&'b HalfPower, &'b HalfPower)> {
         let first = series.values.iter().find_map(|value| value.point)?;
         let point = self.points.get(first)?;
@@ -185,7 +185,8 @@ impl Checks<'_> {
     }
 }
 
-/// The depth of a point that belongs to a curve of direct sequential requests of one thread.
+/// Returns the depth of a point that belongs to a curve of direct sequential requests of one
+/// thread.
 fn depth_of_direct(point: &Point) -> Option<u32> {
     let workload = &point.workload;
     let direct = workload.buffering == Buffering::Direct

@@ -27,7 +27,7 @@ macro_rules! rules {
         impl Rule {
             pub const ALL: &'static [Rule] = &[$(Rule::$name),+];
 
-            /// In a sentence.
+            /// Returns the rule as a clause of a sentence.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Rule::$name => $words,)+
@@ -58,11 +58,11 @@ rules! {
     PointExists => "each figure refers to a point that exists",
 }
 
-/// They cannot both hold.
+/// A rule, and figures that contradict it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contradiction {
     pub rule: Rule,
-    /// With their figures.
+    /// The figures that contradict the rule, in words.
     pub what: String,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Of a document.
+/// Returns the contradictions in a document.
 pub fn check(results: &Results) -> Vec<Contradiction> {
     let mut found = Vec::new();
     if let Ok(value) = serde_json::to_value(results) {
@@ -146,7 +146,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// The rate at which the narrowest layer is saturated, if its name is known.
+    /// Returns the rate at which the narrowest layer is saturated, if its name is known.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts
@@ -157,8 +157,8 @@ impl<'a> Checks<'a> {
         rates.min_by(f64::total_cmp)
     }
 
-    /// Whether the answer says that the rates of an operation exceed what is advertised, or last
-    /// only for a time.
+    /// Returns whether the answer says that the rates of an operation exceed what is advertised, or
+    /// last only for a time.
     fn is_beyond(&self, op: OpKind) -> bool {
         let doubted =
             self.answer.peak_doubts.iter().any(

@@ -13,8 +13,8 @@ const BURST_SLACK: f64 = 0.15;
 /// A rate on a machine whose runs repeat exactly is above another from this share on.
 const EXACT: f64 = 0.01;
 
-/// Whether a point shows a settled rate of the whole target that is certainly above that of the
-/// best point, and not in the burst of its operation.
+/// Returns whether a point shows a settled rate of the whole target that is certainly above that of
+/// the best point, and not in the burst of its operation.
 pub fn is_above(point: &Point, best: &Point, burst: Option<Burst>, facts: &TargetFacts) -> bool {
     let comparable = point.workload.op == best.workload.op
         && point.measures_target(facts)
@@ -85,7 +85,7 @@ impl Checks<'_> {
         }
     }
 
-    /// The points of trials that gain over a peak: its limit reports them.
+    /// Returns the points of trials that gain over a peak: its limit reports them.
     fn gains_of_trials(&self, peak: &Peak) -> Vec<usize> {
         let of_peak = self.answer.limits.iter().filter(|limit| limit.point == Some(peak.point));
         let gains =

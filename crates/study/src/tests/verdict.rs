@@ -29,14 +29,14 @@ pub(super) fn workload() -> Workload {
     Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
 }
 
-/// A thousand of them a second, modified by `change`.
+/// Those reads at a thousand a second, modified by `change`.
 pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     let mut made = entry(workload(), &[1000.0]);
     change(&mut made.measured.samples[0]);
     made
 }
 
-/// A trial of them with this many requests per second.
+/// A trial of those reads with this many requests per second.
 pub(super) fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
     let changed = match variant {
         Variant::Deeper => Workload { depth: 16, ..workload() },

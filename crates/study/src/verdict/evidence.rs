@@ -7,7 +7,7 @@ use measure::stats::Ratio;
 use results::{Bottleneck, Cause, DEEPER_GAIN, Numbers, Point};
 use workload::Workload;
 
-/// Saturated from here on.
+/// The percentage from which a component is saturated.
 pub(super) const BUSY_PERCENT: f64 = 90.0;
 
 pub(super) struct Evidence<'a> {
@@ -18,7 +18,7 @@ pub(super) struct Evidence<'a> {
     pub(super) numbers: &'a Numbers,
     pub(super) facts: &'a TargetFacts,
     pub(super) machine: &'a MachineFacts,
-    /// For a plain write, to stable storage.
+    /// The rate in bytes per second; for a plain write, to stable storage.
     pub(super) rate: f64,
     pub(super) peak: Option<f64>,
     pub(super) copy: Option<f64>,
@@ -32,12 +32,12 @@ pub(super) fn gains(ratio: &Ratio) -> bool {
     ratio.mean >= GAIN && ratio.low > 1.0
 }
 
-/// It certainly gains almost nothing.
+/// Returns whether the change certainly gains almost nothing.
 pub(super) fn is_flat(ratio: &Ratio) -> bool {
     !gains(ratio) && ratio.high <= GAIN
 }
 
-/// A virtual disk's claim to rotate means nothing.
+/// Returns whether a disk rotates; a virtual disk's claim to rotate means nothing.
 pub(crate) fn turns(facts: &TargetFacts) -> bool {
     let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
     let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
@@ -49,13 +49,14 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// Noticeably and with certainty; `None` if the change was not tried.
+    /// Returns whether a change gains noticeably and with certainty; `None` if it was not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }
 
-    /// A greater depth gains nothing: by the trial, by points with a greater depth, or by those
-    /// with half of it, since if doubling to here gained nothing the next doubling will not.
+    /// Returns whether a greater depth gains nothing: by the trial, by points with a greater depth,
+    /// or by those with half of it, since if doubling to here gained nothing the next doubling will
+    /// not.
     pub(super) fn flat(&self) -> Option<bool> {
         let trial = self.ratio(Variant::Deeper);
         let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {
@@ -73,7 +74,7 @@ impl Evidence<'_> {
             .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
-    /// The best rate with at least twice as many bytes outstanding.
+    /// Returns the best rate with at least twice as many bytes outstanding.
     pub(super) fn more_elsewhere(&self) -> Option<f64> {
         let outstanding =
             |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
@@ -87,24 +88,27 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// Of an issuing thread until the last request returned; the mean over several. Without the
-    /// final flush, in which the kernel's write-back is charged to the process.
+    /// Returns how busy an issuing thread is, in percent, until the last request returned; the mean
+    /// over several. Excludes the final flush, in which the kernel's write-back is charged to the
+    /// process.
     pub(super) fn thread_percent(&self) -> f64 {
         let whole = || self.busy_processors() * 100.0;
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
     }
 
-    /// Busy on average with the process, the final flush of a plain write included.
+    /// Returns the mean number of processors busy with the process, the final flush of a plain
+    /// write included.
     pub(super) fn busy_processors(&self) -> f64 {
         self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
     }
 
-    /// Of an issuing thread: runnable without a processor; the mean over several.
+    /// Returns the share of time in which an issuing thread is runnable without a processor; the
+    /// mean over several.
     pub(super) fn unserved_percent(&self) -> Option<f64> {
         self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }
 
-    /// Of the time to stable storage; 1 without a flush.
+    /// Returns the share of writing in the time to stable storage; 1 without a flush.
     pub(super) fn share_until_return(&self) -> f64 {
         let writing =
             self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));

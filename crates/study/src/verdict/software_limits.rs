@@ -8,55 +8,57 @@ use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};
 use workload::{OpKind, Workload};
 
-/// Of their time: requests wait in this stage.
+/// Requests wait in a stage if it takes this share of their time, in percent.
 const WAIT_PERCENT: f64 = 50.0;
 
-/// Per device: one request at a time, with some room for foreign ones.
+/// The mean depth per device with one request at a time, with some room for foreign ones.
 const ONE: f64 = 1.3;
 
-/// Outstanding in the program per request at the device: they are held back on the way.
+/// Requests outstanding in the program per one at the device, if they are held back on the way.
 const HELD: f64 = 4.0;
 
-/// Of the kernel's throttling limit, around which dirty pages oscillate.
+/// The share of the kernel's throttling limit, in percent, around which dirty pages oscillate.
 const DIRTY_PERCENT: f64 = 95.0;
 
 /// Extra bytes at the device per byte written, with data journaling.
 const JOURNAL_SHARE: f64 = 0.5;
 
-/// Of the rate, with half of the requests: the device is as fast.
+/// The device is as fast with half of the requests if they reach this share of the rate.
 const FLAT_SHARE: f64 = 0.75;
 
-/// Times the rate with twice the requests: nothing is saturated.
+/// Nothing is saturated if twice the requests give this many times the rate.
 const STEEP: f64 = 1.6;
 
-/// Mean depth at the device over the length of its queue.
+/// The mean depth at the device over the length of its queue, if that is full.
 const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 
-/// Times as fast as the write reaches stable storage: the page cache absorbs it.
+/// The page cache absorbs a write that returns this many times as fast as it reaches stable
+/// storage.
 const SHORT: f64 = 1.5;
 
 struct PlainWriteWaits {
     wait: WriteBackWait,
-    /// Of the total time, flush included.
+    /// The share of the flush in the total time, flush included, in percent.
     flush_percent: f64,
 }
 
 impl PlainWriteWaits {
-    /// The kernel holds the writer, and not the flush.
+    /// Returns whether the kernel holds the writer, and not the flush.
     fn held(&self) -> bool {
         self.wait.dirty_percent >= DIRTY_PERCENT && self.flush_percent < WAIT_PERCENT
     }
 }
 
 impl Evidence<'_> {
-    /// Of a request's time, if trace points report stages.
+    /// Returns a stage's share of a request's time, if trace points report stages.
     fn stage_percent(&self, stage: Stage) -> Option<f64> {
         let times = self.numbers.achieved.request_times.as_ref()?;
         let traced = times.source == TimesSource::TracePoints;
         times.stages.iter().find(|one| traced && one.stage == stage).map(|one| one.percent)
     }
 
-    /// Between program and device; `None` on a block device and on a simulated machine.
+    /// Returns the file system between program and device; `None` on a block device and on a
+    /// simulated machine.
     fn file_system(&self) -> Option<&Layer> {
         let file = !matches!(self.facts.kind, TargetKind::Device | TargetKind::Simulated);
         self.facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem).filter(|_| file)
@@ -89,7 +91,7 @@ impl Evidence<'_> {
         Some((Bottleneck::Flush, Cause::SyncMount { layer: layer.name.clone() }))
     }
 
-    /// Faster without the file system, or on two files.
+    /// Names the file system if requests are faster without it, or on two files.
     pub(super) fn file_system_by_trial(&self) -> Option<Named> {
         let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
@@ -103,7 +105,7 @@ impl Evidence<'_> {
         Some((Bottleneck::FileSystem, cause))
     }
 
-    /// Almost none in the block layer or at a device.
+    /// Names the layer that holds requests if almost none are in the block layer or at a device.
     pub(super) fn held_above(&self) -> Option<Named> {
         let achieved = &self.numbers.achieved;
         if self.thread_percent() >= WAIT_PERCENT || self.processors_percent() >= BUSY_PERCENT {
@@ -147,7 +149,7 @@ impl Evidence<'_> {
         submit.map(|_| named(Bottleneck::Throttle, None))
     }
 
-    /// More requests wait for a slot, and half as many got less.
+    /// Names the device's queue if more requests wait for a slot, and half as many got less.
     pub(super) fn full_queue(&self) -> Option<Named> {
         let held = |layer: &Layer| layer.facts.queue_limit;
         let queue =
@@ -166,19 +168,19 @@ impl Evidence<'_> {
         ))
     }
 
-    /// At most half of this depth is about as fast; `None` without such a point.
+    /// Returns whether at most half of this depth is about as fast; `None` without such a point.
     fn less_sufficed(&self, outstanding: u32) -> Option<bool> {
         let best = self.best_of(|one| one.outstanding() <= outstanding / 2)?;
         Some(best >= self.rate * FLAT_SHARE)
     }
 
-    /// At a smaller depth, down to half.
+    /// Returns the best rate at a smaller depth, down to half.
     pub(super) fn half_as_many(&self) -> Option<f64> {
         let own = self.workload.outstanding();
         self.best_of(|one| one.outstanding() < own && one.outstanding() * 2 >= own)
     }
 
-    /// Of the points that differ only in depth.
+    /// Returns the best rate of the points that differ only in depth and pass the test.
     fn best_of(&self, test: impl Fn(&Workload) -> bool) -> Option<f64> {
         let own = self.workload;
         let alike = self.points.iter().filter(|point| {
@@ -195,7 +197,8 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// The stage in which requests spend their time, and the rate at half the depth.
+    /// Names the limit by the stage in which requests spend their time, and by the rate at half the
+    /// depth.
     pub(super) fn by_stage(&self) -> Option<Named> {
         let waits = |stage| self.stage_percent(stage).filter(|&percent| percent >= WAIT_PERCENT);
         if let Some(percent) = waits(Stage::Queue) {
@@ -210,8 +213,8 @@ impl Evidence<'_> {
         Some((Bottleneck::Latency, Cause::HalfAsMany { percent: half / self.rate * 100.0 }))
     }
 
-    /// No device below counts its requests, and the program's side is idle: it waits for the
-    /// server.
+    /// Names the server if no device below counts its requests, and the program's side is idle: it
+    /// waits for the server.
     pub(super) fn served(&self) -> Option<Named> {
         let what = self.saturated();
         let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem)
@@ -223,7 +226,8 @@ impl Evidence<'_> {
             .then_some((what, Cause::Served { threads_busy_percent, processors_busy_percent }))
     }
 
-    /// Reached: the writer continues at the speed of write-back.
+    /// Names the limit if dirty pages reached the kernel's: the writer continues at the speed of
+    /// write-back.
     pub(super) fn dirty_pages(&self) -> Option<Named> {
         let waits = self.plain_write_waits()?;
         if !waits.held() || waits.wait.idle_percent < WAIT_PERCENT {
@@ -235,7 +239,7 @@ impl Evidence<'_> {
         Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
-    /// Now or if longer. `None` if unknown, or already said.
+    /// Describes the wait of a plain write, now or if longer. `None` if unknown, or already said.
     pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
         let wait = waits.wait;
@@ -249,7 +253,8 @@ impl Evidence<'_> {
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
-    /// `None` for another case, or if the system does not report them.
+    /// Returns the waits of a plain write; `None` for another case, or if the system does not
+    /// report them.
     fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;

@@ -3,12 +3,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// With the numbers for renaming they must fit into 32 bits.
+/// The maximum number of files: with the numbers for renaming they must fit into 32 bits.
 const MAX_FILES: u32 = 1 << 30;
 const MAX_DIRECTORIES: u32 = 1 << 20;
 const MAX_THREADS: u32 = 1024;
 const MAX_ROUNDS: u32 = 1000;
-/// Metadata benchmarks need little data.
+/// The maximum size of a file; metadata benchmarks need little data.
 const MAX_BYTES: u32 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,24 +17,25 @@ pub struct MetadataPlan {
     #[serde(serialize_with = "machine::text::serialize_path")]
     #[schemars(with = "PathBuf")]
     pub location: PathBuf,
-    /// In all.
+    /// The number of files in all.
     pub files: u32,
-    /// Every thread works in all of them.
+    /// The number of directories; every thread works in all of them.
     pub directories: u32,
-    /// Each has its share of the files.
+    /// The number of threads, each with its share of the files.
     pub threads: u32,
-    /// Written into each new file.
+    /// Bytes written into each new file.
     pub file_bytes: u32,
     pub rounds: u32,
-    /// When a change counts as done.
+    /// The point at which a change counts as done.
     pub sync: FileSync,
     pub engine: FileEngine,
-    /// Of the order in which files are visited.
+    /// Seed of the order in which files are visited.
     pub seed: u64,
 }
 
 impl Default for MetadataPlan {
-    /// 10,000 empty files in 10 directories of the current one, one thread, three rounds, no sync.
+    /// Returns 10,000 empty files in 10 directories of the current one, one thread, three rounds,
+    /// no sync.
     fn default() -> Self {
         MetadataPlan {
             location: PathBuf::from("."),
@@ -53,7 +54,7 @@ impl Default for MetadataPlan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} is {value}: it must be from {min} to {max}")]
 pub struct PlanError {
-    /// Of the parameter.
+    /// The name of the parameter.
     pub name: &'static str,
     pub value: u32,
     pub min: u32,
@@ -78,7 +79,8 @@ impl MetadataPlan {
         Ok(())
     }
 
-    /// Without the rounds (they affect only precision) and the location (the target).
+    /// Returns the options without the rounds (they affect only precision) and the location (the
+    /// target).
     pub fn settings(&self) -> String {
         let mut words = format!(
             "--files {} --directories {} --threads {}",
@@ -109,23 +111,23 @@ impl MetadataPlan {
     }
 }
 
-/// Each has a phase that applies it to all files.
+/// An operation that a phase applies to all files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     Create,
-    /// A file's attributes.
+    /// Read a file's attributes.
     Stat,
-    /// And close.
+    /// Open and close a file.
     Open,
-    /// Within the directory.
+    /// Rename a file within the directory.
     Rename,
     List,
     Delete,
 }
 
 impl Operation {
-    /// In the order of a round.
+    /// All operations, in the order of a round.
     pub const ALL: [Operation; 6] = [
         Operation::Create,
         Operation::Stat,
@@ -135,7 +137,7 @@ impl Operation {
         Operation::Delete,
     ];
 
-    /// In tables and in JSON.
+    /// Returns the name in tables and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Operation::Create => "create",

@@ -1,4 +1,4 @@
-//! Phases run in threads and are timed.
+//! The timed phases, which run in threads.
 
 use super::{MetadataPlan, Operation, PlanError};
 use crate::Permutation;
@@ -16,7 +16,7 @@ pub enum MetadataError {
     Threads(io::Error),
     #[error(transparent)]
     File(#[from] FileError),
-    /// They do not match what was created.
+    /// Files that do not match what was created.
     #[error(
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]
@@ -41,7 +41,7 @@ struct Shared<'a, F> {
     failed: AtomicBool,
 }
 
-/// `index` of `parts` of the range `0..of`.
+/// Returns part `index` of `parts` of the range `0..of`.
 fn part(of: u32, index: u32, parts: u32) -> Range<u32> {
     let at = |index: u32| (u64::from(of) * u64::from(index) / u64::from(parts)) as u32;
     at(index)..at(index + 1)
@@ -62,8 +62,8 @@ impl MetadataPlan {
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// On this thread's share. Files are created in ascending order but visited in random order, so
-    /// the directory's order does not help.
+    /// Applies an operation to this thread's share. Files are created in ascending order but
+    /// visited in random order, so the directory's order does not help.
     fn phase<F: FileSystem>(
         &mut self,
         operation: Operation,
@@ -167,14 +167,15 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Complete phases, by operation and round.
+    /// Times of complete phases, by operation and round.
     pub rounds: [Vec<Nanos>; 6],
-    /// By the user, with the phase's time until then.
+    /// The phase that the user interrupted, with its time until then.
     pub unfinished: Option<(Operation, Nanos)>,
 }
 
-/// Calls `progress` before each phase, and gives `records` (one per thread) the time of each
-/// operation. Always removes all files. The user's interrupt ends it with the times until then.
+/// Runs the phases. Calls `progress` before each, and gives `records` (one per thread) the time of
+/// each operation. Always removes all files. The user's interrupt ends it with the times until
+/// then.
 ///
 /// # Errors
 /// An invalid plan, an unusable location, a failed operation, or an interrupt before the first

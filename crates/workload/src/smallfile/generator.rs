@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// A file with this many bytes of the text.
+    /// Create a file with this many bytes of the text.
     Create(FileId, u32),
-    /// The whole file, of this many bytes.
+    /// Read the whole file, of this many bytes.
     Read(FileId, u32),
-    /// This many bytes from the start of the text.
+    /// Append this many bytes from the start of the text.
     Append(FileId, u32),
     Delete(FileId),
 }
@@ -43,20 +43,20 @@ pub enum Step {
     End(Phase),
 }
 
-/// They follow from the plan.
+/// The numbers of operations and bytes, which follow from the plan.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 pub struct SmallFileCounts {
-    /// Before the transactions.
+    /// Files created before the transactions.
     pub created_alone: u64,
-    /// By transactions.
+    /// Files created by transactions.
     pub created_mixed: u64,
     pub read: u64,
     pub appended: u64,
-    /// After the transactions.
+    /// Files deleted after the transactions.
     pub deleted_alone: u64,
-    /// By transactions.
+    /// Files deleted by transactions.
     pub deleted_mixed: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
@@ -123,7 +123,7 @@ enum State {
     Over,
 }
 
-/// Always generates the same operations of a plan.
+/// The operations of a plan; always the same ones.
 ///
 /// Each worker can iterate a clone and execute only its own files, without a lock; the operations
 /// on one file stay in order.
@@ -140,7 +140,7 @@ pub struct Generator {
 #[derive(Debug, Clone)]
 pub struct Start {
     pub generator: Generator,
-    /// As many printable characters as the maximum file size. Each file starts at the first.
+    /// Printable characters, as many as the maximum file size. Each file starts at the first.
     pub text: Arc<[u8]>,
 }
 
@@ -186,7 +186,7 @@ impl Generator {
         &self.plan
     }
 
-    /// What the plan will do. `None` if it runs out of files.
+    /// Counts the operations of the plan. `None` if it runs out of files.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;
@@ -230,7 +230,7 @@ impl Generator {
         self.pool.take(index).map(|slot| FileOp::Delete(slot.file))
     }
 
-    /// `None` instead of an append to a full file.
+    /// Returns a read or an append; `None` instead of an append to a full file.
     fn first_half(&mut self) -> Option<FileOp> {
         let bias = self.plan.bias_read?;
         let reads = self.rng.below(10) < u32::from(bias);

@@ -2,16 +2,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// PostMark's numbers are C integers.
+/// The maximum of PostMark's numbers, which are C integers.
 pub const MAX: u32 = i32::MAX as u32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
-    /// It must exist.
+    /// The directory, which must exist.
     #[serde(serialize_with = "machine::text::serialize_path")]
     #[schemars(with = "PathBuf")]
     pub path: PathBuf,
-    /// Of the files, relative to the sum of all weights.
+    /// The weight of its files, relative to the sum of all weights.
     pub weight: u32,
 }
 
@@ -22,26 +22,26 @@ pub struct Location {
 /// TR3022, 1997).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallFilePlan {
-    /// Of a new file.
+    /// The minimum size of a new file.
     pub low_bytes: u32,
-    /// Exclusive, of a new file's size (unless equal to the minimum) and of appends.
+    /// The maximum, exclusive, of a new file's size (unless equal to the minimum) and of appends.
     pub high_bytes: u32,
-    /// At the start; the pool has room for twice as many.
+    /// The number of files at the start; the pool has room for twice as many.
     pub number: u32,
-    /// Each a read or an append, then a creation or a deletion.
+    /// The number of transactions: each a read or an append, then a creation or a deletion.
     pub transactions: u32,
     pub seed: u32,
-    /// Empty for the current directory.
+    /// Directories; empty for the current one.
     pub locations: Vec<Location>,
-    /// Of each location; only used if there are 2 or more.
+    /// Subdirectories of each location; only used if there are 2 or more.
     pub subdirectories: u32,
-    /// Per call.
+    /// Bytes per read call.
     pub read_block_bytes: u32,
-    /// Per call.
+    /// Bytes per write call.
     pub write_block_bytes: u32,
-    /// Reads in ten reads and appends; `None`: neither is done.
+    /// Reads per ten reads and appends; `None`: neither is done.
     pub bias_read: Option<u8>,
-    /// Creations in ten creations and deletions; `None`: neither is done.
+    /// Creations per ten creations and deletions; `None`: neither is done.
     pub bias_create: Option<u8>,
 }
 
@@ -67,13 +67,13 @@ impl Default for SmallFilePlan {
 pub enum PlanError {
     #[error("{name} is {value}: it must be from {min} to {max}")]
     Range {
-        /// Of the parameter.
+        /// The name of the parameter.
         name: &'static str,
         value: u64,
         min: u64,
         max: u64,
     },
-    /// The text for filling files.
+    /// Not enough memory for the text that fills files.
     #[error("no memory for {bytes} bytes of file contents: lower the largest file size")]
     Memory { bytes: u64 },
 }
@@ -107,7 +107,7 @@ impl SmallFilePlan {
         Ok(())
     }
 
-    /// Created in each location; a single one is not created.
+    /// Returns the number created in each location; a single one is not created.
     pub fn subdirectories_used(&self) -> u32 {
         if self.subdirectories > 1 { self.subdirectories } else { 0 }
     }

@@ -11,7 +11,7 @@ pub(super) struct Slot {
     pub bytes: u32,
 }
 
-/// Twice the base number of files. Unused slots take no memory.
+/// Slots for twice the base number of files. Unused slots take no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     slots: Vec<Option<Slot>>,
@@ -32,7 +32,7 @@ impl Pool {
         self.live
     }
 
-    /// The one after the last allocated if it is free, otherwise the first hole.
+    /// Returns the slot after the last allocated if it is free, otherwise the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;
@@ -53,7 +53,7 @@ impl Pool {
         matches!(self.slots.get(index as usize), Some(Some(_)))
     }
 
-    /// Into the slot that [`Pool::free_slot`] returned.
+    /// Puts a file into the slot that [`Pool::free_slot`] returned.
     pub fn put(&mut self, index: u32, slot: Slot) {
         if index as usize == self.slots.len() {
             self.slots.push(None);
@@ -89,7 +89,7 @@ impl Pool {
         Some(slot)
     }
 
-    /// At or after an index.
+    /// Returns the first used slot at or after an index.
     pub fn used_from(&self, index: u32) -> Option<u32> {
         (index as usize..self.slots.len()).find(|&i| self.slots[i].is_some()).map(|i| i as u32)
     }

@@ -1,4 +1,4 @@
-//! The kind of fault, from the bytes.
+//! Finds the kind of fault from the bytes.
 
 use super::unit::{Label, UNIT};
 use super::{Expected, Fault, FaultKind, Found};
@@ -7,7 +7,7 @@ use super::{Expected, Fault, FaultKind, Found};
 const FLIPPED_BITS: u32 = 512;
 /// Fewer matching bytes on a side of a seam look like flipped bits.
 const SEAM_BYTES: usize = 8;
-/// Next to a seam about half of the bits differ; damage affects fewer.
+/// The minimum share of bits that differ next to a seam: about half do, and damage affects fewer.
 const TORN_SHARE: f64 = 0.25;
 /// Generations before the oldest expected one to try for a damaged unit.
 const OLDER: u32 = 4;
@@ -20,8 +20,8 @@ enum Verdict {
     Wrong(FaultKind, Found),
 }
 
-/// A block written with a seed on a file filled with another, if known; returns the number of bytes
-/// that could be judged.
+/// Judges a block written with a seed on a file filled with another, if known; returns the number
+/// of bytes that could be judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,
@@ -149,7 +149,7 @@ fn judge_damaged(
     Verdict::Wrong(if as_before { FaultKind::Lost } else { FaultKind::Foreign }, found)
 }
 
-/// Each byte belongs to an allowed generation.
+/// Returns whether each byte belongs to an allowed generation.
 fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     let mut wrong: Vec<usize> = (0..unit.len()).collect();
     for generation in expected.generations() {
@@ -168,7 +168,7 @@ fn is_fill(seed: u64, at: u64, unit: &[u8]) -> bool {
     unit == filled
 }
 
-/// About as many ones as zeros, and most of the 256 byte values.
+/// Returns whether there are about as many ones as zeros, and most of the 256 byte values.
 fn is_random(unit: &[u8]) -> bool {
     let ones: u32 = unit.iter().map(|byte| byte.count_ones()).sum();
     let mut seen = [false; 256];
@@ -176,8 +176,8 @@ fn is_random(unit: &[u8]) -> bool {
     (1792..=2304).contains(&ones) && seen.iter().filter(|seen| **seen).count() > 180
 }
 
-/// One end of a unit belongs to a generation, the rest is unrelated. Returns the generation, the
-/// boundary, and whether its part is first.
+/// Finds a unit of which one end belongs to a generation, and the rest is unrelated. Returns the
+/// generation, the boundary, and whether its part is first.
 fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
     let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
     let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -189,7 +189,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
         .then_some((generation, at, first))
 }
 
-/// The expected generations, a few older ones, and that of the header.
+/// Returns the expected generations, a few older ones, and that of the header.
 fn candidates(
     seed: u64,
     at: u64,
@@ -212,7 +212,7 @@ fn image(label: Label) -> [u8; UNIT] {
     image
 }
 
-/// One candidate up to a byte, another from there on.
+/// Finds a byte up to which the unit is one candidate, and from there on another.
 fn seam(unit: &[u8], candidates: &[(u32, [u8; UNIT])]) -> Option<(u32, u32, usize)> {
     let heads = candidates
         .iter()

@@ -19,7 +19,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// In reports and in JSON.
+    /// Returns the name in reports and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             FaultKind::Flipped => "flipped",
@@ -38,7 +38,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// Instead of the expected data.
+/// The data found instead of the expected data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// `bits` bits differ. `first_bit` counts from the fault's first byte, least significant bit
@@ -69,12 +69,12 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// Of the first wrong unit in the target.
+    /// The offset of the first wrong unit in the target.
     pub offset: u64,
-    /// Adjacent units of one block with the same fault are merged.
+    /// Bytes of adjacent units of one block with the same fault.
     pub bytes: u64,
     pub expected: Expected,
-    /// In the first unit.
+    /// The data found in the first unit.
     pub found: Found,
 }
 

@@ -6,18 +6,18 @@ use std::fmt;
 /// The allowed generations of a block, and mixtures if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// Before `from`, ascending; 0 is the data from before the run.
+    /// Generations before `from`, ascending; 0 is the data from before the run.
     earlier: Vec<u32>,
-    /// All from this one to `newest`.
+    /// The first of the generations up to `newest`, all of which are allowed.
     from: u32,
-    /// 0 if the run never wrote there.
+    /// The newest generation; 0 if the run never wrote there.
     pub newest: u32,
     /// A write failed and may have left any bytes.
     pub unknown: bool,
 }
 
 impl Expected {
-    /// At least one, in any order.
+    /// Allows one of these generations, in any order; there is at least one.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -30,24 +30,24 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// 0 is the data from before the run.
+    /// Returns the oldest generation; 0 is the data from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }
 
-    /// A unit of this generation is right.
+    /// Returns whether a unit of this generation is right.
     pub fn admits(&self, generation: u32) -> bool {
         generation > 0
             && ((self.from..=self.newest).contains(&generation)
                 || self.earlier.contains(&generation))
     }
 
-    /// Writes overlapped one another or the read, so parts may be mixed.
+    /// Returns whether writes overlapped one another or the read, so parts may be mixed.
     pub fn mixed(&self) -> bool {
         self.oldest() < self.newest
     }
 
-    /// Newest first.
+    /// Returns the generations, newest first.
     pub fn generations(&self) -> impl Iterator<Item = u32> {
         (self.from..=self.newest)
             .rev()
@@ -96,7 +96,7 @@ struct Open {
     replaced_until: u64,
 }
 
-/// 4 bytes per block of a region, and an entry for each uncertain block.
+/// The state of a region: 4 bytes per block, and an entry for each uncertain block.
 ///
 /// A completed write replaces those that had ended before it started. A block is uncertain during a
 /// write, after overlapping writes (their order is unknown), after a failed one, and after a kill.
@@ -105,7 +105,7 @@ struct Open {
 pub struct Generations {
     newest: Vec<u32>,
     open: HashMap<u64, Open>,
-    /// Few, because the first failure ends the run.
+    /// Failed writes by block; few, because the first failure ends the run.
     failed: HashMap<u64, Vec<u32>>,
 }
 
@@ -137,7 +137,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// `ok` if the write is known to have completed in full.
+    /// Registers the end of a write; `ok` if it is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight =
@@ -159,7 +159,7 @@ impl Generations {
         }
     }
 
-    /// Now.
+    /// Returns the generations that a block may have now.
     pub fn expected(&self, block: u64) -> Expected {
         let expected = Expected::one_of(match self.open.get(&block) {
             None => vec![self.newest[block as usize]],
@@ -168,8 +168,8 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// The data that a read that has just ended may have found: the generations expected when it was issued,
-    /// and writes that started since.
+    /// Returns the data that a read that has just ended may have found: the generations expected
+    /// when it was issued, and writes that started since.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(
             block,
@@ -192,7 +192,7 @@ impl Generations {
         self.failed.remove(&block);
     }
 
-    /// After a kill any part of the writes in flight may have arrived.
+    /// Ends the writes in flight after a kill: any part of them may have arrived.
     pub(crate) fn abandon(&mut self) {
         for open in self.open.values_mut() {
             open.events += 1;
@@ -202,7 +202,7 @@ impl Generations {
         }
     }
 
-    /// The first block at or after `from` with a write or the start of one.
+    /// Returns the first block at or after `from` with a write or the start of one.
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)

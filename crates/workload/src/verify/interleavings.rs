@@ -28,7 +28,7 @@ struct Read {
     copied: Vec<bool>,
 }
 
-/// With requests of any duration, and a run's verifier and log.
+/// A device with requests of any duration, and a run's verifier and log.
 struct Model {
     random: SplitMix64,
     verifier: Verifier,
@@ -42,7 +42,7 @@ struct Model {
     late: Option<Vec<usize>>,
 }
 
-/// Up to 64 bytes of a request, or all.
+/// Returns up to 64 bytes of a request, or all.
 fn stretch(random: &mut SplitMix64) -> std::ops::Range<usize> {
     let from = random.below(REQUEST as u64) as usize;
     let len = if random.below(8) == 0 { REQUEST } else { 1 + random.below(64) as usize };
@@ -95,7 +95,7 @@ impl Model {
         }
     }
 
-    /// A write is logged before any of it arrives.
+    /// Logs a write before any of it arrives.
     fn log_begun(&mut self, at: usize) {
         let write = &mut self.writes[at];
         if !std::mem::replace(&mut write.logged, true) {
@@ -116,7 +116,7 @@ impl Model {
         }
     }
 
-    /// All of it has arrived, or it failed and left arbitrary bytes.
+    /// Ends a write: all of it has arrived, or it failed and left arbitrary bytes.
     fn end(&mut self, at: usize, done: bool) {
         self.log_begun(at);
         if done {
@@ -207,7 +207,7 @@ impl Model {
         self.complete(self.reads.len() - 1)
     }
 
-    /// Writes not followed by a completed one, and whether older data may be left.
+    /// Returns writes not followed by a completed one, and whether older data may be left.
     fn legal(&self, block: usize) -> (Vec<&Write>, bool) {
         let writes = || self.writes.iter().filter(|write| write.block == block);
         let replaced = |ended: u64| writes().any(|other| other.done && other.began > ended);
@@ -273,7 +273,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Before and after a kill.
+    /// Judges requests before and after a kill.
     #[test]
     fn overlapping_requests_are_judged_by_what_they_may_have_left(seed: u64, steps in 0usize..300, fails: bool, killed: bool, late: bool) {
         let mut model = Model::new(seed);

@@ -45,8 +45,8 @@ pub enum LogError {
     Damaged { at: u64, what: String },
 }
 
-/// Writes each record at once: with an unbuffered file, a killed process loses nothing. To survive
-/// a power failure, sync the file before each write is issued.
+/// A log that writes each record at once: with an unbuffered file, a killed process loses nothing.
+/// To survive a power failure, sync the file before each write is issued.
 ///
 /// ```
 /// use workload::Workload;
@@ -71,7 +71,7 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// Starts with the verifier's current state; no write may be in flight.
+    /// Starts a log with the verifier's current state; no write may be in flight.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];
@@ -160,7 +160,7 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resumed {
-    /// Complete records.
+    /// The number of complete records.
     pub records: u64,
     /// Bytes of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
@@ -264,7 +264,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     Ok(())
 }
 
-/// Fewer bytes only at the end of the data.
+/// Fills the buffer; returns fewer bytes only at the end of the data.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

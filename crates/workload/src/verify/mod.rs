@@ -26,7 +26,7 @@ use unit::{Label, UNIT};
 
 /// A sector, the largest unit that a device writes atomically.
 pub const UNIT_BYTES: u32 = 512;
-/// 1 GiB of memory.
+/// The maximum number of blocks, which need 1 GiB of memory.
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
 const PURPOSE_VERIFY: u64 = 5;
@@ -71,7 +71,7 @@ impl Grid {
 /// ```
 #[derive(Debug)]
 pub struct Verifier {
-    /// Another for each run, so blocks of an earlier one are not accepted.
+    /// The seed of the run: another for each, so blocks of an earlier one are not accepted.
     seed: u64,
     grid: Grid,
     fill_seed: Option<u64>,
@@ -79,8 +79,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// The verifier of a run in the region (first byte, length in bytes). `run` must never be
-    /// reused: the time, or a random number.
+    /// Creates the verifier of a run in the region (first byte, length in bytes). `run` must never
+    /// be reused: the time, or a random number.
     ///
     /// # Errors
     /// The request size is not a multiple of 512 B, or the region has more than [`MAX_BLOCKS`]
@@ -111,7 +111,7 @@ impl Verifier {
         })
     }
 
-    /// The target was filled from its start with this seed ([`machine::filled`]).
+    /// Sets the seed with which the target was filled from its start ([`machine::filled`]).
     #[must_use]
     pub fn filled_with(self, seed: Option<u64>) -> Verifier {
         Verifier { fill_seed: seed, ..self }
@@ -127,13 +127,13 @@ impl Verifier {
         generation
     }
 
-    /// The write ended; `ok` if all of it is known to be done. A failed write may have left
-    /// anything.
+    /// Registers the end of a write; `ok` if all of it is known to be done. A failed write may have
+    /// left anything.
     pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// The expectation for a block. Take it when a read is issued, for [`Verifier::check`].
+    /// Returns the expectation for a block. Take it when a read is issued, for [`Verifier::check`].
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
@@ -154,18 +154,18 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// The first written block at or after `offset`, for reading back everything.
+    /// Returns the first written block at or after `offset`, for reading back everything.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
     }
 
-    /// First byte and length, and the length of a block.
+    /// Returns the first byte and length, and the length of a block.
     pub fn area(&self) -> (u64, u64, u32) {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }
 
-    /// A panic elsewhere leaves the generations consistent.
+    /// Locks the generations; a panic elsewhere leaves them consistent.
     fn lock(&self) -> MutexGuard<'_, Generations> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }

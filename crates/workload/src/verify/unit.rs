@@ -6,7 +6,7 @@ use crate::rng::{SplitMix64, derive};
 pub const UNIT: usize = UNIT_BYTES as usize;
 /// The first word of every unit after its checksum.
 const MAGIC: u64 = u64::from_le_bytes(*b"halfpow\x01");
-/// Checksum (4), generation (4), seed (8), offset (8), magic (8).
+/// Bytes of checksum (4), generation (4), seed (8), offset (8), magic (8).
 const HEADER: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Label {
     pub seed: u64,
     /// The intended byte offset.
     pub offset: u64,
-    /// Writes of this block by this run, including this one.
+    /// The number of writes of this block by this run, including this one.
     pub generation: u32,
 }
 
@@ -46,14 +46,14 @@ impl Label {
     }
 }
 
-/// Little-endian.
+/// Reads 8 bytes, little-endian.
 pub fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
 }
 
-/// Little-endian.
+/// Reads 4 bytes, little-endian.
 pub fn half(bytes: &[u8], at: usize) -> u32 {
     let mut half = [0; 4];
     half.copy_from_slice(&bytes[at..at + 4]);

@@ -1,6 +1,6 @@
 use super::{Row, access, bytes, fields_expected, number};
 
-/// `device_id,opcode,offset,length,timestamp`: bytes and microseconds (README of
+/// Parses `device_id,opcode,offset,length,timestamp`: bytes and microseconds (README of
 /// github.com/alibaba/block-traces).
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[device, op, offset, length, time] = fields else {

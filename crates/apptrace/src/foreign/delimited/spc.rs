@@ -1,12 +1,12 @@
 use super::super::text::seconds;
 use super::{Row, access, bytes, fields_expected, number};
 
-/// Bytes of a logical block.
+/// The bytes of a logical block.
 const BLOCK: u64 = 512;
 
-/// `ASU,LBA,size,opcode,timestamp`: blocks of 512 bytes, size in bytes, seconds since the start
-/// (Storage Performance Council, "SPC trace file format specification", revision 1.0.1). More fields
-/// may follow.
+/// Parses `ASU,LBA,size,opcode,timestamp`: blocks of 512 bytes, size in bytes, seconds since the
+/// start (Storage Performance Council, "SPC trace file format specification", revision 1.0.1). More
+/// fields may follow.
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[asu, block, size, op, time, ..] = fields else {
         return Err(fields_expected(fields.len(), "ASU,LBA,size,opcode,timestamp"));

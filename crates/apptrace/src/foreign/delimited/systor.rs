@@ -1,8 +1,8 @@
 use super::super::text::seconds;
 use super::{Row, access, bytes, fields_expected, number};
 
-/// `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, bytes (SNIA IOTTA trace 4964, README). The
-/// response time may be empty.
+/// Parses `Timestamp,Response,IOType,LUN,Offset,Size`: seconds, bytes (SNIA IOTTA trace 4964,
+/// README). The response time may be empty.
 pub(super) fn row<'a>(fields: &[&'a str]) -> Result<Row<'a>, String> {
     let &[time, response, op, unit, offset, size] = fields else {
         let form = "Timestamp,Response,IOType,LUN,Offset,Size";

@@ -6,14 +6,15 @@ use machine::Nanos;
 pub(super) struct Call<'a> {
     pub name: &'a str,
     pub arguments: Vec<&'a str>,
-    /// Linux's negative error number for an error; `None` if the call did not return.
+    /// The result, an error as Linux's negative number; `None` if the call did not return.
     pub result: Option<i64>,
     /// The text after the number: the path of a new descriptor, or an error's name.
     pub result_text: &'a str,
     pub duration_ns: Option<Nanos>,
 }
 
-/// Steps over a text, and reports each character outside of strings with the depth of brackets.
+/// Reports each character outside of strings, with the depth of brackets, until `see` returns
+/// `true`.
 fn outside(text: &str, mut see: impl FnMut(usize, u8, u32) -> bool) {
     let (mut depth, mut in_string, mut escaped) = (0_u32, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -39,7 +40,7 @@ fn outside(text: &str, mut see: impl FnMut(usize, u8, u32) -> bool) {
 }
 
 impl<'a> Call<'a> {
-    /// `None`: not a whole call.
+    /// Parses a call; `None` if the text is not a whole one.
     pub(super) fn parse(text: &'a str) -> Option<Call<'a>> {
         let (name, rest) = text.split_once('(')?;
         // The end of the arguments: the first bracket that closes none of them. In the path of a
@@ -96,7 +97,7 @@ impl<'a> Call<'a> {
         Some(Call { name, arguments, result, result_text: result_text.trim(), duration_ns })
     }
 
-    /// A decimal, hexadecimal or octal argument.
+    /// Returns an argument that is a decimal, hexadecimal or octal number.
     pub(super) fn number(&self, index: usize) -> Option<u64> {
         let text = self.arguments.get(index)?;
         match text.strip_prefix("0x") {
@@ -105,12 +106,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A descriptor, and its path if the recording has it (`3</tmp/a>`).
+    /// Returns a descriptor, and its path if the recording has it (`3</tmp/a>`).
     pub(super) fn descriptor(&self, index: usize) -> Option<(i32, Option<&'a str>)> {
         descriptor(self.arguments.get(index)?)
     }
 
-    /// A string argument; `None` if it is cut or absent.
+    /// Returns a string argument; `None` if it is cut or absent.
     pub(super) fn string(&self, index: usize) -> Option<String> {
         unescape(self.arguments.get(index)?)
     }
@@ -119,7 +120,7 @@ impl<'a> Call<'a> {
         self.arguments.get(index).is_some_and(|flags| flags.split('|').any(|one| one == flag))
     }
 
-    /// The sum of the lengths of a vector's parts.
+    /// Returns the sum of the lengths of a vector's parts.
     pub(super) fn vector_bytes(&self, index: usize) -> u64 {
         let Some(text) = self.arguments.get(index) else { return 0 };
         let mut sum: u64 = 0;
@@ -144,7 +145,7 @@ pub(super) fn descriptor(text: &str) -> Option<(i32, Option<&str>)> {
     Some((number.parse().ok()?, path))
 }
 
-/// The number of a few errors; others are 5 (`EIO`).
+/// Returns the number of a few errors; others are 5 (`EIO`).
 fn error_number(text: &str) -> i64 {
     match text.split_whitespace().next().unwrap_or("") {
         "EPERM" => 1,
@@ -165,7 +166,7 @@ fn error_number(text: &str) -> i64 {
     }
 }
 
-/// The content of a quoted string.
+/// Returns the content of a quoted string.
 fn unescape(text: &str) -> Option<String> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     let mut bytes = Vec::with_capacity(inner.len());

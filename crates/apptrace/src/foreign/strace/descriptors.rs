@@ -6,7 +6,7 @@ use super::call::{Call, descriptor};
 use crate::{Access, Event, Index, Kind, OpenFile};
 use std::collections::{HashMap, VecDeque};
 
-/// A call's request of a file.
+/// A call's request to a file.
 pub(super) struct Done {
     pub file: Index,
     pub access: Access,
@@ -22,7 +22,7 @@ struct Opened {
     open: OpenFile,
     position: Option<u64>,
     close_on_exec: bool,
-    /// Pipes, terminals: not storage.
+    /// Whether it is a pipe or a terminal, not storage.
     stream: bool,
 }
 
@@ -37,11 +37,11 @@ pub(super) struct Processes {
     sizes: HashMap<Index, u64>,
 }
 
-/// Largest buffer or range of a request; larger ones are an error in the text.
+/// The maximum buffer or range of a request; larger ones are an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
-    /// The process that a thread belongs to, as far as the recording shows.
+    /// Returns the process that a thread belongs to, as far as the recording shows.
     pub(super) fn process_of(&self, pid: u32) -> u32 {
         self.of.get(&pid).copied().unwrap_or(pid)
     }
@@ -69,7 +69,7 @@ impl Processes {
         Ok(())
     }
 
-    /// The open file of an argument. An unknown descriptor was open before the recording.
+    /// Returns the open file of an argument. An unknown descriptor was open before the recording.
     fn find(
         &mut self,
         pid: u32,
@@ -95,7 +95,7 @@ impl Processes {
         Ok(self.opened.len() - 1)
     }
 
-    /// Follows a call; returns what it asked of a file.
+    /// Follows a call; returns its request to a file.
     pub(super) fn call(
         &mut self,
         pid: u32,
@@ -174,7 +174,7 @@ impl Processes {
         }
     }
 
-    /// The path of an argument, with the directory in front of it if the recording has that.
+    /// Returns the path of an argument, after the path of its directory if the recording has that.
     fn path(&self, call: &Call<'_>, index: usize) -> Option<String> {
         let path = call.string(index)?;
         if path.starts_with('/') || index == 0 {
@@ -314,7 +314,7 @@ impl Processes {
         Ok(Some(Done { file, access, offset, bytes, open }))
     }
 
-    /// The size of a file, for later appends.
+    /// Keeps the size of a file, for later appends.
     fn stat(&mut self, pid: u32, call: &Call<'_>) {
         let (Some((number, _)), Some(0)) = (call.descriptor(0), call.result) else { return };
         let Some(&at) = self.table(pid).get(&number) else { return };
@@ -355,7 +355,7 @@ impl Processes {
         Ok(())
     }
 
-    /// New descriptors of what is not storage.
+    /// Adds new descriptors of what is not storage.
     fn streams(
         &mut self,
         pid: u32,

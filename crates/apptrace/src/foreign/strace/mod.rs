@@ -20,7 +20,7 @@ use std::io::BufRead;
 
 /// Maximum length of a line, which `-s` sets.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// Calls held back until an earlier one ends.
+/// The maximum number of calls held back until an earlier one ends.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_UNFINISHED: usize = 1 << 16;
 
@@ -36,7 +36,7 @@ pub(super) struct Strace<R> {
     processes: Processes,
     names: Names,
     unfinished: HashMap<u32, Unfinished>,
-    /// In the order of their start; `None` until the end is known.
+    /// Calls in the order of their start; `None` until the end of one is known.
     order: VecDeque<Option<Option<Request>>>,
     first: u64,
 }

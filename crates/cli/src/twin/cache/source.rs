@@ -83,7 +83,7 @@ impl Source {
         }
     }
 
-    /// The requests in order.
+    /// Returns the requests in order.
     pub(super) fn records(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let Some(source) = self.trace.as_deref() else {
             return if self.op.is_some() || self.pattern.is_some() {

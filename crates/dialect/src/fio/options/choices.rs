@@ -23,7 +23,7 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     }
 }
 
-/// `dedupe_mode`: whether duplicates repeat a working set.
+/// Parses `dedupe_mode`: whether duplicates repeat a working set.
 pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
     match text {
         "repeat" => Ok(false),
@@ -32,7 +32,7 @@ pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
     }
 }
 
-/// A range of sizes: the multiples of the first.
+/// Parses a range of sizes: the multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     // As in fio, a colon works like a dash.
     let [min, max] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
@@ -46,8 +46,8 @@ pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     })
 }
 
-/// Sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if all have
-/// one, the largest share gets it.
+/// Parses sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if
+/// all have one, the largest share gets it.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MAX_SIZES {
@@ -85,7 +85,7 @@ pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     Ok(SizeMix::Shares(shares.collect()))
 }
 
-/// `random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION[:CENTER]`, `zoned:...`.
+/// Parses `random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION[:CENTER]`, `zoned:...`.
 pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     let (name, values) = text.split_once(':').unwrap_or((text, ""));
     let values: Vec<&str> = values.split(':').collect();
@@ -120,8 +120,8 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     }
 }
 
-/// `roundrobin`, `sequential` and `random` with the number of requests to a file, or a distribution
-/// of the files.
+/// Parses `roundrobin`, `sequential` and `random` with the number of requests to a file, or a
+/// distribution of the files.
 pub(crate) fn file_service(text: &str) -> Result<(FileService, u64), Reason> {
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     let known = match name {
@@ -160,8 +160,8 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     Ok(Distribution::Normal { deviation, center: center * 100.0 })
 }
 
-/// Zones from the start of the file to its end. As in fio, omitted numbers divide the rest, and the
-/// part of the file after the zones is not used.
+/// Parses zones from the start of the file to its end. As in fio, omitted numbers divide the rest,
+/// and the part of the file after the zones is not used.
 fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     let hint = "write zoned:90/10:10/90 (90 % of the requests to the first 10 %)";
     let mut given: Vec<[Option<u64>; 2]> = Vec::new();
@@ -202,7 +202,7 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     })
 }
 
-/// Paths separated by colons; a backslash escapes a colon.
+/// Splits paths at colons; a backslash escapes a colon.
 pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if text.starts_with("twin:") {
         // The colon belongs to the name of a simulated machine, which must be the only path.
@@ -230,7 +230,7 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     Ok(paths)
 }
 
-/// CPU list: `0-3,8`.
+/// Parses a CPU list: `0-3,8`.
 pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     let mut list = Vec::new();
     for part in text.split(',') {
@@ -247,7 +247,7 @@ pub(crate) fn nice(text: &str) -> Result<i32, Reason> {
     level.ok_or_else(|| "invalid nice value; write a whole number from -20 to 19".into())
 }
 
-/// `verify_interval`; 0: a whole request.
+/// Parses `verify_interval`; 0: a whole request.
 pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> {
     match size(text, kb_base)? {
         0 => Ok(None),
@@ -255,14 +255,14 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
     }
 }
 
-/// A number of bytes within a block.
+/// Parses a number of bytes within a block.
 pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
     let bytes = size(text, kb_base)?;
     u32::try_from(bytes)
         .map_err(|_| format!("{} exceeds the maximum block; give less", show_size(bytes)))
 }
 
-/// `replay_align`: a power of two.
+/// Parses `replay_align`: a power of two.
 pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     match size(text, kb_base)? {
         0 => Ok(0),
@@ -271,7 +271,7 @@ pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     }
 }
 
-/// `replay_skip`: which of reads, writes, trims and syncs to skip.
+/// Parses `replay_skip`: which of reads, writes, trims and syncs to skip.
 pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     const KINDS: [&str; 4] = ["read", "write", "trim", "sync"];
     let mut skip = [false; 4];

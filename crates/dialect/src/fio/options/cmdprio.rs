@@ -19,7 +19,7 @@ pub struct CommandPriority {
 struct OfSize {
     bytes: u64,
     percent: u8,
-    /// `None`: that of `cmdprio_class` and `cmdprio`.
+    /// The priority; `None`: that of `cmdprio_class` and `cmdprio`.
     priority: Option<IoPriority>,
 }
 
@@ -108,12 +108,12 @@ impl CommandPriority {
         self.percent != [0; 2] && self.by_size.iter().any(|side| !side.is_empty())
     }
 
-    /// The priority from `cmdprio_class` and `cmdprio`.
+    /// Returns the priority from `cmdprio_class` and `cmdprio`.
     fn usual(&self, side: usize) -> IoPriority {
         IoPriority { class: self.class[side].unwrap_or(IoClass::RealTime), level: self.level[side] }
     }
 
-    /// The priority of a request for a draw from 0 to 99; `None`: its job's.
+    /// Returns the priority of a request for a draw from 0 to 99; `None`: its job's.
     pub(crate) fn of(&self, side: usize, bytes: u32, draw: u64) -> Option<IoPriority> {
         if draw < u64::from(self.percent[side]) {
             return Some(self.usual(side));

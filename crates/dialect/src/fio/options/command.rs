@@ -12,18 +12,18 @@ pub enum Format {
     /// A line of figures, separated by semicolons, for each entry.
     Terse,
     Json,
-    /// The same with all latency buckets.
+    /// JSON with all latency buckets.
     JsonPlus,
 }
 
-/// Idle time that a report has.
+/// The idle time in a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IdleProfile {
     #[default]
     None,
-    /// Of all processors together.
+    /// The idle time of all processors together.
     System,
-    /// Of each processor, too.
+    /// The idle time of all processors together and of each.
     Processors,
 }
 
@@ -373,7 +373,7 @@ fn whole_name(name: &str) -> Result<&str, FioError> {
     }
 }
 
-/// Sections as the arguments of one command line.
+/// Formats sections as the arguments of one command line.
 pub fn command_line(sections: &[Section]) -> String {
     let mut words = vec!["fio".to_string()];
     for section in sections {

@@ -3,15 +3,16 @@
 use super::value::{Reason, number};
 use machine::Nanos;
 
-/// Rates are collected once a second, as in fio.
+/// The interval at which rates are collected, as in fio.
 pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 
 /// The watched rate and its limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
-    /// Watch bandwidth instead of IOPS.
+    /// Whether to watch bandwidth instead of IOPS.
     pub bandwidth: bool,
-    /// Use the slope of the regression line instead of the maximum deviation from the mean.
+    /// Whether to use the slope of the regression line instead of the maximum deviation from the
+    /// mean.
     pub slope: bool,
     /// The limit, in percent of the mean or in the unit of the rate.
     pub limit: f64,
@@ -20,7 +21,7 @@ pub struct Criterion {
     pub duration_ns: Nanos,
     /// Time before the first collection.
     pub ramp_ns: Nanos,
-    /// `steadystate` was given, and not only its duration.
+    /// Whether `steadystate` was given, and not only its duration.
     pub given: bool,
 }
 
@@ -67,7 +68,7 @@ impl Criterion {
         self.duration_ns.div_ceil(STEP_NS) as usize
     }
 
-    /// The value in fio's notation.
+    /// Returns the value in fio's notation.
     pub fn shown(&self) -> String {
         let unit = if self.bandwidth { "bw" } else { "iops" };
         format!(

@@ -1,4 +1,4 @@
-/// Reason for a missing result.
+/// The reason why a result is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
     /// An unusable job file, argument or path: exit code 2. Nothing was measured.
@@ -9,7 +9,7 @@ pub enum FioError {
 }
 
 impl FioError {
-    /// The input is at fault (exit code 2), not the run (1).
+    /// Returns whether the input is at fault (exit code 2), not the run (1).
     pub fn is_usage(&self) -> bool {
         match self {
             FioError::Usage(_) => true,
@@ -17,7 +17,7 @@ impl FioError {
         }
     }
 
-    /// Whether the user interrupted it.
+    /// Returns whether the user interrupted the run.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, FioError::Machine { source: machine::Error::Interrupted, .. })
     }

@@ -74,7 +74,7 @@ pub struct Options {
     pub open_files: u64,
     /// `file_service_type`.
     pub service: FileService,
-    /// The number after its colon: consecutive requests to one file.
+    /// The number after the colon of `file_service_type`: consecutive requests to one file.
     pub service_run: u64,
     pub filename_format: String,
     /// `unlink`: remove the file at the end, even if it existed before.
@@ -100,7 +100,7 @@ pub struct Options {
     pub depth: u32,
     /// `iodepth_batch`: requests submitted together; `None`: all that are ready.
     pub batch: Option<u32>,
-    /// Buffers are registered with the kernel.
+    /// `fixedbufs`: buffers are registered with the kernel.
     pub fixedbufs: bool,
     /// `iodepth_batch_complete_min`: completions to wait for.
     pub batch_complete: u32,
@@ -110,7 +110,7 @@ pub struct Options {
     pub batch_complete_max: Option<u32>,
     /// `ioengine`.
     pub engine: Engine,
-    /// Its name as written.
+    /// The engine's name as written.
     pub engine_name: String,
     /// The engine's operation on whole files, instead of data transfers.
     pub file_operation: Option<FileOperation>,
@@ -120,7 +120,7 @@ pub struct Options {
     pub sync: SyncMode,
     /// `fsync`: after this many writes; 0: never.
     pub fsync: u64,
-    /// `fdatasync`, likewise.
+    /// `fdatasync`: after this many writes; 0: never.
     pub fdatasync: u64,
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
@@ -226,7 +226,7 @@ pub struct Options {
     pub verify_offset: u32,
     /// `verify_state_save`: save how much was written to a file.
     pub state_save: bool,
-    /// `verify_state_save` was given explicitly, so failing to write the file is an error.
+    /// Whether `verify_state_save` was given explicitly, so failing to write the file is an error.
     pub state_asked: bool,
     /// `verify_state_load`: verify only as much as the file says.
     pub state_load: bool,
@@ -257,11 +257,11 @@ pub struct Options {
     pub clat_percentiles: bool,
     pub lat_percentiles: bool,
     pub slat_percentiles: bool,
-    /// Submission is timed: neither `disable_slat` nor `gtod_reduce`.
+    /// Whether submission is timed: neither `disable_slat` nor `gtod_reduce`.
     pub times_submission: bool,
-    /// Neither `disable_clat` nor `gtod_reduce`.
+    /// Whether completion latency is reported: neither `disable_clat` nor `gtod_reduce`.
     pub reports_completion: bool,
-    /// Neither `disable_lat` nor `gtod_reduce`.
+    /// Whether total latency is reported: neither `disable_lat` nor `gtod_reduce`.
     pub reports_latency: bool,
     /// `unified_rw_reporting`.
     pub unified: Unified,
@@ -414,7 +414,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether `filesize` is a range, so that the files of a job may differ in size.
+    /// Returns whether `filesize` is a range, so that the files of a job may differ in size.
     pub(crate) fn sizes_range(&self) -> bool {
         self.file_bytes.is_some_and(|[low, high]| low < high)
     }
@@ -424,7 +424,8 @@ impl Options {
         self.verify.filter(|_| self.engine.does_io())
     }
 
-    /// The priority of the job's requests. As in fio, a level without a class means best effort.
+    /// Returns the priority of the job's requests. As in fio, a level without a class means best
+    /// effort.
     pub fn io_priority(&self) -> Option<IoPriority> {
         (self.io_class.is_some() || self.io_level.is_some()).then(|| IoPriority {
             class: self.io_class.unwrap_or(IoClass::BestEffort),
@@ -432,7 +433,7 @@ impl Options {
         })
     }
 
-    /// Requests after which a job pauses; `None`: only time counts.
+    /// Returns the requests after which a job pauses; `None`: only time counts.
     pub(crate) fn pauses_after(&self) -> Option<u64> {
         self.think_blocks.or((self.think_io_ns == 0).then_some(1))
     }

@@ -32,12 +32,12 @@ impl fmt::Display for At {
 pub struct Setting {
     /// The option name as written.
     pub name: String,
-    /// Its value; `None` without `=`.
+    /// The option's value; `None` without `=`.
     pub value: Option<String>,
     pub at: At,
 }
 
-/// Locations do not count in a comparison.
+/// Compares name and value; locations do not count.
 impl PartialEq for Setting {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.value) == (&other.name, &other.value)
@@ -53,7 +53,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Whether its settings are defaults for the jobs after it.
+    /// Returns whether the settings are defaults for the jobs after the section.
     pub fn is_global(&self) -> bool {
         self.name == "global"
     }

@@ -27,13 +27,13 @@ const ENGINES: [(&str, Engine); 16] = [
 pub enum FileOperation {
     /// Opens the file, and creates it if it does not exist; makes the directory.
     Create(Named),
-    /// Reads its attributes.
+    /// Reads the file's attributes.
     Stat(Named),
-    /// Removes its name.
+    /// Removes the file's name.
     Delete(Named),
 }
 
-/// What the names of such a job stand for.
+/// The kind of entry that the names of such a job refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     File,
@@ -61,18 +61,18 @@ impl FileOperation {
         }
     }
 
-    /// Whether a second pass over the same names must fail.
+    /// Returns whether a second pass over the same names must fail.
     pub(crate) fn works_once(self) -> bool {
         matches!(self, FileOperation::Delete(_) | FileOperation::Create(Named::Directory))
     }
 }
 
-/// Names of all engines, one per line.
+/// Returns the names of all engines, one per line.
 pub fn engine_names() -> String {
     ENGINES.map(|(name, _)| format!("\t{name}\n")).concat()
 }
 
-/// The engine of this name.
+/// Returns the engine of this name.
 ///
 /// # Errors
 /// There is none; the reason names all.
@@ -93,46 +93,46 @@ pub fn parse_engine(text: &str) -> Result<Engine, String> {
     })
 }
 
-/// fio's usual name of an engine.
+/// Returns fio's usual name of an engine.
 pub(crate) fn engine_name(engine: Engine) -> &'static str {
     ENGINES.iter().find(|(_, one)| *one == engine).map_or(engine.name(), |(name, _)| name)
 }
 
-/// `log_hist_coarseness` that leaves one bin in each power of two.
+/// The `log_hist_coarseness` that leaves one bin in each power of two.
 pub(crate) const MAX_COARSENESS: u32 = 6;
 
-/// When a write counts as done.
+/// The moment at which a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
-    /// When the call returns.
+    /// A write is done when the call returns.
     None,
-    /// Data and metadata on stable storage (O_SYNC).
+    /// A write is done when data and metadata are on stable storage (O_SYNC).
     Full,
-    /// Data on stable storage (O_DSYNC).
+    /// A write is done when its data is on stable storage (O_DSYNC).
     Data,
 }
 
-/// How a file to be written is laid out.
+/// The layout of a file to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallocate {
-    /// At its full length, without reserving space.
+    /// The full length, without reserving space.
     None,
-    /// With space reserved.
+    /// The full length, with space reserved.
     Reserve,
 }
 
-/// Which of several files a request goes to.
+/// The choice among several files for a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
     /// Files alternate request by request.
     RoundRobin,
     Sequential,
     Random,
-    /// Drawn, with this exponent.
+    /// Files are drawn by Zipf's law with this exponent.
     Zipf(f64),
-    /// Drawn, with this share.
+    /// Files are drawn from a self-similar distribution with this share.
     Pareto(f64),
-    /// Drawn, with this deviation in percent.
+    /// Files are drawn from a normal distribution with this deviation in percent.
     Normal(f64),
 }
 
@@ -191,7 +191,7 @@ impl Strides {
         self.strided.unwrap_or(self.size > 0)
     }
 
-    /// Bytes without I/O after each zone's requests.
+    /// Returns the bytes without I/O after each zone's requests.
     pub fn left_out(&self) -> u64 {
         self.range.saturating_sub(self.size).saturating_add(self.skip)
     }
@@ -242,7 +242,7 @@ pub enum WindowValue {
 /// `unified_rw_reporting`: how the directions are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unified {
-    /// Each separately.
+    /// Each direction separately.
     #[default]
     Apart,
     Mixed,
@@ -254,7 +254,7 @@ pub enum Unified {
 pub enum ExitWhat {
     Group,
     Stonewall,
-    /// These, and all that would run after them.
+    /// The jobs of the same set, and all that would run after them.
     All,
 }
 

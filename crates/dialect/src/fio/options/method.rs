@@ -2,7 +2,7 @@ use super::value::Reason;
 
 /// Bytes of the header before the checksum.
 pub(crate) const HEADER: usize = 40;
-/// How blocks are verified.
+/// The method by which blocks are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     Meta,
@@ -29,7 +29,7 @@ pub enum Method {
     Sha3With256,
     Sha3With384,
     Sha3With512,
-    /// The header, and the pattern as data.
+    /// The header, with the pattern as data.
     PatternHeader,
     /// The pattern, repeated.
     Pattern,
@@ -89,7 +89,7 @@ impl Method {
         if matches!(self, Method::Pattern | Method::Nothing) { 0 } else { HEADER + self.facts().1 }
     }
 
-    /// The smallest block: a header and some data.
+    /// Returns the bytes of the smallest block: a header and some data.
     pub(crate) fn least_bytes(self) -> u64 {
         match self {
             Method::Pattern | Method::Nothing => 1,

@@ -36,7 +36,7 @@ impl Fill {
         }
     }
 
-    /// Byte `at` of a buffer at this offset, as [`Fill::put`] writes it.
+    /// Returns byte `at` of a buffer at this offset, as [`Fill::put`] writes it.
     pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
         // Without an interval the pattern continues over the whole buffer.
         let from = at.checked_div(interval).map_or(0, |chunk| chunk * interval);
@@ -87,7 +87,7 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
 const PATTERN_HINT: &str =
     "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
 
-/// A file with a pattern; no more is read than a pattern may have.
+/// The input limits of a file with a pattern; no more is read than a pattern may have.
 const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 
 /// Reads a file up to one byte more than a pattern may have; `None`: unreadable, empty or not a

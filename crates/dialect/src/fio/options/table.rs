@@ -358,7 +358,7 @@ fn find(name: &str) -> Option<&'static Row> {
     Row::find(ROWS, name)
 }
 
-/// The name that reports give an option: the first of its names.
+/// Returns the name that reports give an option: the first of its names.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
         None => name,
@@ -375,7 +375,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(Row::names)
 }
 
-/// Whether an option is on without a value, so it does not take the next argument.
+/// Returns whether an option is on without a value, so it does not take the next argument.
 pub(crate) fn is_flag(name: &str) -> bool {
     find(name).is_some_and(|row| matches!(row.takes, Flag(_) | OnlyZero(_) | Ignored(Form::Flag)))
 }
@@ -419,12 +419,12 @@ impl Options {
     }
 }
 
-/// A percentage; empty: 100.
+/// Parses a percentage; empty: 100.
 fn percent(text: &str) -> Result<u8, Reason> {
     if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
 
-/// Rates of reads and of writes; 0 and empty: no limit.
+/// Parses rates of reads and of writes; 0 and empty: no limit.
 fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     // As in fio, an empty part is a direction without a limit.
     let limited =

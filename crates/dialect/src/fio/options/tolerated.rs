@@ -95,7 +95,7 @@ impl Tolerated {
         Tolerated { reads, writes, verify, ignored: [Errors([0; 3]); 3] }
     }
 
-    /// `ignore_error`: lists for reads, writes and verification, separated by commas.
+    /// Parses `ignore_error`: lists for reads, writes and verification, separated by commas.
     pub(crate) fn ignore(&mut self, text: &str) -> Result<(), Reason> {
         let lists: Vec<&str> = text.split(',').collect();
         if lists.len() > 3 {

@@ -18,15 +18,15 @@ pub use apptrace::foreign::fio_log::{Action, Entry};
 /// Maximum entries of a trace, which is held in memory.
 const MAX_ENTRIES: usize = 50_000_000;
 
-/// Traces are read a line at a time.
+/// The input limits of a trace, which is read a line at a time.
 const TRACE: Input = Input::new("a trace", 16 << 30);
 
 const MAX_FILES: usize = 1024;
 
-/// A trace as recorded.
+/// A recorded trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// Its files in the order in which they were added.
+    /// The files in the order in which they were added.
     pub files: Vec<String>,
     pub entries: Vec<Entry>,
     /// Whether requests have times: version 3, or `wait` lines.
@@ -46,7 +46,7 @@ impl Trace {
     /// Parses the lines of a trace.
     ///
     /// # Errors
-    /// As [`Trace::load`].
+    /// The text cannot be read or is not a trace; the error is only the reason.
     pub fn read(text: impl BufRead) -> Result<Trace, Reason> {
         let mut log = Log::new(text).map_err(|error| error.to_string())?;
         let mut entries = Vec::new();
@@ -75,7 +75,7 @@ impl Trace {
     }
 }
 
-/// How to replay a trace.
+/// The options for replaying a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     pub trace: Option<Arc<Trace>>,
@@ -114,7 +114,7 @@ impl Replay {
         !self.skip[2] && self.trace.as_ref().is_some_and(trims)
     }
 
-    /// The trace with these options applied; `None`: no replay.
+    /// Returns the trace with these options applied; `None`: no replay.
     pub(crate) fn settled(&self) -> Option<Arc<Trace>> {
         let trace = self.trace.as_ref()?;
         let wanted = |entry: &&Entry| match entry.action {
@@ -143,7 +143,7 @@ impl Replay {
     }
 }
 
-/// The text of a log; sorts the entries by time.
+/// Formats a log; sorts the entries by time.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
     let mut files: Vec<&Path> = Vec::new();

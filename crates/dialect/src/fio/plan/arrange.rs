@@ -33,9 +33,9 @@ pub(super) const A_DIRECTORY: &str = "a directory";
 pub struct FilePlan {
     pub path: PathBuf,
     pub bytes: u64,
-    /// How to create it or make it longer; `None`: it exists already.
+    /// The way to create the file or make it longer; `None`: it exists already.
     pub made: Option<NewFile>,
-    /// It is a user's file that may be overwritten, and becomes longer.
+    /// Whether it is a user's file that may be overwritten, and becomes longer.
     pub lengthened: bool,
     pub written: bool,
     /// Whether no job transfers data to or from it.
@@ -49,11 +49,11 @@ pub struct FilePlan {
 pub struct ClonePlan {
     /// fio's job number, counting all clones from 1.
     pub number: u32,
-    /// Group index and index in it.
+    /// The index of the job's group, and the job's index in it.
     pub job: (usize, usize),
     /// Indexes in [`Arrangement::files`]; several files alternate request by request.
     pub files: Vec<usize>,
-    /// First byte and length of its part of each file; the longest if they differ.
+    /// First byte and length of the clone's part of each file; the longest if they differ.
     pub part: (u64, u64),
     /// The length of each part, if they differ.
     pub lengths: Vec<u64>,
@@ -66,7 +66,7 @@ pub struct ClonePlan {
     pub named: Vec<NamedFile>,
 }
 
-/// Files and clones.
+/// The files and clones of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
     pub files: Vec<FilePlan>,
@@ -102,13 +102,14 @@ pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
 }
 
 impl Arrangement {
-    /// Bytes that each of a clone's files has; if its parts differ in length, the most.
+    /// Returns the bytes that each of a clone's files has; the maximum if its parts differ in
+    /// length.
     pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         let bytes = clone.files.iter().map(|&file| self.files[file].bytes);
         if clone.lengths.is_empty() { bytes.min() } else { bytes.max() }.unwrap_or(0)
     }
 
-    /// Paths of all files that jobs use.
+    /// Returns the paths of all files that jobs use.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let named = self.clones.iter().flat_map(|clone| &clone.named);
         let files = self.files.iter().map(|file| file.path.as_path());

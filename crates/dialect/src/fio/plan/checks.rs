@@ -145,7 +145,7 @@ fn check_filling(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Verified blocks have one size and do not overlap.
+/// Checks that verified blocks have one size and do not overlap.
 fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
@@ -199,7 +199,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// To be read back, requests that differ in size or may overlap must be known.
+/// Checks that requests that differ in size or may overlap are known when they are read back.
 fn check_overlaps(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     if job.overlaps() && options.writes && job.is_threaded() {
@@ -338,7 +338,7 @@ fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Jobs whose places depend on the state of each file.
+/// Checks jobs whose places depend on the state of each file.
 fn check_own_places(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let runs = options.random && options.run > 1;
@@ -445,8 +445,7 @@ fn check_priorities(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Only blocking engines need threads; the others queue their requests themselves.
-/// Jobs that operate on whole files transfer no data.
+/// Checks jobs that operate on whole files, which transfer no data.
 fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let Some(operation) = options.file_operation else { return Ok(()) };

@@ -18,11 +18,11 @@ pub struct Job {
     pub name: String,
     /// The place of its definition.
     pub at: At,
-    /// Its options, including the global ones.
+    /// The job's options, including the global ones.
     pub options: Options,
-    /// Its own options as written, for the report.
+    /// The job's own options as written, for the report.
     pub given: Vec<(String, String)>,
-    /// fio's number of its reporting group.
+    /// fio's number of the job's reporting group.
     pub group_id: u32,
 }
 
@@ -35,7 +35,7 @@ impl Job {
         FioError::Usage(format!("{}: {why}", self.shown()))
     }
 
-    /// Requests that each stream keeps outstanding: 1 if the engine blocks.
+    /// Returns the requests that each stream keeps outstanding: 1 if the engine blocks.
     pub fn effective_depth(&self) -> u32 {
         if self.options.file_operation.is_some() {
             1
@@ -46,12 +46,12 @@ impl Job {
         }
     }
 
-    /// Whether it follows a trace or another job's writes instead of its own sequence.
+    /// Returns whether the job follows a trace or another job's writes instead of its own sequence.
     pub(crate) fn is_guided(&self) -> bool {
         self.options.trace.is_some() || self.options.checks_mix
     }
 
-    /// Whether its requests bypass the page cache. Mapped memory is the page cache.
+    /// Returns whether requests bypass the page cache. Mapped memory is the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         self.options.direct && !self.options.engine.is_mapped()
     }
@@ -69,15 +69,15 @@ impl Job {
             && options.trace.is_none()
     }
 
-    /// Whether submission is timed: requests must be submitted by a call that does not wait for
-    /// them.
+    /// Returns whether submission is timed: requests must be submitted by a call that does not wait
+    /// for them.
     pub(crate) fn times_submission(&self) -> bool {
         self.options.times_submission
             && self.options.engine.is_async()
             && self.options.engine.does_io()
     }
 
-    /// Whether threads make its calls, one request each.
+    /// Returns whether threads make the job's calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
         options.engine.has_workers()
@@ -89,18 +89,18 @@ impl Job {
         self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
     }
 
-    /// Size of its requests; the maximum if they differ.
+    /// Returns the size of the job's requests; the maximum if they differ.
     pub fn request_bytes(&self) -> u64 {
         self.used().filter_map(SizeMix::bounds).map(|(_, max)| u64::from(max)).max().unwrap_or(0)
     }
 
-    /// Size of its smallest requests.
+    /// Returns the size of the job's smallest requests.
     pub fn min_request_bytes(&self) -> u64 {
         let min = self.used().filter_map(SizeMix::bounds).map(|(min, _)| u64::from(min)).min();
         min.unwrap_or(0).max(1)
     }
 
-    /// Its mix of sizes; `None`: all requests have the same size.
+    /// Returns the job's mix of sizes; `None`: all requests have the same size.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| {
             mix.bounds().is_some_and(|(min, _)| u64::from(min) == self.request_bytes())
@@ -118,8 +118,8 @@ impl Job {
         }
     }
 
-    /// Whether offsets are random and requests differ in size, are longer than their alignment, or
-    /// choose their file first.
+    /// Returns whether offsets are random and requests differ in size, are longer than their
+    /// alignment, or choose their file first.
     fn may_overlap(&self) -> bool {
         let options = &self.options;
         let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
@@ -131,8 +131,8 @@ impl Job {
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
-    /// Whether each of several files has random places of its own, and requests choose the file
-    /// first.
+    /// Returns whether each of several files has random places of its own, and requests choose the
+    /// file first.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
@@ -145,15 +145,16 @@ impl Job {
             && options.random_percent == [100; 2]
     }
 
-    /// Files of which all requests are done before others are opened; `None`: all are open.
+    /// Returns the number of files of which all requests are done before others are opened; `None`:
+    /// all are open.
     pub(crate) fn open_files(&self) -> Option<u64> {
         let open = self.options.open_files;
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
-    /// Whether the offset of a request follows from the earlier ones to its file: zones of several
-    /// files or of a sequential mix, random requests of several files of which some follow the one
-    /// before, and runs after each random request.
+    /// Returns whether the offset of a request follows from the earlier ones to its file: zones of
+    /// several files or of a sequential mix, random requests of several files of which some follow
+    /// the one before, and runs after each random request.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
@@ -164,14 +165,14 @@ impl Job {
             || (options.random && options.run > 1)
     }
 
-    /// Whether such offsets are drawn in each file by itself.
+    /// Returns whether such offsets are drawn in each file by itself.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
         let even = options.distribution == Distribution::Uniform;
         self.may_overlap() && options.random_percent == [100; 2] && (even || self.takes_turns())
     }
 
-    /// Whether such requests use no byte twice in a pass.
+    /// Returns whether such requests use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
         // As in fio, other distributions have no map.
         let even = self.options.distribution == Distribution::Uniform;
@@ -182,8 +183,8 @@ impl Job {
         self.may_overlap() && !self.covers()
     }
 
-    /// Whether to record the offsets written, because the sequence cannot reproduce them for
-    /// reading back.
+    /// Returns whether to record the offsets written, because the sequence cannot reproduce them
+    /// for reading back.
     pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap() || self.has_schedules()
     }
@@ -196,7 +197,7 @@ impl Job {
         }
     }
 
-    /// Rate limits in requests per second, of reads and of writes.
+    /// Returns the rate limits in requests per second, of reads and of writes.
     pub(crate) fn rates(&self) -> [Option<f64>; 2] {
         let of = |side: usize| {
             let by_bytes = self.options.rate_bytes[side]
@@ -210,13 +211,13 @@ impl Job {
         self.rates().iter().any(Option::is_some)
     }
 
-    /// Whether it is a mix in which each direction has its own schedule.
+    /// Returns whether the job is a mix in which each direction has its own schedule.
     pub(crate) fn has_schedules(&self) -> bool {
         self.options.reads && self.options.writes && self.is_rated() && !self.is_guided()
     }
 
-    /// Rate limit of each clone in requests per second, reads and writes together; `None`: there is
-    /// none, or only for one direction of a mix.
+    /// Returns the rate limit of each clone in requests per second, reads and writes together;
+    /// `None`: no limit, or only for one direction of a mix.
     pub fn rate_iops(&self) -> Option<f64> {
         match self.rates() {
             [Some(reads), Some(writes)] => Some(reads + writes),
@@ -225,7 +226,7 @@ impl Job {
         }
     }
 
-    /// Percentage of reads; if both directions have a rate, the rates set it.
+    /// Returns the percentage of reads; if both directions have a rate, the rates set it.
     pub fn read_percent(&self) -> u8 {
         match self.rates() {
             [Some(reads), Some(writes)] => (reads / (reads + writes) * 100.0).round() as u8,
@@ -348,8 +349,8 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     }
 }
 
-/// Settings as written, under the names that fio reports; the last value of a name takes the place
-/// of the first.
+/// Records settings as written, under the names that fio reports; the last value of a name takes
+/// the place of the first.
 fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
     for setting in settings {
         // fio shows an option without a value as 1.
@@ -436,9 +437,9 @@ impl Plan {
         }
     }
 
-    /// Whether a job that waits for another starts a new set; `begun_together` is the number of
-    /// sets when the last stonewall's jobs started. Sets run one after the other, so the job waits
-    /// for the whole previous set, which must contain only the job it names.
+    /// Returns whether a job that waits for another starts a new set; `begun_together` is the
+    /// number of sets when the last stonewall's jobs started. Sets run one after the other, so the
+    /// job waits for the whole previous set, which must contain only the job it names.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
             let why = "it would run at the same time as jobs that wait for others (wait_for); give it a stonewall, or put it before them";

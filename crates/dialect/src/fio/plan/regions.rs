@@ -26,8 +26,8 @@ impl Sizes {
         }
     }
 
-    /// The size of the next file, which has this many bytes now. As in fio, a file within the range
-    /// keeps its size.
+    /// Returns the size of the next file, which has this many bytes now. As in fio, a file within
+    /// the range keeps its size.
     fn next(&mut self, there: Option<u64>) -> Option<u64> {
         let [low, high] = self.range?;
         match there.filter(|bytes| (low..=high).contains(bytes)) {
@@ -38,8 +38,8 @@ impl Sizes {
     }
 }
 
-/// Bytes transferred within `len` bytes by requests of `request` bytes that skip `hole` after each
-/// `run`.
+/// Returns the bytes transferred within `len` bytes by requests of `request` bytes that skip `hole`
+/// after each `run`.
 pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
@@ -178,7 +178,7 @@ pub(super) fn region(
     Ok(Region { start, len, end, zoned_len, share_bytes })
 }
 
-/// What a clone transfers in its parts of all files.
+/// The bytes that a clone transfers in its parts of all files.
 pub(super) struct Work {
     pub(super) start: u64,
     /// The length of each part.
@@ -272,7 +272,7 @@ impl Work {
     }
 }
 
-/// The option that keeps the files of a job from differing in size.
+/// Returns the option that keeps the files of a job from differing in size.
 fn hindrance(job: &Job) -> Option<&'static str> {
     let options = &job.options;
     let spreads = job.spreads() || job.has_own_places();

@@ -31,7 +31,7 @@ pub(crate) struct FileTurns {
     service_run: u64,
     /// Number of files that are used at the same time.
     open: u64,
-    /// Files are chosen by [`FileTurns::file_in_row`].
+    /// Whether files are chosen by [`FileTurns::file_in_row`].
     in_row: bool,
     /// Numbers of writes after which a sync takes a turn; 0: none does.
     sync_every: [u64; 2],
@@ -42,7 +42,7 @@ pub(crate) struct FileTurns {
     bell: Option<Normal>,
     rounds: Option<Rounds>,
     align: u64,
-    /// Requests differ in size, and each goes to the next file.
+    /// Whether requests differ in size; each then goes to the next file.
     differ: bool,
     spread: Option<Arc<Spread>>,
     own_places: Option<OwnPlaces>,
@@ -50,9 +50,9 @@ pub(crate) struct FileTurns {
     /// Bytes of each file, and by how much a sequential request overlaps the end of the one before;
     /// 0: no overlap.
     backward: (u64, u64),
-    /// Each direction of a mix covers the whole file, with gaps.
+    /// Whether each direction of a mix covers the whole file, with gaps.
     mixes_holes: bool,
-    /// Ends a pass of such a mix when one direction reaches the end; `None`: the size ends it.
+    /// The end of a pass of such a mix, when one direction reaches it; `None`: the size ends it.
     ends: Option<Ends>,
     /// State that the stream's offset does not determine; shared by the threads of a stream.
     state: Option<Arc<Mutex<State>>>,
@@ -97,14 +97,14 @@ impl FileDraw {
 
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// At this offset nothing is left for the direction's next request.
+    /// The offset at which nothing is left for the direction's next request.
     at: u64,
     passes: u64,
 }
 
 impl Ends {
-    /// For `len` bytes and this many passes; `None` if the cursors restart until the size is
-    /// reached.
+    /// Returns the ends for `len` bytes and this many passes; `None` if the cursors restart until
+    /// the size is reached.
     fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Ends> {
         let (request, stride) = (job.request_bytes(), job.request_bytes() + job.options.hole_bytes);
         let fit = len.checked_sub(request)? / stride + 1;
@@ -120,7 +120,7 @@ struct Rounds {
     /// Bytes from the start of one zone to the next.
     step: u64,
     zones: u64,
-    /// A block may be drawn again before all were visited.
+    /// Whether a block may be drawn again before all were visited.
     repeats: bool,
 }
 
@@ -178,8 +178,8 @@ impl FileTurns {
         FileTurns::of_passes(job, files, (part, &[]), seed, Some(1))
     }
 
-    /// The same for a number of passes, `None`: endless; and with the length of each part, if they
-    /// differ.
+    /// Starts at the beginning of the files for a number of passes, `None`: endless; `lengths` are
+    /// those of the parts, if they differ.
     pub(crate) fn of_passes(
         job: &Job,
         files: u64,
@@ -285,7 +285,7 @@ impl FileTurns {
         (self.part.0.saturating_mul(self.files), self.all_bytes())
     }
 
-    /// Bytes of the parts of all files.
+    /// Returns the bytes of the parts of all files.
     fn all_bytes(&self) -> u64 {
         match &*self.lengths {
             [] => self.part.1.saturating_mul(self.files),
@@ -293,7 +293,7 @@ impl FileTurns {
         }
     }
 
-    /// The length of the part of a file.
+    /// Returns the length of the part of a file.
     fn length(&self, file: usize) -> u64 {
         self.lengths.get(file).copied().unwrap_or(self.part.1)
     }
@@ -306,8 +306,8 @@ impl FileTurns {
         self.all_bytes()
     }
 
-    /// Moves a request to its own file and sets its size there; `false`: the files are full, and
-    /// the stream ends.
+    /// Moves a request to its own file and sets its size there; returns `false` if the files are
+    /// full, which ends the stream.
     #[inline(always)]
     pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {
@@ -330,8 +330,8 @@ impl FileTurns {
         true
     }
 
-    /// The file of the next request, or of a sync (not `moves`). As in fio, a full file still gets
-    /// syncs until a request finds it full.
+    /// Returns the file of the next request, or of a sync (not `moves`). As in fio, a full file
+    /// still gets syncs until a request finds it full.
     fn file_in_row(&self, state: &mut State, at: u64, moves: bool) -> u64 {
         let State { cursors, full, stay, .. } = state;
         full.resize(self.files as usize, false);
@@ -357,8 +357,8 @@ impl FileTurns {
         next
     }
 
-    /// The first file from `first` on that takes a request, among those that are open: others are
-    /// opened when these take none. `first` if none does.
+    /// Returns the first file from `first` on that takes a request, among those that are open:
+    /// others are opened when these take none. Returns `first` if none does.
     fn in_window(&self, first: u64, mut takes: impl FnMut(&u64) -> bool) -> u64 {
         for from in (0..self.files).step_by(self.open as usize) {
             let window = from..(from + self.open).min(self.files);
@@ -388,7 +388,7 @@ impl FileTurns {
         state.sync_file = Some(file as u32);
     }
 
-    /// The file of the sync after a write to file `last`.
+    /// Returns the file of the sync after a write to file `last`.
     pub(crate) fn sync_file(&self, last: u32) -> u32 {
         let state = self.state.as_ref().filter(|_| self.sync_every != [0; 2]);
         let state = state.map(|state| state.lock().unwrap_or_else(PoisonError::into_inner));
@@ -399,7 +399,7 @@ impl FileTurns {
         }
     }
 
-    /// Offset in its part of the next request that overlaps the end of the one before.
+    /// Returns the offset in its part of the next request that overlaps the end of the one before.
     fn backward(&self, cursor: u64) -> u64 {
         let (whole, back) = self.backward;
         match cursor {
@@ -408,8 +408,8 @@ impl FileTurns {
         }
     }
 
-    /// Offset in its part of request `number`: picks a zone by its share of the requests, then any
-    /// block in it.
+    /// Returns the offset in its part of request `number`: picks a zone by its share of the
+    /// requests, then any block in it.
     fn in_a_zone(&self, number: u64, len: u64) -> u64 {
         let drawn = rng::hash(self.seed, number);
         let chance = rng::below(drawn, 100);

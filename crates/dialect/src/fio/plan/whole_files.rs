@@ -1,4 +1,5 @@
-//! Jobs that time operations on whole files or directories. They need the names of files, not open files.
+//! Jobs that time operations on whole files or directories. They need the names of files, not open
+//! files.
 
 use super::arrange::{A_DIRECTORY, Arrangement, ClonePlan, FilePlan, Found, paths_of};
 use super::jobs::Job;
@@ -16,7 +17,7 @@ pub struct NamedFile {
     pub path: PathBuf,
     /// Bytes to lay out before the jobs start; `None`: nothing to lay out.
     pub laid_out: Option<u64>,
-    /// Nothing had this name before the run.
+    /// Whether nothing had this name before the run.
     pub is_new: bool,
 }
 
@@ -127,7 +128,7 @@ impl Arrangement {
         Ok(NamedFile { laid_out: lays_out.then_some(bytes), is_new, path })
     }
 
-    /// The entry of a directory: a test file in it that no job uses.
+    /// Adds the entry of a directory, a test file in it that no job uses; returns its index.
     fn directory(&mut self, path: PathBuf, block: u64) -> usize {
         let bytes = block.max(MIN_BYTES);
         if let Some(index) = self.files.iter().position(|file| file.path == path) {
@@ -147,7 +148,7 @@ impl Arrangement {
     }
 }
 
-/// Bytes of each file. `filesize` may be a range, of which the first value counts.
+/// Returns the bytes of each file. `filesize` may be a range, of which the first value counts.
 fn file_bytes(job: &Job, count: u64) -> Result<u64, FioError> {
     match (job.options.file_bytes, job.options.size) {
         (Some([bytes, _]), _) => Ok(bytes),

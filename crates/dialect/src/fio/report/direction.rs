@@ -90,7 +90,7 @@ impl PriorityReport {
     }
 }
 
-/// Latencies by priority, the job's own first.
+/// Returns the latencies by priority, the job's own first.
 fn priorities(
     recorded: &CloneStats,
     side: usize,
@@ -125,7 +125,7 @@ pub(crate) struct Latency {
     pub(crate) bins: Option<Ordered<u64>>,
 }
 
-/// Figures of reads (0), writes (1) or trims (2); `None`: of all combined.
+/// Returns the figures of reads (0), writes (1) or trims (2); `None`: of all combined.
 pub(crate) fn direction(
     entry: &Entry<'_>,
     result: &FioResult,
@@ -250,7 +250,7 @@ impl Spread {
     }
 }
 
-/// Standard deviation of latencies, from the buckets (each within 0.4 %).
+/// Returns the standard deviation of latencies, from the buckets (each within 0.4 %).
 fn deviation(histogram: &Histogram) -> f64 {
     let mean = histogram.mean();
     let squares: f64 = histogram

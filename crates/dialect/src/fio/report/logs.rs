@@ -32,12 +32,12 @@ impl Kind {
         }
     }
 
-    /// Maximum in a window that has requests; a rate has only one value.
+    /// Returns the maximum in a window that has requests; a rate has only one value.
     fn max_of(self, sum: Sum, width: u64) -> u64 {
         self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.max_ns)
     }
 
-    /// The log's kind of latency; rates have none.
+    /// Returns the log's kind of latency; rates have none.
     fn times(self, sum: Sum) -> Option<Times> {
         match self {
             Kind::Latency => Some(sum.latency),
@@ -104,13 +104,13 @@ fn traces(result: &FioResult) -> Vec<(PathBuf, String)> {
     traces.into_iter().map(|(path, mut entries)| (path, trace::text(&mut entries))).collect()
 }
 
-/// Paths of [`aggregate_logs`].
+/// Returns the paths of [`aggregate_logs`].
 pub fn aggregate_log_paths(prefix: &str) -> [PathBuf; 2] {
     ["read", "write"].map(|side| PathBuf::from(format!("{prefix}-{side}_bw.log")))
 }
 
-/// fio's `--bandwidth-log`: bandwidth of all jobs together for each half second. Columns as in
-/// [`logs`].
+/// Returns the logs of fio's `--bandwidth-log`: bandwidth of all jobs together for each half
+/// second. Columns as in [`logs`].
 pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)> {
     let mut texts = [String::new(), String::new()];
     let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
@@ -135,7 +135,7 @@ pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)
     aggregate_log_paths(prefix).into_iter().zip(texts).collect()
 }
 
-/// The logs that this clone of a job will write.
+/// Returns the logs that this clone of a job will write.
 pub fn log_paths(job: &Job, clone: u32) -> Vec<PathBuf> {
     let trace = job.options.logs.requests.iter().map(PathBuf::from);
     named(job, clone).into_iter().map(|(path, _)| path).chain(trace).collect()

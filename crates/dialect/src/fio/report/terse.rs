@@ -55,7 +55,7 @@ fn line(entry: &Entry<'_>, result: &FioResult, version: u8) -> String {
     line
 }
 
-/// Min, max, mean and standard deviation in microseconds.
+/// Formats min, max, mean and standard deviation in microseconds.
 fn of_latency(latency: &Latency) -> [String; 4] {
     let real = |ns: f64| format!("{:.6}", ns / 1000.0);
     [

@@ -14,7 +14,6 @@ const NO_WRITE_FAILS: &str = "writing to a String cannot fail";
 
 /// Formats each entry's rates, latencies and depths, with intervals and achieved settings; then the
 /// groups, the devices and the warnings.
-/// warnings.
 pub fn text(result: &FioResult) -> String {
     let mut text = String::new();
     write(&mut text, result).expect(NO_WRITE_FAILS);
@@ -201,8 +200,8 @@ fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::
     Ok(())
 }
 
-/// The unit of a latency, in nanoseconds: as in fio, the largest one in which all figures have
-/// enough digits.
+/// Returns the unit of a latency and its nanoseconds: as in fio, the largest one in which all
+/// figures have enough digits.
 fn unit(latency: &Latency) -> (&'static str, f64) {
     let fits = |ns: f64| {
         latency.min as f64 > 2.0 * ns
@@ -309,7 +308,7 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     Ok(())
 }
 
-/// A number in four characters, with the first unit that allows it.
+/// Formats a number in four characters, with the first unit that allows it.
 fn short(value: f64, base: f64, units: [&str; 5]) -> String {
     let (mut value, mut unit) = (value, 0);
     while value >= 9999.5 && unit + 1 < units.len() {

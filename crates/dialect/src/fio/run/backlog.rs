@@ -12,7 +12,7 @@ use measure::histogram::Histogram;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
     Writes(u64),
-    /// This many bytes: a pass.
+    /// A pass of this many bytes.
     Bytes(u64),
 }
 
@@ -31,14 +31,14 @@ pub(crate) struct Backlog {
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
-    /// Index of the next one; `None`: the stream is writing.
+    /// The index of the next piece to read; `None`: the stream is writing.
     next: Option<usize>,
     free: Vec<u32>,
     issued: Box<[Read]>,
     latency: Histogram,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
-    /// When the present reading began, and the time of all before it.
+    /// The beginning of the present reading, and the time of all before it.
     reading_since: Nanos,
     reading_ns: Nanos,
     /// The time of the readings before the last request of the stream's own.
@@ -85,7 +85,8 @@ impl Backlog {
         }
     }
 
-    /// Bytes by which the last request exceeded the pass; the next pass has its full length again.
+    /// Returns the bytes by which the last request exceeded the pass; the next pass has its full
+    /// length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),
@@ -142,7 +143,7 @@ impl Backlog {
         None
     }
 
-    /// Whether writes must be read back before the next one.
+    /// Returns whether writes must be read back before the next one.
     fn is_due(&mut self) -> bool {
         let (BacklogInterval::Writes(every) | BacklogInterval::Bytes(every)) = self.every;
         if self.batch == 0 {
@@ -164,8 +165,8 @@ impl Backlog {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
-    /// The time of the stream's span that does not count for its own requests: as in fio, the
-    /// readings after each pass, but not those after some writes.
+    /// Returns the time of the stream's span that does not count for its own requests: as in fio,
+    /// the readings after each pass, but not those after some writes.
     pub(crate) fn apart_ns(&self) -> Nanos {
         match self.every {
             BacklogInterval::Bytes(_) => self.between_ns,
@@ -190,7 +191,7 @@ mod tests {
     use crate::fio::options::job_options::Options;
     use std::sync::Arc;
 
-    /// The order of 60 writes and of their reads with a backlog of 16.
+    /// Returns the order of 60 writes and of their reads with a backlog of 16.
     fn order(batch: u64) -> String {
         let mut options = Options::default();
         options.set("verify", Some("crc32c")).unwrap();

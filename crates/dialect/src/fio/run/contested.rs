@@ -4,7 +4,7 @@ use super::pending_verify::Piece;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Number of bytes that this run did not write: an earlier job left them.
+/// The write number of bytes that this run did not write: an earlier job left them.
 const UNWRITTEN: u64 = 0;
 
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ struct Write {
     end: u64,
     /// Index of the job settings that made its blocks; `None`: they are not verified.
     maker: Option<usize>,
-    /// It was in flight together with a write that it overlaps: either may have won.
+    /// Whether it was in flight together with a write that it overlaps: either may have won.
     overlapped: bool,
 }
 
@@ -55,8 +55,8 @@ impl State {
         write.number
     }
 
-    /// The write that left exactly these bytes, if it has ended, overlapped no other and has the
-    /// same `maker`.
+    /// Returns the write that left exactly these bytes, if it has ended, overlapped no other and
+    /// has the same `maker`.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) = self
@@ -91,7 +91,8 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// For a stream over these files whose blocks are made by `maker`; `None`: it does not verify.
+    /// Returns the contest of a stream over these files whose blocks are made by `maker`; `None`:
+    /// it does not verify.
     pub(crate) fn new(all: Arc<Contested>, files: &[usize], maker: Option<usize>) -> Contest {
         Contest { all, files: files.into(), maker }
     }
@@ -108,8 +109,8 @@ impl Contest {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }
 
-    /// The number of the write that left these bytes; `None` if more than one may have, or a
-    /// different job.
+    /// Returns the number of the write that left these bytes; `None` if more than one may have, or
+    /// a different job.
     pub(crate) fn known(&self, piece: &Piece) -> Option<u64> {
         let file = self.files[piece.target as usize];
         self.all.with(|state| state.known(file, piece.offset, piece.len, self.maker?))

@@ -25,12 +25,12 @@ pub(crate) struct Core {
     pub(crate) trims: Option<Trims>,
     pub(crate) guide: Option<Guide>,
     pub(crate) rates: Option<Rates>,
-    /// The guide or the rates decide about the next request.
+    /// Whether the guide or the rates decide about the next request.
     pub(crate) is_led: bool,
     /// A sync to make next, and the file that it is for (`None`: all files).
     pub(crate) due: Option<(Stability, Option<u32>)>,
     pub(crate) between_passes: bool,
-    /// The files have no room for another request, or a limit ended the stream.
+    /// Whether the files have no room for another request, or a limit ended the stream.
     pub(crate) ended: bool,
     pub(crate) is_full: bool,
     /// Whether the stream runs until the disk is full, and whether it is full now.
@@ -54,7 +54,7 @@ pub(crate) struct Core {
 pub(crate) struct Slot {
     pub(crate) at: Nanos,
     pub(crate) offset: u64,
-    /// When its submitting call returned; the maximum: not yet.
+    /// The time when its submitting call returned; the maximum: not yet.
     pub(crate) returned_at: Nanos,
     pub(crate) bytes: u32,
     pub(crate) target: u32,
@@ -76,7 +76,7 @@ pub(crate) struct Issue {
 /// Requests whose submitting call has not returned.
 pub(crate) struct Submissions {
     pub(crate) open: Vec<u32>,
-    /// The machine reports it; a simulated one has no such call.
+    /// Whether the machine reports the return of the call; a simulated one has no such call.
     pub(crate) reported: bool,
 }
 
@@ -145,7 +145,7 @@ impl Core {
         }
     }
 
-    /// The measured part lasts until this time at least.
+    /// Extends the measured part to this time or later.
     pub(crate) fn lasts_until(&mut self, then: Nanos) {
         if then > self.measured_from {
             self.record.span.1 = self.record.span.1.max(then);
@@ -199,7 +199,8 @@ impl Core {
         }
     }
 
-    /// Records a request issued now; not `fresh`: it is the write after a trim of the same blocks.
+    /// Records a request issued now; not `fresh`: the request is the write after a trim of the same
+    /// blocks.
     #[inline(always)]
     fn issue(&mut self, mut request: Request, fresh: bool, now: Nanos) -> Next {
         if self.guide.is_none() && fresh {
@@ -243,7 +244,7 @@ impl Core {
         Next::Issue(request)
     }
 
-    /// The files have no room for the request in this slot.
+    /// Ends the stream: the files have no room for the request in this slot.
     #[cold]
     fn end(&mut self, slot: u32, now: Nanos) -> Next {
         (self.ended, self.is_full) = (true, true);
@@ -369,7 +370,7 @@ impl Core {
         true
     }
 
-    /// Counts a tolerated failure; `false`: the stream must stop.
+    /// Counts a tolerated failure; returns `false` if the stream must stop.
     pub(crate) fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
         if !self.tolerates(completion) {
             return false;

@@ -70,20 +70,20 @@ fn check_memory<M: Machine>(
     Ok(())
 }
 
-/// How a plan runs.
+/// The settings of a run.
 #[derive(Clone, Copy, Default)]
 pub struct RunSettings<'a> {
-    /// Existing files that hold a file system may be overwritten.
+    /// Whether existing files that hold a file system may be overwritten.
     pub destroy_signed: bool,
-    /// Remove the files that were laid out.
+    /// Whether to remove the files that were laid out.
     pub cleanup: bool,
-    /// Reports while jobs run.
+    /// The reports made while jobs run.
     pub status: Option<&'a Status<'a>>,
 }
 
 /// Runs sets of jobs one after the other. The files are created first and stay, unless `cleanup` is
-/// set; `on_group` is called before each set, and `status` while jobs run. A failed job has its error in its result, and the
-/// others continue.
+/// set; `on_group` is called before each set, and `status` while jobs run. A failed job has its
+/// error in its result, and the others continue.
 ///
 /// # Errors
 /// A file that cannot be created or opened, a workload that makes no sense on its file, a
@@ -179,7 +179,7 @@ pub fn run<M: Machine>(
     })
 }
 
-/// The result of the sets that have ended.
+/// Returns the result of the sets that have ended.
 fn so_far<M: Machine>(
     machine: &M,
     plan: &Plan,
@@ -326,7 +326,8 @@ fn check_jobs(
     Ok(())
 }
 
-/// A simulated machine does not trim, and stores no data to read back.
+/// Refuses jobs that a simulated machine cannot run: it does not trim, and stores no data to read
+/// back.
 fn check_simulated(job: &Job) -> Result<(), FioError> {
     if job.trims() {
         let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };

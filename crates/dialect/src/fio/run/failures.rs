@@ -6,12 +6,12 @@ pub(crate) const IO_ERROR: i32 = 5;
 pub(crate) const NO_SPACE: i32 = 28;
 const OVER_QUOTA: i32 = 122;
 
-/// Why a job failed.
+/// The reason why a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobError {
     /// The system's number, as fio reports it.
     pub errno: i32,
-    /// The same in a sentence.
+    /// The reason in a sentence.
     pub text: String,
 }
 

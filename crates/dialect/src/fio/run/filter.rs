@@ -1,5 +1,6 @@
-//! Features that hold, watch or end a stream, only those asked for, in this order: status, steady rate,
-//! verification, common end, pauses, flow, limits, syncs, batches, priorities, trace, whole files.
+//! Features that hold, watch or end a stream, only those asked for, in this order: status, steady
+//! rate, verification, common end, pauses, flow, limits, syncs, batches, priorities, trace, whole
+//! files.
 
 use super::core::{Core, Issue};
 use super::finished::Finished;
@@ -11,28 +12,29 @@ use machine::{Completion, Nanos, Next, Request, Stability};
 pub(crate) trait Filter: Send {
     fn begin(&mut self, core: &Core);
 
-    /// A step before the next request; `None`: go on.
+    /// Returns a step before the next request; `None`: go on.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next>;
 
     fn issued(&mut self, core: &mut Core, issue: &Issue);
 
-    /// The stream issues nothing at this time.
+    /// Handles a time at which the stream issues nothing.
     fn idle(&mut self, next: Next);
 
-    /// A request ended; `done` is absent if it failed or is not in the measured part. `whole`: not
-    /// a trim whose write follows.
+    /// Handles the end of a request; `done` is absent if it failed or is not in the measured part.
+    /// `whole`: not a trim whose write follows.
     fn completed(&mut self, core: &mut Core, slot: u32, whole: bool, done: Option<&Done>);
 
     fn synced(&mut self, core: &mut Core, what: Stability, began: Nanos, ended: Nanos);
 
     fn owes(&mut self, core: &Core) -> Option<Stability>;
 
-    /// The stream will issue nothing more; `done`: it made all of its requests.
+    /// Handles the end of the stream, which issues nothing more; `done`: it made all of its
+    /// requests.
     fn left(&mut self, done: bool);
 
     fn fails(&mut self);
 
-    /// A read of the verification ended ([`Core::reads_back`]).
+    /// Handles the end of a read of the verification ([`Core::reads_back`]).
     fn read_back(&mut self, completion: Completion, now: Nanos);
 
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);

@@ -7,10 +7,10 @@ use measure::Stream;
 pub(crate) struct Finished {
     pub(crate) stream: Stream,
     pub(crate) record: StreamStats,
-    /// It ran out of room, or some failed requests counted as done.
+    /// Whether it ran out of room, or some failed requests counted as done.
     pub(crate) complete: bool,
     pub(crate) no_space: bool,
-    /// Its writes in the order in which to read them, if it kept them.
+    /// The stream's writes in the order in which to read them, if it kept them.
     pub(crate) kept: Vec<Piece>,
     pub(crate) contest: Option<Contest>,
     /// The failure that ended an operation on whole files.

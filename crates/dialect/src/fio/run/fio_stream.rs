@@ -33,12 +33,13 @@ use workload::rng;
 pub(crate) struct FioStream {
     core: Core,
     filters: Vec<Box<dyn Filter>>,
-    /// The filters take part in each request, not only between passes.
+    /// Whether the filters take part in each request, not only between passes.
     filters_each: bool,
     delay: Nanos,
     starts: Nanos,
     begun: bool,
-    /// A stream that ends by the clock has run until then, also if its next request was not due.
+    /// Whether the clock ends the stream: it has then run until that time, also if its next request
+    /// was not due.
     is_clocked: bool,
 }
 
@@ -133,7 +134,7 @@ impl FioStream {
         FioStream { core, filters, filters_each, delay, starts: 0, begun: false, is_clocked }
     }
 
-    /// Its statistics so far.
+    /// Returns the stream's statistics so far.
     pub(crate) fn recorded(&self) -> CloneStats {
         recorded(&self.core.stream, &self.core.record)
     }

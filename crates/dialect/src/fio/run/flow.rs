@@ -12,24 +12,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const AHEAD: u64 = 8;
 /// Minimum pause of a job that is ahead.
 const PAUSE_NS: Nanos = 50_000;
-/// A member silent for this long has failed; the others no longer wait for it.
+/// The silence after which a member counts as failed; the others no longer wait for it.
 const SILENT_NS: Nanos = 5_000_000_000;
 
 /// The clones of all jobs that share a `flow_id`.
 #[derive(Debug)]
 pub(crate) struct FlowGroup {
     members: Vec<Member>,
-    /// When the first member began, plus one; 0: not yet.
+    /// The time when the first member began, plus one; 0: not yet.
     began: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Member {
     weight: u64,
-    /// Requests issued, as if it had started with the first member.
+    /// The requests issued, as if the member had started with the first one.
     issued: AtomicU64,
     streams: AtomicU64,
-    /// When it last asked, plus one; 0: never.
+    /// The time when the member last asked, plus one; 0: never.
     heard: AtomicU64,
 }
 
@@ -44,7 +44,7 @@ impl FlowGroup {
         FlowGroup { members: weights.map(member).collect(), began: AtomicU64::new(0) }
     }
 
-    /// Requests per unit of weight of the slowest other running member.
+    /// Returns the requests per unit of weight of the slowest other running member.
     fn slowest_other(&self, member: usize, now: Nanos) -> Option<u64> {
         let began = self.began.load(Ordering::Relaxed);
         let running = |(index, other): &(usize, &Member)| {
@@ -68,7 +68,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// A stream of this member, which pauses for `sleep` when it is ahead.
+    /// Returns a stream of this member, which pauses for `sleep` when it is ahead.
     pub(crate) fn new(group: Arc<FlowGroup>, member: usize, sleep: Nanos) -> Flow {
         Flow { group, member, sleep: sleep.max(PAUSE_NS), joined: false }
     }
@@ -82,7 +82,7 @@ impl Flow {
         self.joined = true;
     }
 
-    /// Begins. A stream that was not expected owes nothing for the time before.
+    /// Joins the group. A stream that was not expected owes nothing for the time before.
     fn join(&mut self, now: Nanos) {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
@@ -99,14 +99,14 @@ impl Flow {
         self.joined = true;
     }
 
-    /// Ends: the others no longer wait for it.
+    /// Leaves the group: the others no longer wait for the member.
     fn leave(&mut self) {
         if std::mem::take(&mut self.joined) {
             self.own().streams.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// A pause if it is ahead.
+    /// Returns a pause if the member is ahead.
     fn pause(&self, now: Nanos) -> Option<Next> {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
@@ -145,7 +145,8 @@ impl Filter for Flow {
 mod tests {
     use super::*;
 
-    /// Requests of each member if they ask in turn, `turns` times in total, starting at `from`.
+    /// Returns the requests of each member if they ask in turn, `turns` times in total, starting at
+    /// `from`.
     fn shares(flows: &[Flow], turns: u64, from: Nanos) -> Vec<u64> {
         let mut counts = vec![0; flows.len()];
         for turn in 0..turns {

@@ -29,7 +29,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use workload::{Cursor, Pattern, Sequence};
 
-/// Repeat a run if the program was paused for one part in this many.
+/// The part of a run, one in this many, that a pause may take before the run is repeated.
 const TOLERATED: u64 = 100;
 
 struct RunOutcome {
@@ -41,13 +41,13 @@ struct RunOutcome {
     errors: Vec<Option<JobError>>,
     usage: Usage,
     paused: Option<Pause>,
-    /// Its work until the user interrupted it; the other figures are empty then.
+    /// The work done until the user interrupted the run; the other figures are empty then.
     interrupted: Option<GroupResult>,
 }
 
 pub(crate) enum Ended {
     Whole(GroupResult),
-    /// By the user, with what was done until then.
+    /// The user ended the run; the results cover what was done until then.
     Interrupted(GroupResult),
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
     pub(crate) arrangement: &'a Arrangement,
-    /// Every file of the arrangement, and what it is on.
+    /// Every file of the arrangement, and its storage.
     pub(crate) targets: &'a [M::Target],
     pub(crate) facts: &'a [TargetFacts],
     pub(crate) system_stats: &'a dyn SystemStats,
@@ -310,7 +310,7 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// The target of a clone's files, with their size as its streams see it.
+    /// Returns the target of a clone's files, with their size as its streams see it.
     fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }
@@ -447,7 +447,7 @@ fn changes(job: &Job) -> bool {
     job.options.writes || job.options.trims
 }
 
-/// How much a stream writes before it reads back; `None`: not before the end.
+/// Returns how much a stream writes before it reads back; `None`: not before the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

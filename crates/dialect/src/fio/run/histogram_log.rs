@@ -8,7 +8,7 @@ const BITS: u32 = MAX_COARSENESS;
 /// Number of fio's bins: 29 powers of two.
 const BINS: usize = 29 << BITS;
 
-/// The bin of a latency in nanoseconds: exact up to 128, then within 1/64.
+/// Returns the bin of a latency in nanoseconds: exact up to 128, then within 1/64.
 fn bin(ns: u64) -> usize {
     let above = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
     let index = (u64::from(above) << BITS) + (ns >> above);
@@ -36,13 +36,13 @@ pub struct HistogramLog {
 }
 
 impl HistogramLog {
-    /// The log of a job, if requested.
+    /// Returns the log of a job, if requested.
     pub(crate) fn of(logs: &Logs) -> Option<HistogramLog> {
         let wanted = logs.histogram.is_some() && logs.histogram_ms > 0;
         wanted.then(|| HistogramLog::new(logs.histogram_ms * 1_000_000, logs.coarseness))
     }
 
-    /// Combines 2^coarseness of fio's bins into one.
+    /// Creates a log that combines 2^coarseness of fio's bins into one.
     pub(crate) fn new(width_ns: Nanos, coarseness: u32) -> HistogramLog {
         let bins = || vec![0; BINS >> coarseness];
         HistogramLog {

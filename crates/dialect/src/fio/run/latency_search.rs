@@ -14,7 +14,7 @@ pub(crate) enum Step {
     Hold,
     /// The depth is found: start the measured part.
     Measure,
-    /// The window at that depth is over.
+    /// The window at the depth found is over.
     End,
 }
 
@@ -93,7 +93,7 @@ impl Search {
         if in_flight < self.depth { Step::Issue } else { Step::Hold }
     }
 
-    /// Counts a request. `false`: it took longer than the limit, and no smaller depth is left.
+    /// Counts a request; returns `false` if it exceeded the limit and no smaller depth is left.
     #[inline]
     pub(crate) fn complete(&mut self, latency_ns: Nanos) -> bool {
         if self.drains {
@@ -111,7 +111,7 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
-    /// The depth met the target. Returns whether the search is over.
+    /// Raises the depth after it met the target; returns whether the search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;
@@ -135,7 +135,7 @@ impl Search {
         false
     }
 
-    /// The depth missed the target. `false`: it was 1 already.
+    /// Lowers the depth after it missed the target; returns `false` if it was 1 already.
     fn shrink(&mut self) -> bool {
         if self.depth == 1 {
             return false;

@@ -9,15 +9,15 @@ use machine::units::show_time;
 
 /// Linux's ETIMEDOUT.
 const TIMED_OUT: i32 = 110;
-/// As in fio, rates are not checked before this.
+/// The time before which rates are not checked, as in fio.
 const SETTLES_NS: Nanos = 2_000_000_000;
 
-/// Why a job stopped itself.
+/// The reason why a job stopped itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Latency(Nanos),
     Rate {
-        /// In bytes per second instead of requests.
+        /// Whether the rate is in bytes per second instead of requests.
         bytes: bool,
         min: u64,
         reached: u64,
@@ -102,7 +102,8 @@ impl RateWatch {
 mod tests {
     use super::*;
 
-    /// The second in which a stream of 4096-byte requests at this rate gives up.
+    /// Returns the second in which a stream of 4096-byte requests at this rate gives up, and the
+    /// reason.
     fn gives_up(min: MinRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, StopReason)> {
         let mut watch = RateWatch::new(min);
         watch.begin(0);

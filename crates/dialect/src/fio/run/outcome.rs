@@ -18,7 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl<M: Machine> Group<'_, M> {
-    /// Results of each job. The recorders are in clone order, with each clone's together.
+    /// Returns the results of each job. The recorders are in clone order, with each clone's
+    /// together.
     pub(crate) fn results(
         &self,
         recorders: Vec<Finished>,
@@ -166,8 +167,8 @@ impl JobTimes {
         }
     }
 
-    /// A job whose streams sync at their ends lasts until the last sync ends; the flush is the time
-    /// after the last write.
+    /// Sets the flush, the time after the last write: a job whose streams sync at their ends lasts
+    /// until the last sync ends.
     fn set_flush(&self, ramp_ns: Nanos, usage: &mut Usage) {
         if let Some((written, stable)) = self.end_sync {
             usage.elapsed_ns = written.saturating_sub(self.began.saturating_sub(ramp_ns));
@@ -177,7 +178,7 @@ impl JobTimes {
 }
 
 impl<M: Machine> Group<'_, M> {
-    /// A job of which only the statistics so far will be known.
+    /// Returns the result of a job of which only the statistics so far will be known.
     pub(crate) fn still_running(&self, index: usize, unix_ms: u64) -> JobResult {
         let mut job = self.without_a_run(index, unix_ms);
         if job.error.is_none() {
@@ -186,8 +187,8 @@ impl<M: Machine> Group<'_, M> {
         job
     }
 
-    /// Result of a job that did not run: its files could not be laid out, or it only had to lay
-    /// them out.
+    /// Returns the result of a job that did not run: its files could not be laid out, or it only
+    /// had to lay them out.
     pub(crate) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
         let job = &self.jobs[index];
         let asked: Vec<&ClonePlan> =
@@ -224,7 +225,7 @@ impl<M: Machine> Group<'_, M> {
 /// Linux's ENODATA.
 const NO_DATA: i32 = 61;
 
-/// A job's share of a set's resources, by requests; what cannot be divided is left out.
+/// Returns a job's share of a set's resources, by requests; what cannot be divided is left out.
 fn share(usage: &Usage, part: f64) -> Usage {
     let of = |ns: Nanos| (ns as f64 * part) as Nanos;
     let mut cpu = usage.cpu;

@@ -12,7 +12,7 @@ use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// `thinktime`.
+/// The pauses of `thinktime`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
     ns: Nanos,
@@ -20,10 +20,10 @@ pub(crate) struct Pauses {
     blocks: Option<u64>,
     io_ns: Nanos,
     issued: u64,
-    /// Of the last request.
+    /// The direction of the last request.
     side: usize,
     until: Nanos,
-    /// The rate does not catch up with the pauses.
+    /// Whether the rate does not catch up with the pauses.
     ignored: bool,
 }
 
@@ -114,7 +114,8 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
-    /// Batching for a stream with queue depth `depth`; `None`: free slots are filled at once.
+    /// Returns the batching for a stream with queue depth `depth`; `None`: free slots are filled at
+    /// once.
     pub(crate) fn of(job: &Job, depth: u32) -> Option<Batching> {
         let options = &job.options;
         // In fio 0 means all.

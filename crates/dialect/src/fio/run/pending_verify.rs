@@ -35,11 +35,11 @@ impl Piece {
 pub(crate) struct Read {
     piece: Option<Piece>,
     pub(crate) since: Nanos,
-    /// The write that left it; `None`: unknown.
+    /// The write that left the piece; `None`: unknown.
     write: Option<u64>,
 }
 
-/// The write that left a piece; always 0 if no other write can overlap it.
+/// Returns the write that left a piece; always 0 if no other write can overlap it.
 fn write_of(contest: Option<&Contest>, piece: &Piece) -> Option<u64> {
     contest.map_or(Some(0), |contest| contest.known(piece))
 }
@@ -71,7 +71,7 @@ pub(crate) enum PendingVerify {
 }
 
 impl PendingVerify {
-    /// For a stream whose writes may overlap if `overlap`.
+    /// Creates the store of a stream, whose writes may overlap if `overlap`.
     pub(crate) fn new(overlap: bool) -> PendingVerify {
         if overlap {
             PendingVerify::Newest(BTreeMap::new())
@@ -111,7 +111,7 @@ impl PendingVerify {
         self.len() == 0
     }
 
-    /// Removes the first ones, at most this many.
+    /// Removes the first pieces, up to this many.
     pub(crate) fn take(&mut self, count: u64) -> Vec<Piece> {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.len());
         match self {

@@ -26,7 +26,8 @@ struct Schedule {
 }
 
 impl Rates {
-    /// For one of `streams` streams of a job; `None`: it has no rate, or one direction.
+    /// Returns the schedules for one of `streams` streams of a job; `None`: it has no rate, or one
+    /// direction.
     pub(crate) fn of(job: &Job, seed: u64, streams: u32) -> Option<Rates> {
         let options = &job.options;
         if !job.has_schedules() {
@@ -68,7 +69,7 @@ impl Rates {
         self.schedules[side].map_or(0, |schedule| schedule.next_ns as Nanos)
     }
 
-    /// When the next request is due, if none is due now.
+    /// Returns when the next request is due, if none is due now.
     pub(crate) fn wait(&self, now: Nanos) -> Option<Nanos> {
         let used = (0..2).filter(|&side| self.used[side]);
         used.map(|side| self.due(side)).min().filter(|&due| due > now)
@@ -109,8 +110,8 @@ impl Rates {
         }
     }
 
-    /// A pause that a schedule does not catch up with (`rate_ignore_thinktime`). As in fio, it is
-    /// that of the request before the pause; the other direction catches up.
+    /// Moves a schedule by a pause that it does not catch up with (`rate_ignore_thinktime`). As in
+    /// fio, it is the schedule of the request before the pause; the other direction catches up.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         // A trim follows the schedule of writes.
         if let Some(schedule) = &mut self.schedules[side.min(1)] {
@@ -119,7 +120,7 @@ impl Rates {
     }
 }
 
-/// By how much a pause moves a schedule. As in fio, a request is due at its end.
+/// Returns by how much a pause moves a schedule. As in fio, a request is due at its end.
 pub(crate) fn skipped_ns(pause_ns: f64, interval_ns: f64) -> f64 {
     if interval_ns <= pause_ns { pause_ns - interval_ns } else { pause_ns }
 }
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
     use crate::fio::plan::jobs::job;
 
-    /// Directions of the requests in order, at which second each is issued.
+    /// Returns the directions of the requests in order, each with its millisecond of issue.
     fn issued(settings: &str, count: usize, wanted: Op) -> Vec<(Op, u64)> {
         let mut rates = Rates::of(&job(settings), 1, 1).unwrap();
         rates.begin(0);

@@ -18,9 +18,9 @@ use std::path::PathBuf;
 pub struct CloneStats {
     /// Latencies from issue to completion.
     pub latency: BySide,
-    /// The part before the submitting call returned, if measured.
+    /// The part of the latencies before the submitting call returned, if measured.
     pub submission: BySide,
-    /// The rest, or the whole latency if submission is not measured.
+    /// The rest of the latencies, or the whole if submission is not measured.
     pub completion: BySide,
     /// Requests by direction.
     pub requests: [u64; SIDES],
@@ -33,7 +33,7 @@ pub struct CloneStats {
     pub spread: Vec<[Sum; SIDES]>,
     /// Latencies of the syncs between requests.
     pub syncs: Histogram,
-    /// Those of them that sync the whole file rather than only its data.
+    /// Syncs of the whole file rather than only its data.
     pub full_syncs: u64,
     /// Requests by the number in flight with them.
     pub depths: Batches,
@@ -144,12 +144,12 @@ impl CloneStats {
         self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
 
-    /// Requests per second of a direction in each window.
+    /// Returns the requests per second of a direction in each window.
     pub fn window_iops(&self, side: usize) -> Vec<f64> {
         self.windows(side, |sum| sum.requests)
     }
 
-    /// Bytes per second of a direction in each window.
+    /// Returns the bytes per second of a direction in each window.
     pub fn window_bytes(&self, side: usize) -> Vec<f64> {
         self.windows(side, |sum| sum.bytes)
     }
@@ -176,18 +176,18 @@ pub struct CloneResult {
     pub progress: Option<u64>,
 }
 
-/// One job.
+/// The results of one job.
 #[derive(Debug, Clone)]
 pub struct JobResult {
     pub job: Job,
     pub clones: Vec<CloneResult>,
-    /// The same as a halfpower result: intervals, CPU time, achieved settings, warnings.
+    /// The job as a halfpower result: intervals, CPU time, achieved settings, warnings.
     pub point: Point,
-    /// Why the job failed, if it did; its figures then cover the work done before.
+    /// The reason why the job failed, if it did; its figures then cover the work done before.
     pub error: Option<JobError>,
     /// Start of the measured part, milliseconds since 1970.
     pub began_unix_ms: u64,
-    /// How steady the rate was, if watched.
+    /// The steadiness of the rate, if watched.
     pub steady: Option<Steady>,
     /// Bytes read back and found correct, if verification was requested.
     pub verified_bytes: Option<u64>,
@@ -213,8 +213,8 @@ pub struct GroupResult {
 }
 
 impl GroupResult {
-    /// User and system time of the process in [`Usage::elapsed_ns`]: without the time to start and
-    /// end the threads, which is most of a short run.
+    /// Returns user and system time of the process in [`Usage::elapsed_ns`]: without the time to
+    /// start and end the threads, which is most of a short run.
     pub fn cpu_ns(&self) -> [f64; 2] {
         part_of(self.usage.cpu, self.process_ns)
     }
@@ -224,7 +224,7 @@ impl GroupResult {
     }
 }
 
-/// User and system time of a part of a run in which the process used `process_ns` in all.
+/// Returns user and system time of a part of a run in which the process used `process_ns` in all.
 fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
     let times = [cpu.user_ns, cpu.system_ns].map(|ns| ns as f64);
     let whole = times[0] + times[1];
@@ -240,14 +240,14 @@ pub struct FioResult {
     pub groups: Vec<GroupResult>,
     /// Warnings, and differences from fio.
     pub warnings: Vec<String>,
-    /// The user ended it: the last group has what was done until then, and no points.
+    /// Whether the user ended the run: the last group has what was done until then, and no points.
     pub interrupted: bool,
     pub machine: MachineFacts,
-    /// When the report was ready, milliseconds since 1970.
+    /// The time when the report was ready, milliseconds since 1970.
     pub ended_unix_ms: u64,
     /// Duration of everything, including laying out files.
     pub elapsed_ns: Nanos,
-    /// Idle time that the report has.
+    /// The idle time in the report.
     pub idle: IdleProfile,
     /// Number and idle share in percent of each processor during the runs, if the machine counts
     /// them.
@@ -260,7 +260,7 @@ pub struct Entry<'a> {
     /// The job, or the first one of the group.
     pub job: &'a JobResult,
     pub group: &'a GroupResult,
-    /// Its name. As in fio, a `name` setting of the job names only the first clone.
+    /// The name of the entry. As in fio, a `name` setting of the job names only the first clone.
     pub name: &'a str,
     pub clones: u32,
     /// Statistics of all its clones together.
@@ -272,7 +272,7 @@ pub struct Entry<'a> {
 }
 
 impl FioResult {
-    /// Idle time of all processors during the runs, in percent, if the report has it.
+    /// Returns the idle time of all processors during the runs, in percent, if the report has it.
     pub(crate) fn idle_percent(&self) -> Option<f64> {
         let sum = |of: fn(&Usage) -> Nanos| -> f64 {
             self.groups.iter().map(|group| of(&group.usage) as f64).sum()
@@ -283,7 +283,7 @@ impl FioResult {
             .then(|| ((1.0 - busy_ns / whole_ns) * 100.0).clamp(0.0, 100.0))
     }
 
-    /// Number and idle share of each processor, if the report has it.
+    /// Returns the number and idle share of each processor, if the report has it.
     pub(crate) fn each_idle(&self) -> &[(u32, f64)] {
         if self.idle == IdleProfile::Processors { &self.processors_idle } else { &[] }
     }

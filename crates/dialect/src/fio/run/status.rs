@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a report waits for streams that have no request to end.
+/// The time that a report waits for streams that have no request to end.
 const ANSWER: Duration = Duration::from_millis(50);
 
 /// Reports of a run that has not ended.
 pub struct Status<'a> {
     /// Time between two reports.
     pub interval_ns: Nanos,
-    /// Gets the result so far: the groups that have ended, and the running one without points.
+    /// Receives the result so far: the groups that have ended, and the running one without points.
     pub report: &'a (dyn Fn(&FioResult) + Sync),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Board {
 
 #[derive(Debug, Clone, Default)]
 struct Post {
-    /// The question that it answers; the maximum: the stream has ended.
+    /// The question that the statistics answer; the maximum: the stream has ended.
     answers: u64,
     recorded: CloneStats,
 }

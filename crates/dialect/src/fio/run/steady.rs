@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How steady a job was.
+/// The steadiness of a job's rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
     pub criterion: Criterion,
-    /// The rate was steady, which ended the job.
+    /// Whether the rate was steady, which ended the job.
     pub attained: bool,
     /// The last figure compared with the limit, in its unit.
     pub found: f64,
@@ -19,7 +19,7 @@ pub struct Steady {
     pub slope: f64,
     /// Requests per second, for each second of the last window.
     pub iops: Vec<u64>,
-    /// Bytes per second, likewise.
+    /// Bytes per second, for each second of the last window.
     pub bytes: Vec<u64>,
 }
 
@@ -150,7 +150,7 @@ mod tests {
         Criterion { duration_ns: seconds * STEP_NS, ..criterion }
     }
 
-    /// The second (from 1) in which rates were found steady.
+    /// Returns the second (from 1) in which rates were found steady.
     fn ends(criterion: Criterion, rates: &[u64]) -> Option<usize> {
         let watch = Watch::new(criterion, 1);
         rates

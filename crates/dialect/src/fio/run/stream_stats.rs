@@ -55,9 +55,9 @@ impl Times {
 pub struct Sum {
     pub requests: u64,
     pub bytes: u64,
-    /// From issue to completion.
+    /// The times from issue to completion.
     pub latency: Times,
-    /// From issue to the end of the submission, if measured.
+    /// The times from issue to the end of the submission, if measured.
     pub submission: Times,
     /// The rest of the latency.
     pub completion: Times,
@@ -91,7 +91,7 @@ pub(crate) struct Done {
     pub(crate) bytes: u32,
     pub(crate) offset: u64,
     pub(crate) latency_ns: Nanos,
-    /// From issue until the submitting call returned, if measured.
+    /// The time from issue until the submitting call returned, if measured.
     pub(crate) submission_ns: Option<Nanos>,
     /// The kernel's priority value; 0: the request has none of its own.
     pub(crate) priority: u16,
@@ -136,7 +136,7 @@ impl Windows {
         self.open[done.side].add(Sum::of(done));
     }
 
-    /// Finished windows, or only the open one.
+    /// Returns the finished windows, or only the open one.
     pub fn whole(&self) -> Vec<[Sum; SIDES]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }
@@ -145,13 +145,13 @@ impl Windows {
 /// One request in a log without averages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// When it ended, since the start of the measured part.
+    /// The end of the request, since the start of the measured part.
     pub at_ns: Nanos,
-    /// From issue to completion.
+    /// The time from issue to completion.
     pub latency_ns: Nanos,
-    /// From issue to the end of the submission; `None`: not measured.
+    /// The time from issue to the end of the submission; `None`: not measured.
     pub submission_ns: Option<Nanos>,
-    /// 0 a read, 1 a write, 2 a trim.
+    /// The direction: 0 a read, 1 a write, 2 a trim.
     pub side: u8,
     pub bytes: u32,
     /// Offset in its file.
@@ -202,8 +202,8 @@ pub(crate) fn batch(count: u32) -> usize {
 pub struct StreamStats {
     /// Latencies from issue to completion, if they differ from the stream's.
     pub from_issue: Option<BySide>,
-    /// Both parts of these latencies, if submission is measured: until the submitting call
-    /// returned, and the rest.
+    /// Both parts of the latencies, if submission is measured: until the submitting call returned,
+    /// and the rest.
     pub phases: Option<[BySide; 2]>,
     pub requests: [u64; SIDES],
     pub bytes: [u64; SIDES],
@@ -214,7 +214,7 @@ pub struct StreamStats {
     pub histograms: Option<HistogramLog>,
     /// Latencies of the syncs between requests.
     pub syncs: Histogram,
-    /// Those of them that sync the whole file.
+    /// Syncs of the whole file rather than only its data.
     pub full_syncs: u64,
     /// Requests by the number in flight with them: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,

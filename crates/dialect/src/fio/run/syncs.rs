@@ -12,20 +12,20 @@ use machine::{Nanos, Next, Op, Stability};
 /// The work between two passes over the files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Passes {
-    /// Bytes of a pass; 0: nothing happens.
+    /// Bytes of a pass; 0: nothing happens between passes.
     pub(crate) bytes: u64,
     pub(crate) cold: bool,
     pub(crate) synced: bool,
 }
 
 pub(crate) struct Syncs {
-    /// Sync the file after this many writes, and only its data after this many; 0: never.
+    /// Writes between syncs of the file, and between syncs of only its data; 0: never.
     every: [u64; 2],
     /// Writes issued: in total, and at the last sync.
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
-    /// The last write is synced like those before it.
+    /// Whether the last write is synced like those before it.
     last_too: bool,
     passes: Passes,
     progress: Option<Progress>,
@@ -93,8 +93,8 @@ impl Syncs {
     }
 }
 
-/// Whether the size of each file ends with a rest that is too short for a request. fio then looks for
-/// another request, and makes the sync that comes before it.
+/// Returns whether the size of each file ends with a rest that is too short for a request. fio then
+/// looks for another request, and makes the sync that comes before it.
 fn leaves_rest(job: &Job) -> bool {
     let options = &job.options;
     let one_pass = options.loops == 1 && !options.time_based;
@@ -164,7 +164,7 @@ impl Filter for Syncs {
         }
     }
 
-    /// As in fio, a job that gave up does not sync its files.
+    /// Returns the sync owed at the end; as in fio, a job that gave up does not sync its files.
     fn owes(&mut self, core: &Core) -> Option<Stability> {
         let owes =
             self.at_end && self.written[0] != self.written[1] && core.record.gave_up.is_none();

@@ -17,7 +17,7 @@ pub struct DiskUse {
     /// Sectors of 512 bytes.
     pub sectors: [u64; 2],
     pub merges: [u64; 2],
-    /// Milliseconds, summed over requests.
+    /// Milliseconds, summed over the requests of each direction.
     pub ticks_ms: [u64; 2],
     /// Milliseconds, summed over all requests.
     pub queue_ms: u64,
@@ -25,10 +25,10 @@ pub struct DiskUse {
     pub busy_ms: u64,
 }
 
-/// Source of statistics beyond a machine's [`Usage`].
+/// Source of statistics beyond a machine's [`machine::Usage`].
 pub trait SystemStats: Sync {
     fn counts(&self) -> Counts;
-    /// Activity of these devices so far; devices without counters are omitted.
+    /// Returns the activity of these devices so far; devices without counters are omitted.
     fn disks(&self, names: &[String]) -> Vec<DiskUse>;
     fn unix_ms(&self) -> u64;
 }
@@ -45,7 +45,7 @@ impl Counts {
 }
 
 impl DiskUse {
-    /// The activity of each device since then.
+    /// Returns the activity of each device since `before`.
     pub(crate) fn all_since(now: &[DiskUse], before: &[DiskUse]) -> Vec<DiskUse> {
         let since = |disk: &DiskUse| {
             before.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))

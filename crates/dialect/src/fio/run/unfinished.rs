@@ -15,7 +15,7 @@ pub(crate) struct Unfinished<'a> {
 }
 
 impl Unfinished<'_> {
-    /// The group with the statistics of each stream so far.
+    /// Returns the group with the statistics of each stream so far.
     pub(crate) fn with(
         &self,
         recorded: impl IntoIterator<Item = CloneStats>,
@@ -36,7 +36,7 @@ impl Unfinished<'_> {
 }
 
 impl<M: Machine> Group<'_, M> {
-    /// The group before its jobs have figures.
+    /// Returns the group before its jobs have figures.
     pub(super) fn unfinished(
         &self,
         facts: &TargetFacts,
@@ -76,7 +76,7 @@ impl<M: Machine> Group<'_, M> {
         }
     }
 
-    /// Facts of files that could not be created: only their planned sizes.
+    /// Returns the facts of files that could not be created: only their planned sizes.
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();

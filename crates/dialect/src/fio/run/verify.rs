@@ -107,7 +107,7 @@ fn sha256(data: &[u8], place: &mut [u8]) {
     place.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
 }
 
-/// How the blocks of a job are stamped and checked.
+/// The way a job's blocks are stamped and checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Check {
     pub(crate) method: Method,
@@ -121,7 +121,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// The check of a job with these options; `None`: it does not verify.
+    /// Returns the check of a job with these options; `None`: it does not verify.
     pub(crate) fn of(options: &Options) -> Option<Check> {
         options.verifies().map(|method| Check {
             method,
@@ -309,7 +309,7 @@ pub(crate) struct VerifyStats {
 #[derive(Debug, Default)]
 struct BadBlocks {
     first: Option<Fault>,
-    /// File and offset of each: every pass of a job finds it again.
+    /// File and offset of each bad block: every pass of a job finds it again.
     places: HashSet<(usize, u64)>,
 }
 
@@ -384,7 +384,7 @@ impl VerifyStats {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Faults found; every pass counts, as in fio.
+    /// Returns the faults found; every pass counts, as in fio.
     pub(crate) fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }

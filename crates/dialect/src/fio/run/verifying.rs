@@ -13,7 +13,7 @@ use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 /// Stamps writes; a stream that only reads checks its reads.
 pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
-    /// When to read writes back; `None`: at the end.
+    /// The interval after which to read writes back; `None`: only at the end.
     pub(crate) every: Option<BacklogInterval>,
     /// `verify_backlog_batch`.
     pub(crate) batch: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Verification {
 }
 
 pub(crate) struct Verifying {
-    /// `None`: other streams verify the same files.
+    /// The statistics; `None`: other streams verify the same files.
     stats: Option<CloneVerify>,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<ContestState>,

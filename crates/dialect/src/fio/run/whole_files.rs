@@ -1,5 +1,5 @@
-//! Operations on whole files and directories: an engine without data transfers calls the kernel when a request is
-//! issued, so the request lasts as long as the operation.
+//! Operations on whole files and directories: an engine without data transfers calls the kernel
+//! when a request is issued, so the request lasts as long as the operation.
 
 use super::core::{Core, Issue};
 use super::failures::{IO_ERROR, JobError};

@@ -14,7 +14,7 @@ pub struct OtherPrograms {
 }
 
 impl OtherPrograms {
-    /// Empty if `/proc` cannot be read.
+    /// Reads the times; empty if `/proc` cannot be read.
     pub fn now(roots: &Roots) -> Self {
         let mut ticks = HashMap::new();
         let mut text = Vec::new();
@@ -34,7 +34,7 @@ impl OtherPrograms {
         kernel_now().saturating_sub(self.at_ns)
     }
 
-    /// CPUs that the other programs used; 0 if below a tick's resolution.
+    /// Returns the CPUs that the other programs used; 0 if below a tick's resolution.
     pub fn since(&self, before: &OtherPrograms) -> IdleBaseline {
         let observed_ns = self.at_ns.saturating_sub(before.at_ns).max(1);
         // A program that started in between counts with all of its time; one that ended is missed.
@@ -50,9 +50,9 @@ impl OtherPrograms {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyProgram {
     pub name: String,
-    /// 0.5 is half of one CPU.
+    /// CPUs in use: 0.5 is half of one.
     pub processors: f64,
-    /// From and to storage; of other users' programs only root sees them.
+    /// Bytes from and to storage; of other users' programs only root sees them.
     pub storage_bytes_per_s: f64,
 }
 
@@ -60,7 +60,7 @@ const BUSY_PROCESSORS: f64 = 0.1;
 
 const BUSY_BYTES_PER_S: f64 = 1e6;
 
-/// Busiest first, after watching this long. Programs of one name are one.
+/// Returns busy programs after watching this long, the busiest first. Programs of one name are one.
 pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgram> {
     let (before, bytes_before) = (OtherPrograms::now(roots), storage_bytes(roots));
     std::thread::sleep(watch);
@@ -99,7 +99,8 @@ pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgr
     busy
 }
 
-/// Bytes that each program has moved from and to storage so far (`/proc/PID/io`, proc(5)).
+/// Returns the bytes that each program has moved from and to storage so far (`/proc/PID/io`,
+/// proc(5)).
 fn storage_bytes(roots: &Roots) -> HashMap<u32, u64> {
     let of = |name: &std::ffi::OsString| {
         let pid: u32 = name.to_str()?.parse().ok()?;
@@ -112,7 +113,7 @@ fn storage_bytes(roots: &Roots) -> HashMap<u32, u64> {
     files::entries(&roots.proc).filter_map(|name| of(&name)).collect()
 }
 
-/// User and system, from `/proc/PID/stat` (proc(5)); `None` for a kernel thread.
+/// Returns user and system ticks, from `/proc/PID/stat` (proc(5)); `None` for a kernel thread.
 fn program_ticks(stat: &[u8]) -> Option<u64> {
     const KERNEL_THREAD: u64 = 0x0020_0000;
     // The name is in parentheses and may contain any byte.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// The measurement is complete without it.
+/// A reason why there is no counter; the measurement is complete without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
     #[error(
@@ -48,8 +48,8 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// Counts user-space instructions of this thread and its later threads. Slows context switches: do
-/// not report the run's rate.
+/// A counter of user-space instructions of this thread and its later threads. Slows context
+/// switches: do not report the run's rate.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
@@ -111,19 +111,20 @@ impl PerfCounter {
         Ok(counter)
     }
 
-    /// Starts from zero.
+    /// Starts the counter from zero.
     pub fn start(&mut self) {
         // Not by a reset: that keeps the counts of threads that have ended.
         self.start = self.raw().unwrap_or_default();
         self.control(IOCTL_ENABLE);
     }
 
-    /// [`PerfCounter::read`] still returns the value.
+    /// Stops the counter; [`PerfCounter::read`] still returns the value.
     pub fn stop(&mut self) {
         self.control(IOCTL_DISABLE);
     }
 
-    /// The count since [`PerfCounter::start`], scaled up if multiplexed; `None` if it never ran.
+    /// Returns the count since [`PerfCounter::start`], scaled up if multiplexed; `None` if it never
+    /// ran.
     pub fn read(&mut self) -> Option<u64> {
         let now = self.raw()?;
         scaled(

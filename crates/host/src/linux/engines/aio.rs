@@ -51,7 +51,7 @@ pub(crate) struct NativeAio<'a> {
     priority: u16,
 }
 
-/// Maximum context size; further outstanding requests wait here.
+/// The maximum context size; further outstanding requests wait here.
 const MAX_CONTEXT: u32 = 65_536;
 
 impl<'f> Open<'f> for NativeAio<'f> {

@@ -1,5 +1,5 @@
-//! How one thread's requests reach the kernel. Each engine has its own file and a line in
-//! `engines!`.
+//! The ways in which one thread's requests reach the kernel. Each engine has its own file and a
+//! line in `engines!`.
 
 mod aio;
 mod mmap;
@@ -103,8 +103,8 @@ fn from_the_start<T>(
     ended
 }
 
-/// Each line: the engine, how its sessions are served, their type, and its session of no-op
-/// requests, if any.
+/// Makes the table of engines. Each line: the engine, how its sessions are served, their type, and
+/// its session of no-op requests, if any.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
         pub(crate) fn available() -> Vec<Engine> {

@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 pub(super) struct Setup<'f, 's> {
     pub(super) fds: &'f [RawFd],
-    /// Maximum outstanding requests; for a stripe, each piece counts.
+    /// The maximum outstanding requests; for a stripe, each piece counts.
     pub(super) entries: u32,
     pub(super) arena: &'s mut Arena,
     pub(super) end: u64,
@@ -18,7 +18,8 @@ pub(super) struct Setup<'f, 's> {
     pub(super) tally: &'s PartCounters,
 }
 
-/// The other calls are in `Session` or `BlockingSession`, name and depth in `Engine`.
+/// The opening of an engine. The other calls are in `Session` or `BlockingSession`, name and depth
+/// in `Engine`.
 pub(super) trait Open<'f>: Sized {
     fn available() -> bool {
         true

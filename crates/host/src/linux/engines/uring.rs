@@ -11,12 +11,12 @@ use std::os::fd::RawFd;
 
 const MAX_REGISTERED: usize = 1 << 30;
 
-/// More outstanding requests need several submissions.
+/// The maximum size of a ring; more outstanding requests need several submissions.
 const MAX_RING: u32 = 4096;
 
 const MIN_RING: u32 = 8;
 
-/// With this much lockable memory, a ring of any size is available.
+/// The lockable memory with which a ring of any size is available.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
 /// User data of the timer that ends every wait within [`TICK_NS`]: a time limit on each wait would
@@ -25,13 +25,13 @@ const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// For waits for several completions on kernels without a minimum wait time.
+/// The time of waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
-    /// The ring has no timers, and no wait ends early: each wait looks once.
+    /// Whether the ring has no timers, and no wait ends early: each wait looks once.
     kernel_polls: bool,
 }
 
@@ -162,7 +162,7 @@ impl Queue {
     }
 }
 
-/// The most efficient ring that kernel and locked-memory limit allow.
+/// Builds the most efficient ring that kernel and locked-memory limit allow.
 fn build(entries: u32, kernel_polls: bool) -> io::Result<Rings> {
     // One more for the timer.
     let mut entries = entries.saturating_add(1).clamp(MIN_RING, MAX_RING);

@@ -4,7 +4,7 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Unit of `size` and `start` in sysfs, on every device.
+/// The unit of `size` and `start` in sysfs, on every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
@@ -14,7 +14,7 @@ pub(super) enum Class {
     Volume { members: Vec<String> },
     /// A file as a device.
     Loop { backing: Option<PathBuf> },
-    /// Only a bus below it.
+    /// A device with only a bus below it.
     Disk,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Described {
     pub layer: Layer,
 }
 
-/// Resolved, so that its parents are its buses.
+/// Returns a device's directory, resolved, so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
@@ -263,7 +263,7 @@ fn md(name: &str, dir: &Path) -> Described {
     Described { class: Class::Volume { members }, layer }
 }
 
-/// A device-mapper device; its tool sets the prefix of its UUID.
+/// Describes a device-mapper device; its tool sets the prefix of its UUID.
 fn mapped(name: &str, dir: &Path) -> Described {
     let own = text(dir.join("dm/name")).unwrap_or_else(|| name.to_owned());
     let uuid = text(dir.join("dm/uuid")).unwrap_or_default();

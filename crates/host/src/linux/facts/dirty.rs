@@ -6,13 +6,14 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// The dirty pages oscillate around the limit, so writers count as throttled from here.
+/// The percentage from which writers count as throttled: the dirty pages oscillate around the
+/// limit.
 const HELD_PERCENT: f64 = 95.0;
 
-/// A CPU may count this many pages locally before updating the system's count (mm/vmstat.c).
+/// The pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
-/// Uncounted pages matter from this share of the limit.
+/// The share of the limit from which uncounted pages matter.
 const UNCOUNTED_SHARE: f64 = 0.02;
 
 pub(crate) struct DirtyWatch {
@@ -48,8 +49,8 @@ impl DirtyWatch {
     }
 }
 
-/// Percentage of the point at which `balance_dirty_pages` starts to throttle: halfway between both
-/// thresholds ("freerun", mm/page-writeback.c).
+/// Returns the percentage of the point at which `balance_dirty_pages` starts to throttle: halfway
+/// between both thresholds ("freerun", mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let reported = read()?;

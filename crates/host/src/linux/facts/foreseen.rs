@@ -5,7 +5,7 @@ use machine::{Error, Layer, Result, Share, TargetFacts, TargetKind, TargetSpec};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Facts about an unopened target, enough for a plan.
+/// Returns facts about an unopened target, enough for a plan.
 ///
 /// # Errors
 /// It cannot be inspected, or could not be opened.

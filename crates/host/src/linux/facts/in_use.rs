@@ -7,7 +7,8 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Users of a block device and its partitions, each a clause such as `sda1 is mounted on /boot`.
+/// Returns users of a block device and its partitions, each a clause such as `sda1 is mounted on
+/// /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -41,7 +42,8 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     reported
 }
 
-/// A sentence that says why it must not be written. See [`super::signature()`] for its contents.
+/// Returns a sentence that says why the device must not be written. See [`super::signature()`] for
+/// its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
@@ -64,7 +66,7 @@ impl Uses {
     }
 }
 
-/// `is_written`: it is open for writing anywhere, if known.
+/// Returns the uses of a file or device; `is_written`: it is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -141,7 +143,7 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
         .collect()
 }
 
-/// A loop device's backing file may have other users.
+/// Adds uses of a loop device's backing file, which may have other users.
 fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
     let all = Loop::all(roots);
     let Some(own) = all.iter().find(|one| one.name == name) else { return };
@@ -168,8 +170,8 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// With their mount points. btrfs has several devices, and its mounts show no block device's
-/// number.
+/// Returns mounted devices with their mount points. btrfs has several devices, and its mounts show
+/// no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -190,8 +192,8 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The kernel refuses to share the device: mounted (perhaps in another namespace), part of a
-/// volume, or opened exclusively.
+/// Returns whether the kernel refuses to share the device: mounted (perhaps in another namespace),
+/// part of a volume, or opened exclusively.
 fn held_exclusively(path: &Path) -> bool {
     let is_device =
         std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
@@ -200,8 +202,8 @@ fn held_exclusively(path: &Path) -> bool {
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Other processes that write a file or device, or serve a file system from it. `is_written` as in
-/// [`uses`]; `Some(false)` usually saves the search. The processes `others` may.
+/// Returns other processes that write a file or device, or serve a file system from it.
+/// `is_written` as in [`uses`]; `Some(false)` usually saves the search. The processes `others` may.
 pub(crate) fn users(
     roots: &Roots,
     spaces: &Namespaces,
@@ -259,7 +261,7 @@ pub(crate) fn users(
     uses
 }
 
-/// From `/proc/PID/fdinfo` (proc(5)).
+/// Reads the open mode from `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info

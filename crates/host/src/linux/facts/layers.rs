@@ -9,7 +9,7 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// Such as `sda1`, `nvme0n1`, `dm-0`.
+    /// The kernel's name, such as `sda1`, `nvme0n1`, `dm-0`.
     pub name: String,
     pub dev_t: (u32, u32),
 }
@@ -27,10 +27,10 @@ pub struct BlockDevices {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// From the top down; the members of a volume one after the other.
+    /// The layers from the top down; the members of a volume one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
-    /// Maximum of the devices; 0 without one.
+    /// The maximum physical block of the devices; 0 without one.
     pub physical_block_bytes: u32,
     /// The file system's block size; 0 without a file system.
     pub block_bytes: u32,
@@ -39,7 +39,7 @@ pub struct Under {
     pub warnings: Vec<String>,
 }
 
-/// Everything under an existing path.
+/// Returns everything under an existing path.
 ///
 /// # Errors
 /// It cannot be inspected, or is on no mount visible to this process.
@@ -63,19 +63,19 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     Ok(walk.finish())
 }
 
-/// From the top down.
+/// Returns the layers under a path, from the top down.
 pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
 
-/// Everything under a block device (`sda1`), its own layer first.
+/// Returns everything under a block device (`sda1`), its own layer first.
 pub fn under_device(roots: &Roots, name: &str) -> Under {
     let mut walk = Walk::new(roots);
     walk.sits_on(name);
     walk.finish()
 }
 
-/// Fails as [`under`].
+/// Returns the devices under a path; fails as [`under`].
 pub fn block_devices_of(roots: &Roots, path: &Path) -> Result<BlockDevices> {
     Ok(under(roots, path)?.devices)
 }
@@ -108,8 +108,8 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// A member's share of the bytes, by md level and btrfs profile: raid1 copies to every member,
-/// btrfs's to two. Members that take turns take all bytes.
+/// Returns a member's share of the bytes, by md level and btrfs profile: raid1 copies to every
+/// member, btrfs's to two. Members that take turns take all bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -155,9 +155,10 @@ struct Walk<'a> {
     visited: Vec<(String, Vec<(usize, Share)>)>,
     /// Share of the target's bytes that reach the current layer.
     share: Share,
-    /// Members above take turns or hold metadata: a layer below two of them sees each byte once.
+    /// Whether members above take turns or hold metadata: a layer below two of them sees each byte
+    /// once.
     in_turn: bool,
-    /// Loop devices above: requests do not reach layers below one directly.
+    /// The number of loop devices above: requests do not reach layers below one directly.
     loops: u32,
 }
 
@@ -226,7 +227,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The upper directory receives writes; without one, the lowest has most files.
+    /// Follows an overlay: the upper directory receives writes; without one, the lowest has most
+    /// files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

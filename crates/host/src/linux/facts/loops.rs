@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// At setup; the file may since have been removed, or be in another mount namespace.
+    /// The backing file's path at setup; the file may since have been removed, or be in another
+    /// mount namespace.
     path: PathBuf,
     /// The backing file's numbers, and its own device number if it is a device node; `None` if not
     /// permitted.
@@ -76,8 +77,8 @@ impl Loop {
         }
     }
 
-    /// The backing file can have this size. Without a limit, the device ends at the last whole
-    /// sector.
+    /// Returns whether the backing file can have this size. Without a limit, the device ends at the
+    /// last whole sector.
     fn fits(&self, size: u64) -> bool {
         match self.bytes.end {
             u64::MAX => self.bytes.start.saturating_add(self.size) == size / 512 * 512,

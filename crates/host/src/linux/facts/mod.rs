@@ -62,9 +62,9 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// A recorded machine: `proc`, `sys`, `dev` and the text `calls`, whose lines have a path's
-    /// statvfs and FIEMAP results (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a
-    /// file`).
+    /// Returns the roots of a recorded machine: `proc`, `sys`, `dev` and the text `calls`, whose
+    /// lines have a path's statvfs and FIEMAP results (`block_bytes=4096 blocks=100 available=40
+    /// extents=3 /var/a file`).
     pub fn below(dir: &Path) -> Self {
         Self {
             proc: dir.join("proc"),
@@ -99,7 +99,7 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// The bracketed choice of a list (`none [mq-deadline] kyber`), or the whole text.
+/// Returns the bracketed choice of a list (`none [mq-deadline] kyber`), or the whole text.
 pub(crate) fn chosen(list: &str) -> &str {
     match (list.find('['), list.find(']')) {
         (Some(from), Some(to)) if from < to => &list[from + 1..to],

@@ -17,23 +17,23 @@ pub struct Mount {
     pub fs_type: String,
     /// Options of mount and file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Major 0 is not a block device: a virtual file system, or btrfs, which numbers each
-    /// subvolume.
+    /// The device number. Major 0 is not a block device: a virtual file system, or btrfs, which
+    /// numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
 impl Mount {
-    /// The whole file system is in main memory.
+    /// Returns whether the whole file system is in main memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
 
-    /// Such as `noatime`.
+    /// Returns whether the mount has an option, such as `noatime`.
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|option| option == name)
     }
 
-    /// The value of an option (`lowerdir=/a:/b`); empty if it has none.
+    /// Returns the value of an option (`lowerdir=/a:/b`); empty if it has none.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -42,7 +42,7 @@ impl Mount {
     }
 }
 
-/// The mount of an existing path; follows symbolic links.
+/// Returns the mount of an existing path; follows symbolic links.
 ///
 /// # Errors
 /// The path does not exist or cannot be inspected; its mount is not listed.
@@ -60,7 +60,7 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     at(mounts, path).ok_or_else(|| no_mount(path))
 }
 
-/// The mount of an open file of this process.
+/// Returns the mount of an open file of this process.
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
@@ -70,7 +70,7 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
 }
 
-/// The mount that a path would be on, by name only; it need not exist.
+/// Returns the mount that a path would be on, by name only; it need not exist.
 ///
 /// # Errors
 /// Its mount is not listed.
@@ -78,12 +78,13 @@ pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// By a path that the kernel reported (a loop device's file); it may no longer exist.
+/// Returns the mount of a path that the kernel reported (a loop device's file); it may no longer
+/// exist.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// A later mount hides an earlier one at the same mount point.
+/// Returns all mounts. A later mount hides an earlier one at the same mount point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -113,14 +114,15 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// Mount ID of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
+/// Returns the mount ID of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and
+/// later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;
     (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
 }
 
-/// Such as `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue`
+/// Parses `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue`
 /// (proc(5)).
 fn parse(line: &str) -> Option<Mount> {
     let (mount, file_system) = line.split_once(" - ")?;

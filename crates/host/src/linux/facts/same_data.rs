@@ -29,7 +29,7 @@ pub(super) struct Seen {
     /// Birth time in seconds and nanoseconds, if the file system stores it.
     born: Option<(i64, u32)>,
     changed: (i64, u32),
-    /// 0 before Linux 5.8.
+    /// The mount's number; 0 before Linux 5.8.
     mount: u64,
 }
 
@@ -97,7 +97,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// This namespace's, and file systems visible only in others.
+    /// Returns the mounts of this namespace, and file systems visible only in others.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -114,7 +114,7 @@ impl Namespaces {
         all
     }
 
-    /// Regular files mounted directly as file systems, without a loop device.
+    /// Returns regular files mounted directly as file systems, without a loop device.
     pub(super) fn mounted_files(&self) -> Vec<(Seen, &Mount)> {
         let of = |one: &'_ Namespace, mount: &Mount| {
             let source = Path::new(&mount.source);
@@ -142,12 +142,14 @@ impl Namespaces {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// The file system stores its own data, so no other file system's file shares it.
+    /// Returns whether the file system stores its own data, so no other file system's file shares
+    /// it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// The local kernel knows the file's blocks and who has it open: no server, no FUSE.
+    /// Returns whether the local kernel knows the file's blocks and who has it open: no server, no
+    /// FUSE.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }
@@ -185,7 +187,7 @@ impl Namespaces {
         }
     }
 
-    /// For a file that no path leads to.
+    /// Compares with a file that no path leads to.
     pub(super) fn compare_numbers(&self, seen: &Seen, numbers: Numbers) -> Sameness {
         match () {
             () if seen.numbers() == numbers => Sameness::Same,
@@ -224,7 +226,7 @@ pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Two paths lead to the same data, as far as the kernel shows.
+/// Returns whether two paths lead to the same data, as far as the kernel shows.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

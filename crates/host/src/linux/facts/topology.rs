@@ -1,4 +1,4 @@
-//! How the processors of this computer belong together.
+//! The arrangement of this computer's processors in cores, memory nodes and sockets.
 
 use super::{Roots, names, number};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ pub struct Topology {
     pub sockets: u32,
 }
 
-/// The topology of the online processors; `None`: the kernel does not report it.
+/// Returns the topology of the online processors; `None` if the kernel does not report it.
 pub fn topology(roots: &Roots) -> Option<Topology> {
     let system = roots.sys.join("devices/system");
     let numbered = |name: &String, prefix: &str| {

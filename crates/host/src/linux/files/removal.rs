@@ -60,7 +60,7 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// `at` is the directory's path in the tree.
+    /// Removes what halfpower made in a directory, whose path in the tree is `at`.
     fn empty(&mut self, directory: &File, at: &str, is_top: bool) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -87,7 +87,8 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// `false` if entries stay in it, which are then listed.
+    /// Removes a subdirectory; returns `false` if a mount prevents it. Entries that stay in it are
+    /// listed.
     fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
         // An empty one goes at once; one with something in it is looked at.
         if let Ok(true) = unlink(directory, name, AtFlags::REMOVEDIR) {
@@ -109,7 +110,7 @@ impl Tree<'_> {
     }
 }
 
-/// `false` if a mount point prevents it.
+/// Removes a name; returns `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -125,7 +126,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Mount ID and device: a bind mount of the same file system has the same device.
+/// Returns mount ID and device: a bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());

@@ -9,7 +9,7 @@ const ENTRIES: u32 = 64;
 
 const SLOT: u32 = 0;
 
-/// Upper half of the user data; the lower half is the request's length.
+/// The upper half of an open's user data; the lower half is the request's length.
 const OPEN: u64 = 1 << 32;
 const MOVE: u64 = 2 << 32;
 const CLOSE: u64 = 3 << 32;
@@ -24,7 +24,7 @@ struct Progress {
     moved: u64,
     opened: bool,
     closed: bool,
-    /// A transfer was short, so the requests linked to it were cancelled.
+    /// Whether a transfer was short, so the requests linked to it were cancelled.
     short: bool,
     error: Option<i32>,
 }

@@ -257,7 +257,7 @@ impl FileWork for FileWorker {
     }
 }
 
-/// Bytes per call, as in the C library.
+/// The bytes read by a call that lists a directory, as in the C library.
 const LISTING: usize = 32 << 10;
 
 fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {

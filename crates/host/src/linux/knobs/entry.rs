@@ -15,15 +15,15 @@ pub struct Entry {
     pub of: String,
     pub place: Place,
     pub before: String,
-    /// Every value that halfpower may set.
+    /// The values that halfpower may set.
     pub ours: Vec<String>,
-    /// Changing another knob resets this one, so any value may be ours.
+    /// Whether changing another knob resets this one, so any value may be ours.
     #[serde(default)]
     pub reset_by_another: bool,
-    /// Written to restore it if the original value cannot be written.
+    /// The place and value to write if the original value cannot be written.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// Survives a reboot.
+    /// Whether the setting survives a reboot.
     #[serde(default)]
     pub persistent: bool,
     /// A file and its recorded content; if it differs, the name now belongs to another device.
@@ -34,15 +34,15 @@ pub struct Entry {
 /// The result of restoring an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It already had its original value.
+    /// The setting already had its original value.
     AsBefore,
-    /// It had our value and was restored.
+    /// The setting had our value and was restored.
     PutBack,
-    /// Another process changed it; left unchanged.
+    /// Another process changed the setting; it is left unchanged.
     Foreign { found: String },
-    /// It no longer exists.
+    /// The setting no longer exists.
     Gone,
-    /// It could not be restored.
+    /// The setting could not be restored.
     Failed { why: String },
 }
 
@@ -77,7 +77,7 @@ impl Entry {
         }
     }
 
-    /// A sentence, if the outcome needs one.
+    /// Returns a sentence, if the outcome needs one.
     pub fn message(&self, outcome: &Outcome) -> Option<String> {
         let Entry { knob, of, before, .. } = self;
         match outcome {

@@ -20,41 +20,41 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Overrides the state directory.
+/// The variable that overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// State directory of root's programs (hier(7)).
+/// The state directory of root's programs (hier(7)).
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
 const LOCK: &str = "tune.lock";
 
-/// Name of the journal until it is complete.
+/// The name of the journal until it is complete.
 const UNFINISHED: &str = "tune.journal.new";
 
 const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// For a lock that the journal's writer no longer holds: another command may be restoring the
-/// settings.
+/// The tries to take a lock that the journal's writer no longer holds: another command may be
+/// restoring the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why settings cannot be changed.
+/// A reason why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another program is changing settings.
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
     Busy {
-        /// The lock.
+        /// The path of the lock.
         path: PathBuf,
         holder: Holder,
     },
     /// A value that the knob does not accept.
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
-    /// No state directory.
+    /// No state directory is known.
     #[error(
         "no directory for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}"
     )]
@@ -93,12 +93,13 @@ impl Document {
     }
 }
 
-/// Fails with a sentence: not a journal, another version, or a path that is not a setting.
+/// Parses a journal; fails with a sentence: not a journal, another version, or a path that is not a
+/// setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
 }
 
-/// Holds the lock.
+/// A journal whose lock this process holds.
 #[derive(Debug)]
 pub struct Journal {
     directory: Arc<Directory>,
@@ -106,8 +107,8 @@ pub struct Journal {
     _lock: Lock,
 }
 
-/// [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in `$XDG_STATE_HOME` or
-/// `~/.local/state`.
+/// Returns [`STATE_VARIABLE`]; for root `/var/lib/halfpower`; otherwise `halfpower` in
+/// `$XDG_STATE_HOME` or `~/.local/state`.
 pub fn state_directory() -> Option<PathBuf> {
     if let Some(directory) = named(STATE_VARIABLE) {
         return Some(directory.into());
@@ -188,7 +189,7 @@ impl Journal {
         is_there(&self.directory, JOURNAL)
     }
 
-    /// Atomically, to stable storage.
+    /// Writes the journal atomically, to stable storage.
     pub fn write(&self, roots: &Roots, entries: &[Entry]) -> Result<(), JournalError> {
         let path = self.path();
         let document = Document {
@@ -208,7 +209,7 @@ impl Journal {
         self.sync_directory()
     }
 
-    /// Call it after all entries were restored.
+    /// Removes the journal; call it after all entries were restored.
     pub fn remove(&self) -> Result<(), JournalError> {
         let path = self.path();
         match self.directory.remove(OsStr::new(JOURNAL)) {
@@ -294,7 +295,7 @@ pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
-/// [`recover`] for one state directory.
+/// Restores settings as [`recover`] does, for one state directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),
@@ -335,7 +336,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// For settings that stay changed because a program other than tune holds the lock.
+/// Describes settings that stay changed because a program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> =

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keeper {
-    /// With the attribute's name below the device's directory.
+    /// A udev rule, with the attribute's name below the device's directory.
     Udev { devices: Vec<String>, attribute: String },
     /// A kernel parameter (`vm.dirty_ratio`).
     Sysctl(String),
@@ -23,11 +23,11 @@ pub(super) enum Keeper {
 pub struct HostKnob {
     /// The part that is independent of the operating system.
     pub knob: Knob,
-    /// Set to the same value, each with its current value.
+    /// The places that get the same value, each with its current value.
     pub places: Vec<(Place, String)>,
     pub(super) keeper: Keeper,
     pub(super) risk: fn(present: &str, value: &str) -> Option<String>,
-    /// Written to restore it if the original value cannot be written.
+    /// The place and value to write if the original value cannot be written.
     pub(super) undo: Option<(Place, String)>,
     pub(super) persistent: bool,
     /// A file that distinguishes its device from another of the same name.
@@ -39,7 +39,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// Without values to try; `None` if no place can be read.
+    /// Returns a knob without values to try; `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,
@@ -75,7 +75,7 @@ impl HostKnob {
         })
     }
 
-    /// Leaves out the current one and duplicates.
+    /// Adds values to try, except the current one and duplicates.
     pub(super) fn with_values(mut self, values: impl IntoIterator<Item = String>) -> HostKnob {
         for value in values {
             let known = self.knob.alternatives.iter().any(|one| one.value == value);
@@ -86,7 +86,7 @@ impl HostKnob {
         self
     }
 
-    /// A value to try, with its risk and the lines that make it permanent.
+    /// Returns a value to try, with its risk and the lines that make it permanent.
     pub fn alternative(&self, value: &str) -> Alternative {
         let put_back: Vec<String> = match &self.undo {
             Some((place, before)) => vec![command(place, before)],

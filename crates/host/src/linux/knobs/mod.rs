@@ -23,12 +23,12 @@ pub use session::Session;
 use super::facts::{Roots, Under};
 use std::path::Path;
 
-/// This process may change kernel settings.
+/// Returns whether this process may change kernel settings.
 pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Every kernel knob under these paths, with its current value and the values to try.
+/// Finds every kernel knob under these paths, with its current value and the values to try.
 ///
 /// # Errors
 /// A path cannot be inspected.

@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// By its path on the machine; of a list, the choice in brackets.
+    /// A file by its path on the machine; of a list, the choice in brackets.
     File(PathBuf),
-    /// Access time mode of the mount here: `noatime`, `relatime` or `strictatime`.
+    /// The access time mode of the mount here: `noatime`, `relatime` or `strictatime`.
     Atime(PathBuf),
-    /// Seconds between commits of the file system mounted here.
+    /// The seconds between commits of the file system mounted here.
     Commit(PathBuf),
-    /// Freed space is discarded immediately (`discard`) or not (`nodiscard`).
+    /// Whether freed space is discarded immediately (`discard`) or not (`nodiscard`).
     Discard(PathBuf),
 }
 
 impl Place {
-    /// Path of the file or of the mount point.
+    /// Returns the path of the file or of the mount point.
     pub fn path(&self) -> &Path {
         match self {
             Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => {
@@ -51,7 +51,7 @@ impl Place {
         }
     }
 
-    /// Fails if the kernel refuses the value.
+    /// Writes a value; fails if the kernel refuses it.
     pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
         match self {
             Place::File(path) => {
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// The kernel takes each write as a whole value.
+/// Writes a value with one call, as the kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
@@ -101,7 +101,8 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// ext4(5), btrfs(5); `None` if the file system has no such option.
+/// Returns the default commit interval of ext4(5) or btrfs(5); `None` if the file system has no
+/// such option.
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),
@@ -114,7 +115,7 @@ fn atime(mount: &Mount) -> &'static str {
     ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
 }
 
-/// Flags that a remount clears unless repeated, except access times.
+/// Returns flags that a remount clears unless repeated, except access times.
 fn kept_flags(mount: &Mount) -> libc::c_ulong {
     [
         ("ro", libc::MS_RDONLY),

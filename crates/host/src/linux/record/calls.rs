@@ -18,9 +18,9 @@ pub(super) enum Call {
     ReadAhead,
     /// `posix_fadvise(fd, offset, bytes, advice)`.
     Advise,
-    /// Requests that the kernel shows only at the devices.
+    /// A call whose requests the kernel shows only at the devices.
     OnlyAtDevices(&'static str),
-    /// The working directory.
+    /// A change of the working directory.
     ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
     Allocate,
@@ -31,7 +31,7 @@ pub(super) enum Call {
     Close,
     /// `close_range(first, last, flags)`.
     CloseRange,
-    /// The result is another descriptor of the same open file.
+    /// A call whose result is another descriptor of the same open file.
     Duplicate,
     /// `fcntl(fd, command, argument)`.
     Control,
@@ -46,9 +46,9 @@ pub(super) enum Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) access: Access,
-    /// The count of bytes; without it only the result shows them.
+    /// The argument with the count of bytes; without it only the result shows them.
     pub(super) bytes: Option<usize>,
-    /// The offset; without it the file's position is used.
+    /// The argument with the offset; without it the file's position is used.
     pub(super) offset: Option<usize>,
     pub(super) flags: Option<usize>,
 }
@@ -65,7 +65,7 @@ pub(super) struct OpenCall {
 pub(super) struct RenameCall {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The descriptors, before each name.
+    /// Whether a descriptor comes before each name.
     pub(super) has_directories: bool,
     pub(super) flags: Option<usize>,
 }
@@ -80,13 +80,13 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// `copy_file_range` and its like. A place is given by a pointer; without one it is the position of
-/// the file.
+/// A call such as `copy_file_range`. A place is given by a pointer; without one it is the position
+/// of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
     /// The descriptor that is read, and the pointer to its offset.
     pub(super) from: (usize, usize),
-    /// The same of the one that is written; `sendfile` has no offset of it.
+    /// The descriptor that is written, and the pointer to its offset; `sendfile` has none.
     pub(super) to: (usize, Option<usize>),
 }
 
@@ -107,7 +107,8 @@ const fn transfer(
     Call::Transfer(Transfer { access, bytes, offset, flags })
 }
 
-/// Names as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left out.
+/// The calls by name, as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left
+/// out.
 pub(super) const CALLS: [(&str, Call); 46] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),

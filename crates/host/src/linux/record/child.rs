@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 pub(super) struct StoppedChild {
     pub(super) process: u32,
     go: File,
-    /// `spawn` returns only when the command has replaced this program.
+    /// The thread of `spawn`, which returns only when the command has replaced this program.
     spawned: JoinHandle<io::Result<Child>>,
 }
 
@@ -59,7 +59,7 @@ impl StoppedChild {
         Ok(StoppedChild { process: u32::from_le_bytes(own), go: File::from(go), spawned })
     }
 
-    /// Lets it run.
+    /// Lets the command run.
     ///
     /// # Errors
     /// The command does not exist, or may not be executed.

@@ -22,11 +22,11 @@ pub(super) struct TraceClock {
     pairs: Option<[Pair; 2]>,
 }
 
-/// Pairs closer to each other show the rate too badly.
+/// The minimum distance of two pairs; closer ones show the rate too badly.
 const MIN_APART_NS: Nanos = 20_000_000;
 
 impl TraceClock {
-    /// Without conversion.
+    /// Returns a clock without conversion.
     pub(super) fn monotonic_clock() -> TraceClock {
         TraceClock { pairs: None }
     }
@@ -45,7 +45,7 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// Sets it in an instance that has no events yet.
+    /// Sets the clock of an instance that has no events yet.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }
@@ -69,7 +69,7 @@ impl TraceClock {
     }
 }
 
-/// As the kernel names it.
+/// The kernel's name of the clock.
 const NAME: &str = "x86-tsc";
 
 impl Pair {

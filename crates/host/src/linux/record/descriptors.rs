@@ -20,7 +20,7 @@ pub(super) struct Open {
 #[derive(Clone, Copy)]
 struct Descriptor {
     id: OpenId,
-    /// A new program of the process does not have it (O_CLOEXEC).
+    /// Whether the descriptor ends when the process begins a new program (O_CLOEXEC).
     ends_at_exec: bool,
 }
 
@@ -62,7 +62,7 @@ impl Descriptors {
         }
     }
 
-    /// A process begins a new program with what is left of a table.
+    /// Gives a process that begins a new program what is left of a table.
     pub(super) fn exec(&mut self, table: u32, process: u32) {
         let mut left = self.tables.get(&table).cloned().unwrap_or_default();
         left.retain(|_, descriptor| !descriptor.ends_at_exec);
@@ -89,7 +89,7 @@ impl Descriptors {
         };
     }
 
-    /// A child process starts with its parent's descriptors.
+    /// Gives a child process its parent's descriptors.
     pub(super) fn fork(&mut self, parent: u32, child: u32) {
         let table = self.tables.get(&parent).cloned().unwrap_or_default();
         self.tables.insert(child, table);

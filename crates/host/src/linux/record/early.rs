@@ -33,7 +33,7 @@ impl EarlyNames {
         }
     }
 
-    /// The descriptor that this event made.
+    /// Returns the descriptor that this event made.
     pub(super) fn take(&mut self, seen: &Seen) -> Option<Found> {
         self.0.remove(&(seen.thread, seen.at))
     }

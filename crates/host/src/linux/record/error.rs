@@ -50,7 +50,7 @@ impl RecordError {
         }
     }
 
-    /// Whether another command line would help, rather than another time.
+    /// Returns whether another command line would help, rather than another time.
     pub fn is_usage(&self) -> bool {
         !matches!(self, RecordError::Tracing(_) | RecordError::Trace(_))
     }

@@ -1,7 +1,8 @@
-//! Names of files as programs give them to open(2) and rename(2): a file may be closed before anyone can look at
-//! its descriptor. The kernel's trace has only the address of the name, so a program of a few
-//! instructions copies it (bpf(2), Linux, Documentation/bpf/): it is at the trace points of the calls
-//! as long as this process runs, and the kernel checks that it can do nothing else.
+//! Names of files as programs give them to open(2) and rename(2): a file may be closed before
+//! anyone can look at its descriptor. The kernel's trace has only the address of the name, so a
+//! program of a few instructions copies it (bpf(2), Linux, Documentation/bpf/): it is at the trace
+//! points of the calls as long as this process runs, and the kernel checks that it can do nothing
+//! else.
 
 use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
@@ -11,20 +12,20 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// For about 2,000 names; those that do not fit are lost.
+/// The size of the ring, for about 2,000 names; those that do not fit are lost.
 const RING_BYTES: usize = 1 << 20;
 
-/// Longer names are cut, and not used.
+/// The maximum length of a name; longer ones are cut, and not used.
 const NAME_BYTES: usize = 512;
 
-/// Time, thread, the name's length, and which name of the call it is, before the name.
+/// The bytes before the name: time, thread, the name's length, and which name of the call it is.
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
-/// Names that wait for their call.
+/// The maximum number of names that wait for their call.
 const MAX_WAITING: usize = 1 << 16;
 
-/// A call's trace event is taken this close to its name.
+/// The maximum distance of a call's trace event from its name.
 const SAME_CALL_NS: Nanos = 10_000_000;
 
 const MAP_CREATE: libc::c_long = 0;
@@ -36,7 +37,7 @@ const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const TYPE_TRACE_POINT: u32 = 2;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 
-/// Flags of a record's length in the ring.
+/// A flag of a record's length in the ring: the kernel still writes it.
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
@@ -48,7 +49,7 @@ pub(super) struct NamePlace {
     pub(super) which: Which,
 }
 
-/// Which of a call's names.
+/// The first or the second of a call's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Which {
     First,
@@ -131,10 +132,10 @@ impl Drop for Ring {
     }
 }
 
-/// Copies the names while it lives.
+/// A reader whose programs copy the names while it lives.
 pub(super) struct NameReader {
     ring: Ring,
-    /// Closed at the end, which removes the programs from the kernel.
+    /// The files whose closing removes the programs from the kernel.
     _open: Vec<File>,
 }
 
@@ -208,8 +209,8 @@ impl GivenNames {
         });
     }
 
-    /// The name of the call that began at this time: the nearest one. Those before it are of calls
-    /// that were not seen.
+    /// Returns the name of the call that began at this time: the nearest one. Those before it are
+    /// of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =
@@ -251,7 +252,7 @@ fn ring_buffer() -> io::Result<File> {
     bpf(MAP_CREATE, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
 
-/// An instruction: code, destination and source, offset, number.
+/// Returns an instruction: code, destination and source, offset, number.
 fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] {
     let mut bytes = [code, from << 4 | to, 0, 0, 0, 0, 0, 0];
     bytes[2..4].copy_from_slice(&offset.to_le_bytes());
@@ -259,7 +260,7 @@ fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] 
     bytes
 }
 
-/// Copies the name whose address is at the place in the event to the ring.
+/// Returns a program that copies the name whose address is at the place in the event to the ring.
 fn program(map: &File, place: NamePlace) -> Vec<u8> {
     const MOVE: u8 = 0xbf;
     const SET: u8 = 0xb7;

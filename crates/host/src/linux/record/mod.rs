@@ -1,4 +1,4 @@
-//! Records what a program asks of storage, by the kernel's trace points: no daemon, no kernel
+//! Records a program's requests to storage, by the kernel's trace points: no daemon, no kernel
 //! probe, and nothing left behind.
 //!
 //! Two trace instances of our own hold the events: system calls of the recorded processes only
@@ -49,27 +49,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracker::Tracker;
 
-/// Per processor; about 200,000 events, a second of 100,000 requests/s on one processor.
+/// The buffer of a processor; about 200,000 events, a second of 100,000 requests/s on one
+/// processor.
 const BUFFER_KIB: u32 = 16384;
 
-/// An event may still be on its way to the buffer for this long.
+/// The time for which an event may still be on its way to the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
-/// Rest between two readings: lets events gather, so that reading is cheap.
+/// The rest between two readings: lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
-/// The same if names of files do not depend on a look at their descriptors.
+/// The rest if names of files do not depend on a look at their descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
-/// Processor time beyond 2 % after which it rests.
+/// The processor time beyond 2 % after which the recorder rests.
 const FREE_CPU_NS: Nanos = 5_000_000;
 
-/// The recorder looks this often whether it should end.
+/// The interval at which the recorder looks whether it should end.
 const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
-/// After Ctrl-C the command may end by itself for this long.
+/// The time for which the command may end by itself after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The PID namespace of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
@@ -108,9 +109,9 @@ pub enum Subject {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// The recording ends after this time, whatever runs on.
+    /// The time after which the recording ends, whatever runs on.
     pub at_most: Option<Duration>,
-    /// Names are replaced by hashes with a key that is thrown away.
+    /// Whether names are replaced by hashes with a key that is thrown away.
     pub anonymous: bool,
     /// The program's name and version, for the header.
     pub source: String,
@@ -128,7 +129,8 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// `None` if the kernel does not permit it: files that are closed at once may have no name.
+    /// The copied names; `None` if the kernel does not permit it: files that are closed at once may
+    /// have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
@@ -320,7 +322,7 @@ impl Recorder {
         }
     }
 
-    /// Reads what there is, and takes up all events that no earlier one can still join.
+    /// Reads the events that are there, and takes up all that no earlier one can still join.
     fn take<W: Write>(
         &mut self,
         tracker: &mut Tracker<W>,

@@ -1,11 +1,11 @@
-//! Requests are known at their end and written in the order of their start.
+//! The order of requests, which are known at their end and written by their start.
 
 use apptrace::Request;
 use machine::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// More requests are not held back: 12 MB.
+/// The maximum number of requests held back: 12 MB.
 const MAX_HELD: usize = 1 << 17;
 
 struct Held {
@@ -45,7 +45,7 @@ impl Order {
         self.heap.push(Held { key: Reverse((request.at_ns, self.count)), request });
     }
 
-    /// The next request that started before `horizon`, or that there is no room for.
+    /// Returns the next request, if it started before `horizon` or too many are held.
     pub(super) fn next(&mut self, horizon: Nanos) -> Option<Request> {
         let Reverse((at, _)) = self.heap.peek()?.key;
         (at < horizon || self.heap.len() > MAX_HELD)

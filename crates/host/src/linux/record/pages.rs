@@ -5,7 +5,7 @@ use machine::Nanos;
 
 pub(super) const HEADER_BYTES: usize = 16;
 
-/// Flags of the length: events were lost before this page; their count follows the data.
+/// A flag of the length: events were lost before this page; their count follows the data.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 20) - 1;

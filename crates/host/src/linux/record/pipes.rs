@@ -11,10 +11,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Pages of a processor that are read before the others have their turn.
+/// The pages of a processor that are read before the others have their turn.
 const MAX_PAGES: u32 = 256;
 
-/// The files are closed before the instance is removed: fields are dropped in this order.
+/// The events of an instance. The files are closed before it is removed: fields are dropped in this
+/// order.
 pub(super) struct Pipes {
     processors: Vec<File>,
     pub(super) instance: TraceInstance,
@@ -38,8 +39,8 @@ impl Pipes {
         &self.processors
     }
 
-    /// Reads what there is. Lowers `horizon` to the time up to which nothing is missing. Returns
-    /// the number of events lost.
+    /// Reads the events that are there. Lowers `horizon` to the time up to which nothing is
+    /// missing. Returns the number of events lost.
     pub(super) fn read(
         &mut self,
         decoder: &Decoder,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A process and all that it started, by the kernel's lists of children.
+/// Returns a process and all that it started, by the kernel's lists of children.
 pub(super) fn with_children(process: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut left = vec![process];
@@ -28,7 +28,7 @@ pub(super) fn threads(process: u32) -> Vec<i32> {
         .collect()
 }
 
-/// The processes of a control group and of all groups below it.
+/// Returns the processes of a control group and of all groups below it.
 pub(super) fn of_group(group: &Path) -> std::io::Result<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     let mut left: Vec<PathBuf> = vec![group.to_path_buf()];

@@ -5,7 +5,7 @@ use apptrace::{Access, Index};
 use machine::Nanos;
 use std::collections::HashMap;
 
-/// Requests under way that are remembered.
+/// The maximum requests under way that are remembered.
 const MAX_PENDING: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct RingRequest {
     pub(super) file: Option<Index>,
 }
 
-/// Requests by the kernel's address of them.
+/// The requests under way, by the kernel's address of them.
 #[derive(Default)]
 pub(super) struct Rings(HashMap<u64, RingRequest>);
 
@@ -43,7 +43,8 @@ impl Rings {
     }
 }
 
-/// Operations that transfer or sync data (Linux, include/uapi/linux/io_uring.h).
+/// Returns the access of an operation that transfers or syncs data (Linux,
+/// include/uapi/linux/io_uring.h).
 fn access(opcode: u8) -> Option<Access> {
     Some(match opcode {
         1 | 4 | 22 => Access::Read,

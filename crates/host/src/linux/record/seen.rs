@@ -10,7 +10,7 @@ use machine::Nanos;
 /// One trace event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
-    /// On the monotonic clock.
+    /// The time on the monotonic clock.
     pub(super) at: Nanos,
     pub(super) thread: i32,
     pub(super) what: What,
@@ -86,7 +86,7 @@ enum Layout {
     RingDone(Field, Field),
 }
 
-/// Knows every enabled event by its number.
+/// A decoder that knows every enabled event by its number.
 #[derive(Default)]
 pub(super) struct Decoder(Vec<Option<Layout>>);
 
@@ -130,7 +130,7 @@ impl Decoder {
         Ok((names, places))
     }
 
-    /// Adds an event that a kernel may lack.
+    /// Adds an event; returns `false` if the kernel lacks it.
     pub(super) fn other(
         &mut self,
         instance: &TraceInstance,
@@ -176,7 +176,7 @@ impl Decoder {
         Ok(true)
     }
 
-    /// `None` for an event that is not followed.
+    /// Decodes an event; `None` if it is not followed.
     pub(super) fn decode(&self, at: Nanos, event: &[u8]) -> Option<Seen> {
         // Every event begins with its number, flags, and the thread.
         let id = u16::from_le_bytes(event.get(..2)?.try_into().ok()?);

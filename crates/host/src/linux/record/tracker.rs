@@ -40,11 +40,11 @@ struct Pending {
     call: Call,
     arguments: [u64; 6],
     file: Option<Target>,
-    /// The file that a copy writes.
+    /// The file that a copy writes to.
     to: Option<Target>,
 }
 
-/// The file of a call.
+/// The file of a call, its kind and its flags.
 type Target = (Index, Kind, OpenFile);
 
 /// A request in the kernel's terms.
@@ -62,7 +62,7 @@ struct Traced {
 }
 
 impl Traced {
-    /// One of which nothing else is known.
+    /// Makes a request of which nothing else is known.
     fn new(at: Nanos, file: Index, access: Access, interface: Interface) -> Traced {
         let open = OpenFile::default();
         let (duration, thread, offset, result) = (None, None, None, None);
@@ -75,7 +75,7 @@ pub(super) struct Tracker<W: Write> {
     start: Nanos,
     names: Names,
     identities: HashMap<Identity, Index>,
-    /// The last file of each device and inode.
+    /// The last file with each device and inode.
     inodes: HashMap<(u64, u64), Index>,
     /// Devices with files of the recording.
     file_systems: HashSet<u64>,
@@ -88,8 +88,8 @@ pub(super) struct Tracker<W: Write> {
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
-    /// Every request of a device is taken, not only those of followed threads and of write-back to
-    /// the devices of their files.
+    /// Whether every request of a device is taken, not only those of followed threads and of
+    /// write-back to the devices of their files.
     only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,
@@ -98,7 +98,7 @@ pub(super) struct Tracker<W: Write> {
     called: HashMap<(i32, Which), String>,
     /// The present names of files and directories.
     paths: BTreeMap<PathBuf, Index>,
-    /// Device and inode, by file.
+    /// The device and inode of each file.
     places: Vec<(u64, u64)>,
     /// When the recording began.
     began: SystemTime,
@@ -150,7 +150,7 @@ impl<W: Write> Tracker<W> {
         self.only_devices = true;
     }
 
-    /// Calls whose requests show only at the devices.
+    /// Returns calls whose requests show only at the devices, and their numbers.
     pub(super) fn only_at_devices(&self) -> BTreeMap<String, u64> {
         self.unseen.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
     }
@@ -177,7 +177,7 @@ impl<W: Write> Tracker<W> {
         self.threads.contains_key(&thread)
     }
 
-    /// Time since the start of the recording.
+    /// Returns the time since the start of the recording.
     pub(super) fn since_start(&self, at: Nanos) -> Nanos {
         at.saturating_sub(self.start)
     }
@@ -296,7 +296,7 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// The thread's number in the trace, which its first request gives it.
+    /// Returns the thread's number in the trace, which its first request gives it.
     pub(super) fn thread_index(&mut self, thread: i32) -> Result<Index> {
         let state = self.state(thread);
         if let Some(index) = state.index {
@@ -332,7 +332,7 @@ impl<W: Write> Tracker<W> {
         self.threads.insert(child, ThreadState { process, table, index: None });
     }
 
-    /// A new program has the descriptors that do not end with the old one, in a table of its own.
+    /// Gives a new program the descriptors that do not end with the old one, in a table of its own.
     fn executed(&mut self, thread: i32) {
         let state = self.state(thread);
         self.descriptors.exec(state.table, state.process);
@@ -363,7 +363,7 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// The number of a file in the trace, which its first sight gives it.
+    /// Returns the number of a file in the trace, which its first sight gives it.
     fn file(&mut self, identity: Identity, file: TracedFile) -> Result<Index> {
         if let Some(&index) = self.identities.get(&identity) {
             return Ok(index);
@@ -399,7 +399,7 @@ impl<W: Write> Tracker<W> {
         Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
-    /// The open file of a descriptor; one that was not seen yet is looked at.
+    /// Returns the open file of a descriptor; one that was not seen yet is looked at.
     pub(super) fn descriptor(&mut self, thread: i32, descriptor: i32) -> Result<OpenId> {
         let table = self.state(thread).table;
         if let Some(id) = self.descriptors.get(table, descriptor) {

@@ -29,7 +29,8 @@ fn curve(state: Allocation, depth: u32) -> Curve {
     Curve { set: &BY_SIZE, name: variant.in_group(state.name()) }
 }
 
-/// Flushed at the end: the page cache hides the cost of a growing file or not.
+/// Returns the curve of writes flushed at the end: the page cache hides the cost of a growing file
+/// or not.
 fn buffered(state: Allocation) -> Curve {
     Curve::of(&BY_SIZE, format!("{}, buffered", state.name()))
 }
@@ -102,7 +103,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// To a program that writes through the page cache.
+/// Describes the cost to a program that writes through the page cache.
 fn buffered_sentence(found: &Found<'_>) -> Option<String> {
     let at = |size: u32| {
         let [written, extend] = BUFFERED_STATES.map(|state| found.at(&buffered(state), size));

@@ -1,4 +1,4 @@
-//! The phases of buffered writing: filling free memory, throttled to write-back, the final flush.
+//! The phases of buffered writing: filling free memory, waiting for write-back, the final flush.
 
 use crate::sampler::Entry;
 use measure::Sample;
@@ -6,7 +6,7 @@ use results::{Axis, Figure, Series, Value};
 
 const MAX_VALUES: usize = 60;
 
-/// The rate at which its requests returned, then the rate of the final flush.
+/// Draws the rate at which its requests returned, then the rate of the final flush.
 pub(super) fn figure(entry: &Entry) -> Option<Figure> {
     let sample = entry.samples().iter().max_by_key(|sample| sample.slice_rates.len())?;
     let sync_ns = sample.usage.sync_ns? as f64;

@@ -37,7 +37,7 @@ static SMALL: CurveSet = CurveSet::new(
     )],
 );
 
-/// 1, 2, 4 and so on, and all; those in between are less important.
+/// Returns 1, 2, 4 and so on, and all; those in between are less important.
 fn numbers(all: u32) -> Vec<(u32, Rank)> {
     let powers = std::iter::successors(Some(1u32), |one| one.checked_mul(2));
     let mut numbers: Vec<(u32, Rank)> =

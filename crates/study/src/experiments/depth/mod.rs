@@ -157,7 +157,7 @@ fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     }
 }
 
-/// At a depth at which several can be compared, slowest first.
+/// Returns the rates at a depth at which several mechanisms can be compared, slowest first.
 fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     [32, 8].into_iter().find_map(|depth: u32| {
         let at = |engine| Some((engine, found.at(&mechanism(engine), depth)?));
@@ -167,7 +167,7 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     })
 }
 
-/// Per request, cheapest first, if they differ.
+/// Describes the cost per request, cheapest first, if the mechanisms differ.
 fn cost_by_mechanism(
     found: &Found<'_>,
     depth: u32,

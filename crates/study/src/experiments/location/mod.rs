@@ -1,4 +1,4 @@
-//! Whether one end of the target is faster than the other.
+//! The difference in speed between the ends of the target.
 
 use super::prelude::*;
 use machine::units::show_size_rounded;

@@ -80,7 +80,7 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
-/// With one more than members: with exactly as many, one is often idle.
+/// Returns the depths, also one more than members: with exactly as many, one is often idle.
 fn depths(count: u32) -> BTreeSet<u32> {
     [1, 2, 4, 8, 16, 32, count + 1].into()
 }
@@ -175,8 +175,9 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     ))
 }
 
-/// More members add nothing: `three members fill what they share (15.8 MiB/s); the fourth adds
-/// nothing`. `None` if each adds something, or if the runs are too uneven.
+/// Describes the number of members after which more add nothing: `three members fill what they
+/// share (15.8 MiB/s); the fourth adds nothing`. `None` if each adds something, or if the runs are
+/// too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
     let filled = |one: &Reading| {

@@ -4,7 +4,7 @@ use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use super::{ROWS, Row};
 use crate::rows::OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
 
-/// Supported job options by group, in lines of at most `width` columns.
+/// Lists the supported job options by group, in lines of at most `width` columns.
 pub fn help(width: usize) -> String {
     let groups = [
         ("jobs", Jobs),

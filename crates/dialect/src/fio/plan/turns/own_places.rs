@@ -14,17 +14,17 @@ use workload::{Permutation, rng};
 pub(crate) struct OwnPlaces {
     zones: Option<Zones>,
     random: bool,
-    /// Each block is used once before any is used again.
+    /// Whether each block is used once before any is used again.
     covers: bool,
-    /// A file has no turn from its end to the end of the pass.
+    /// Whether a file has no turn from its end to the end of the pass.
     ends: bool,
     passes: u64,
-    /// Of this many requests one is in a random place and the others follow the last of their kind;
-    /// 1: chance decides.
+    /// The number of requests of which one is in a random place and the others follow the last of
+    /// their kind; 1: chance decides.
     run: u64,
-    /// The stream draws the random places.
+    /// Whether the stream draws the random places.
     stream_draws: bool,
-    /// Places are multiples of this.
+    /// The unit of places, which are multiples of it.
     unit: u64,
 }
 
@@ -41,17 +41,17 @@ struct Zones {
 pub(super) struct FilePlace {
     /// Offset of the current zone.
     zone: u64,
-    /// Where a read and a write continue.
+    /// The offsets at which a read and a write continue.
     next: [u64; 2],
     /// The order of the blocks, and how many of them were used.
     order: Option<(Permutation, u64)>,
-    /// No block is left.
+    /// Whether no block is left.
     is_done: bool,
 }
 
 impl OwnPlaces {
-    /// For this many passes, `None`: endless, over files that may differ in size. `None` if the
-    /// stream's own offsets are right.
+    /// Returns the places for this many passes, `None`: endless, over files that may differ in
+    /// size. `None` if the stream's own offsets are right.
     pub(super) fn new(job: &Job, differ: bool, passes: Option<u64>) -> Option<OwnPlaces> {
         if !differ && !job.has_own_places() {
             return None;
@@ -75,7 +75,7 @@ impl OwnPlaces {
 }
 
 impl FileTurns {
-    /// The file of the next request or sync; `None`: no file has a block left.
+    /// Returns the file of the next request or sync; `None`: no file has a block left.
     fn file_of_own(&self, state: &mut State) -> Option<usize> {
         let number = state.drawn;
         state.drawn += 1;
@@ -97,7 +97,7 @@ impl FileTurns {
         Some(next.0 as usize)
     }
 
-    /// Moves a request to its file and offset; `false`: no file has a block left.
+    /// Moves a request to its file and offset; returns `false` if no file has a block left.
     pub(super) fn place_own(
         &self,
         own: OwnPlaces,
@@ -134,7 +134,7 @@ impl FileTurns {
         true
     }
 
-    /// The offset of a request in its part of a file; `None`: no block is left.
+    /// Returns the offset of a request in its part of a file; `None`: no block is left.
     fn offset_in(
         &self,
         own: OwnPlaces,
@@ -196,7 +196,7 @@ impl FileTurns {
 }
 
 impl FilePlace {
-    /// A random block of the file or its zone; `None`: each was used.
+    /// Returns a random block of the file or its zone; `None`: each was used.
     fn block(&mut self, covers: bool, drawn: u64, blocks: u64) -> Option<u64> {
         if !covers {
             return Some(rng::below(drawn, blocks));

@@ -13,8 +13,8 @@ pub(crate) struct Spread {
     /// The places of each file; one entry if all are alike.
     files: Vec<Places>,
     sizes: [SizeDraw; 2],
-    /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
-    /// free space.
+    /// Whether no byte is used twice in a pass, as with fio's map of each file; requests then
+    /// shrink to the free space.
     covers: bool,
     /// Passes over all files after which the stream ends.
     passes: u64,
@@ -27,7 +27,7 @@ struct Places {
     draw: PlaceDraw,
 }
 
-/// How a place in a file is drawn.
+/// The draw of a place in a file.
 #[derive(Debug, Clone)]
 enum PlaceDraw {
     Even,
@@ -50,8 +50,8 @@ impl PlaceDraw {
         }
     }
 
-    /// The place of request `number` in a file. As in fio, ranks are hashed: places hit by several
-    /// ranks are more popular, others are never used.
+    /// Returns the place of request `number` in a file. As in fio, ranks are hashed: places hit by
+    /// several ranks are more popular, others are never used.
     fn place(&self, seed: u64, (file, number): (u64, u64), places: u64) -> u64 {
         let rank = match self {
             PlaceDraw::Even => return rng::below(rng::hash(seed, number), places),
@@ -68,8 +68,8 @@ impl PlaceDraw {
 const DRAWS: u64 = 64;
 
 impl Spread {
-    /// For a job that makes `passes` (`None`: endless) over `len` bytes of each file, or over
-    /// `lengths` if they differ.
+    /// Returns the spread for a job that makes `passes` (`None`: endless) over `len` bytes of each
+    /// file, or over `lengths` if they differ.
     pub(crate) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -104,7 +104,7 @@ impl Spread {
         })
     }
 
-    /// Maps of the unvisited blocks of each file, if the job needs them.
+    /// Returns maps of the unvisited blocks of each file, if the job needs them.
     pub(crate) fn maps(&self, files: u64) -> Vec<FreeMap> {
         let count = if self.covers { files } else { 0 };
         (0..count).map(|file| FreeMap::new(self.places(file).count)).collect()
@@ -132,7 +132,7 @@ impl FileTurns {
         self.in_window(first, left)
     }
 
-    /// The file of the byte `at`, counted over the parts of all files again and again.
+    /// Returns the file of the byte `at`, counted over the parts of all files again and again.
     fn file_at(&self, at: u64) -> u64 {
         let mut at = at % self.all_bytes().max(1);
         let files = (0..self.files).find(|&file| {
@@ -142,8 +142,8 @@ impl FileTurns {
         files.unwrap_or(0)
     }
 
-    /// Draws the offset of a request, and a new size if it must shrink; `false`: the files are
-    /// full.
+    /// Draws the offset of a request, and a new size if it must shrink; returns `false` if the
+    /// files are full.
     pub(super) fn place_spread(
         &self,
         spread: &Spread,

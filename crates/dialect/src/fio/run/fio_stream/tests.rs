@@ -5,8 +5,9 @@ use crate::fio::plan::translate;
 use crate::fio::run::syncs::Passes;
 use machine::{Completion, Next, Op, RequestSource, Stability};
 
-/// The steps of a job on one file until it is done: r and w are requests, S syncs, C cache drops,
-/// and a dot is a completion. With depth, requests complete only when no other can be issued.
+/// Returns the steps of a job on one file until it is done: r and w are requests, S syncs, C cache
+/// drops, and a dot is a completion. With depth, requests complete only when no other can be
+/// issued.
 fn asked_and_done(settings: &str, blocks: u64) -> String {
     let job = job(settings);
     let clone = ClonePlan {

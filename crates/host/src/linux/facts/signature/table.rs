@@ -3,9 +3,10 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// Bytes from the start.
+    /// An offset from the start, in bytes.
     Start(u64),
-    /// `before` bytes before the end, rounded down to a multiple of `unit` bytes.
+    /// An offset `before` bytes before the end, which is rounded down to a multiple of `unit`
+    /// bytes.
     End { unit: u64, before: u64 },
 }
 
@@ -16,7 +17,7 @@ pub(super) struct Row {
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
     pub(super) magics: &'static [&'static [u8]],
-    /// Needed if the magic string may occur by chance, or two kinds share it.
+    /// A check of the head, needed if the magic string may occur by chance, or two kinds share it.
     pub(super) check: Option<fn(&[u8; HEAD]) -> bool>,
 }
 
@@ -45,7 +46,7 @@ const fn start(offset: u64) -> At {
     At::Start(offset)
 }
 
-/// An offset from the end, in 512-byte sectors.
+/// Returns an offset from the end, in 512-byte sectors.
 const fn sectors(before: u64) -> At {
     At::End { unit: 512, before: before * 512 }
 }
@@ -77,11 +78,11 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
 const PAGE_ENDS: &[At] =
     &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
-/// The third block, of 512 to 4096 bytes.
+/// The offsets of the third block, of 512 to 4096 bytes.
 const DASD_LABELS: &[At] = &[start(1024), start(2048), start(4096), start(8192)];
 const DASD: &str = "a label of a mainframe disk";
 
-/// 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
+/// The magic 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
 const MD_MAGIC: &[u8] = b"\xfc\x4e\x2b\xa9";
 const MD_MAGIC_BIG: &[u8] = b"\xa9\x2b\x4e\xfc";
 

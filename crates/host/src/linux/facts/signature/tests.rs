@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Uses a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the
-/// end.
+/// Returns the signature of a sparse medium whose length is not a multiple of 1 KiB; negative
+/// offsets count from the end.
 fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
@@ -128,7 +128,7 @@ fn offset_in(at: At) -> u64 {
     }
 }
 
-/// CRC-32 with this reversed polynomial.
+/// Computes CRC-32 with this reversed polynomial.
 fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
@@ -342,7 +342,7 @@ const UNCONFIRMED: &[(&str, &str)] = &[
     ("dasd", "known from 2.42 on"),
 ];
 
-/// libblkid confirms the row only elsewhere.
+/// Returns whether libblkid confirms the row only elsewhere.
 fn is_beyond(case: &Case) -> bool {
     match case.row.name {
         // libblkid does not round the end, and tries 4 KiB sectors only on devices that have them.
@@ -441,7 +441,7 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     );
 }
 
-/// Kinds without a row.
+/// Kinds that a function detects, without a row.
 const BY_FUNCTION: [&str; 8] =
     ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 

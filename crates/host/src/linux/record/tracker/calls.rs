@@ -1,4 +1,4 @@
-//! System calls: what they ask, and what they change.
+//! System calls: their requests, and their changes to descriptors and sizes.
 
 use super::{Pending, Target, Traced, Tracker};
 use crate::linux::record::calls::{Call, CopyCall, OpenCall, Transfer};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
 
-/// Smaller ones that may be written are often indexes of a few pages, as SQLite's.
+/// The size from which a writable mapping is counted: smaller ones are often indexes, as SQLite's.
 const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
@@ -228,8 +228,8 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// The name that the program gave, with its directory: that of a descriptor among the arguments,
-    /// or the working one.
+    /// Returns the name that the program gave, with its directory: that of a descriptor among the
+    /// arguments, or the working one.
     pub(super) fn full_name(
         &mut self,
         seen: &Seen,
@@ -254,7 +254,7 @@ impl<W: Write> Tracker<W> {
         Some(self.working.get(&state.process)?.join(name))
     }
 
-    /// A file has at least these bytes now.
+    /// Grows the known size of a file to `end`.
     fn grow(&mut self, pending: &Pending, end: u64) {
         let Some((file, ..)) = pending.file else { return };
         if let Some(size) = &mut self.sizes[file as usize] {
@@ -311,8 +311,8 @@ impl<W: Write> Tracker<W> {
         Ok(at)
     }
 
-    /// A read of one file and a write of another. The kernel shows one time for both: each has half
-    /// of it, or all if the other is not storage.
+    /// Adds a read of one file and a write of another. The kernel shows one time for both: each has
+    /// half of it, or all if the other is not storage.
     fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
         // The program copies in another way.
         const REFUSED: [i32; 5] =

@@ -69,7 +69,7 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// Without links and `..` in its directory.
+/// Resolves links and `..` in the directory of a path.
 fn resolved(path: PathBuf) -> PathBuf {
     let named = path.parent().zip(path.file_name());
     let named = named.and_then(|(above, name)| Some(fs::canonicalize(above).ok()?.join(name)));
