@@ -5,6 +5,7 @@ use crate::marker;
 use crate::message::{Answer, Failure, Hello, Order, Ran};
 use ::machine::{Error, Machine, Nanos};
 use measure::{LinkWatch, Options, RunRequest, Runner, sample};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 use workload::Workload;
 
@@ -12,24 +13,39 @@ use workload::Workload;
 /// processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(900);
 
+/// The minimum time of a wait that begins after the interrupt: a living process answers in it.
+const LAST_WAIT: Duration = Duration::from_millis(50);
+
+/// The time at which the user's interrupt was noticed: the patience of all waits together begins
+/// then.
+pub(crate) type Noticed = Cell<Option<Instant>>;
+
 /// A wait that ends some time after the user's interrupt.
 pub(crate) struct Wait<'i> {
     is_interrupted: &'i dyn Fn() -> bool,
     patience: Duration,
-    noticed: Option<Instant>,
+    began: Instant,
+    noticed: &'i Noticed,
 }
 
 impl<'i> Wait<'i> {
-    pub(crate) fn new(is_interrupted: &'i dyn Fn() -> bool, patience: Duration) -> Wait<'i> {
-        Wait { is_interrupted, patience, noticed: None }
+    pub(crate) fn new(
+        is_interrupted: &'i dyn Fn() -> bool,
+        patience: Duration,
+        noticed: &'i Noticed,
+    ) -> Wait<'i> {
+        Wait { is_interrupted, patience, began: Instant::now(), noticed }
     }
 
     /// Returns whether to go on waiting.
-    pub(crate) fn goes_on(&mut self) -> bool {
-        if self.noticed.is_none() && (self.is_interrupted)() {
-            self.noticed = Some(Instant::now());
+    pub(crate) fn goes_on(&self) -> bool {
+        if self.noticed.get().is_none() && (self.is_interrupted)() {
+            self.noticed.set(Some(Instant::now()));
         }
-        self.noticed.is_none_or(|noticed| noticed.elapsed() < self.patience)
+        let waits = |noticed: Instant| {
+            noticed.elapsed() < self.patience || self.began.elapsed() < LAST_WAIT
+        };
+        self.noticed.get().is_none_or(waits)
     }
 }
 
@@ -69,13 +85,14 @@ pub fn follow<M: Machine>(
     perform: Perform<'_>,
 ) -> Result<(), GroupError> {
     send(group, 0, hello)?;
-    let mut wait = Wait::new(is_interrupted, PATIENCE);
+    let noticed = Noticed::default();
+    let wait = Wait::new(is_interrupted, PATIENCE, &noticed);
     let mut opened: Option<Runner<'_, M>> = None;
     loop {
         match receive(group, 0, || wait.goes_on())? {
             Order::Clock => send(group, 0, &Answer::Clock(machine.now()))?,
             Order::Open(request) => {
-                opened = open(group, machine, &request, &mut wait)?;
+                opened = open(group, machine, &request, &wait)?;
             }
             Order::Run { workload, options } => {
                 let ran = match &mut opened {
@@ -103,7 +120,7 @@ fn open<'m, M: Machine>(
     group: &impl Group,
     machine: &'m M,
     request: &RunRequest,
-    wait: &mut Wait<'_>,
+    wait: &Wait<'_>,
 ) -> Result<Option<Runner<'m, M>>, GroupError> {
     let mut gone = None;
     let mut asked = false;
@@ -144,7 +161,7 @@ fn checked(
     group: &impl Group,
     result: Result<(), Failure>,
     request: &RunRequest,
-    wait: &mut Wait<'_>,
+    wait: &Wait<'_>,
 ) -> Result<bool, GroupError> {
     let directory = request.targets.first().and_then(|spec| spec.places.first());
     send(group, 0, &Answer::Checked(result))?;

@@ -32,9 +32,13 @@ impl<G: Group, M: Machine> Leader<'_, G, M> {
             self.refresh_clocks(&others)?;
             start = Some(self.machine.now().saturating_add(self.ahead_ns));
         }
+        // A lost rank does not keep the others from their jobs: they may remove files.
         for (rank, job) in jobs.iter().filter(|job| job.0 > 0) {
             let start = start.map(|start| self.offsets[*rank].there(start));
-            self.order(*rank, &Order::Job { job: job.clone(), start })?;
+            match self.order(*rank, &Order::Job { job: job.clone(), start }) {
+                Ok(()) | Err(Error::Lost(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
         let mut ended: Vec<(usize, Result<String, Failure>)> = Vec::new();
         if let Some((_, job)) = jobs.iter().find(|job| job.0 == 0) {

@@ -1,7 +1,7 @@
 //! Rank 0: checks and opens the targets of all ranks, and makes one run on many at the same time.
 
 use crate::clock::{Offset, RoundTrip};
-use crate::follow::{Wait, run_once};
+use crate::follow::{Noticed, Wait, run_once};
 use crate::group::{Group, GroupError, receive, send};
 use crate::marker::Made;
 use crate::merge::ClientRun;
@@ -84,6 +84,7 @@ pub struct Leader<'a, G: Group, M: Machine> {
     measured: Vec<Option<Nanos>>,
     pub(crate) ahead_ns: Nanos,
     is_interrupted: &'a dyn Fn() -> bool,
+    noticed: Noticed,
     /// Ranks that answer no more.
     lost: Vec<usize>,
 }
@@ -134,12 +135,13 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             measured: vec![None; group.size()],
             ahead_ns: AHEAD_NS,
             is_interrupted,
+            noticed: Noticed::default(),
             lost: Vec::new(),
         };
         let mut wrong = Vec::new();
         let mut lost = Vec::new();
         for rank in 0..group.size() {
-            let mut wait = Wait::new(is_interrupted, PATIENCE);
+            let wait = Wait::new(is_interrupted, PATIENCE, &leader.noticed);
             let hello: Hello = match rank {
                 0 => own.clone(),
                 rank => match receive(group, rank, || wait.goes_on()) {
@@ -458,7 +460,11 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         !self.lost.is_empty()
     }
 
+    /// Sends an order; not to a rank that is lost, which would take no message.
     pub(crate) fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
+        if self.lost.contains(&rank) {
+            return Err(self.lost_rank(rank));
+        }
         send(self.group, rank, order).map_err(|_| self.lost_rank(rank))
     }
 
@@ -471,10 +477,14 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         &mut self,
         ranks: impl IntoIterator<Item = usize>,
     ) -> Result<Vec<(usize, Answer)>, Error> {
-        let mut wait = Wait::new(self.is_interrupted, PATIENCE);
+        let wait = Wait::new(self.is_interrupted, PATIENCE, &self.noticed);
         let mut answers = Vec::new();
         let mut silent = Vec::new();
         for rank in ranks {
+            if self.lost.contains(&rank) {
+                silent.push(rank);
+                continue;
+            }
             match receive(self.group, rank, || wait.goes_on()) {
                 Ok(answer) => answers.push((rank, answer)),
                 Err(GroupError::Unexpected { why, .. }) => {
@@ -511,7 +521,9 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
     }
 
     fn lost_rank(&mut self, rank: usize) -> Error {
-        self.lost.push(rank);
+        if !self.lost.contains(&rank) {
+            self.lost.push(rank);
+        }
         Error::Lost(vec![self.clients[rank].name()])
     }
 

@@ -1,6 +1,6 @@
 //! A group over MPI.
 
-use crate::follow::Wait;
+use crate::follow::{Noticed, Wait};
 use crate::group::{Group, GroupError, pause_since};
 use ::mpi::environment::Universe;
 use ::mpi::point_to_point::{Destination, Source};
@@ -19,6 +19,7 @@ pub struct MpiRank {
     world: SimpleCommunicator,
     universe: Option<Universe>,
     is_interrupted: fn() -> bool,
+    noticed: Noticed,
 }
 
 impl MpiRank {
@@ -35,7 +36,12 @@ impl MpiRank {
                 "the MPI library supports only the thread level {level:?}, and halfpower needs MPI_THREAD_FUNNELED; use a library built with threads"
             ));
         }
-        Ok(MpiRank { world: universe.world(), universe: Some(universe), is_interrupted })
+        Ok(MpiRank {
+            world: universe.world(),
+            universe: Some(universe),
+            is_interrupted,
+            noticed: Noticed::default(),
+        })
     }
 
     /// Leaves without waiting for the others, if one of them is lost: MPI's own end would wait for
@@ -59,7 +65,7 @@ impl Group for MpiRank {
         let place: *mut [u8] = buffer;
         let mut request =
             self.world.process_at_rank(to as i32).immediate_send(StaticScope, &*buffer);
-        let mut wait = Wait::new(&self.is_interrupted, PATIENCE);
+        let wait = Wait::new(&self.is_interrupted, PATIENCE, &self.noticed);
         let began = Instant::now();
         loop {
             request = match request.test() {
