@@ -7,6 +7,7 @@ use crate::reaping::PartCounters;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
 use crate::stripe::Striped;
+use machine::rng::SplitMix64;
 use machine::{
     Completion, Error, Nanos, Next, Op, REAP_WAIT_NS, Reap, Request, RequestSource, Result,
     Stability,
@@ -30,15 +31,15 @@ const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 const MEMBERS: u32 = 3;
 const CHUNK: u64 = 512;
 
-struct Random(u64);
+struct Random(SplitMix64);
 
 impl Random {
+    fn new(seed: u64) -> Random {
+        Random(SplitMix64::new(seed))
+    }
+
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % limit
+        self.0.next_u64() % limit
     }
 
     /// Returns `true` once in `times` calls on average; never for 0.
@@ -100,7 +101,7 @@ struct World {
 impl World {
     fn new(seed: u64, faults: Faults, striped: bool) -> World {
         World {
-            random: RefCell::new(Random(seed)),
+            random: RefCell::new(Random::new(seed)),
             faults,
             striped,
             now: Cell::new(SECOND),
@@ -339,7 +340,7 @@ impl Source {
     fn new(seed: u64, depth: u32, requests: u32) -> Source {
         let outstanding = vec![None; depth as usize];
         Source {
-            random: Random(!seed),
+            random: Random::new(!seed),
             depth,
             left: requests,
             outstanding,
@@ -454,7 +455,7 @@ impl RequestSource for Source {
 /// Runs a source with these faults, and checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
-    let mut random = Random(seed ^ 0x5EED);
+    let mut random = Random::new(seed ^ 0x5EED);
     let depth = if how == How::Blocking { 1 } else { random.below(8) as u32 + 1 };
     let requests = random.below(60) as u32 + 1;
     let mut source = Source::new(seed, depth, requests);
@@ -559,7 +560,7 @@ fn every_failure_ends_the_run_with_an_error_and_nothing_in_flight() {
 fn lost_completions_end_by_the_interrupt_and_keep_their_buffers() {
     let mut lost = 0;
     for seed in 0..1500 {
-        let interrupt_at = Some(SECOND + Random(seed).below(3 * SECOND));
+        let interrupt_at = Some(SECOND + Random::new(seed).below(3 * SECOND));
         let faults = Faults {
             lost: 15,
             failed_request: 60,

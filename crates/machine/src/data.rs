@@ -1,6 +1,8 @@
+use crate::rng::{GOLDEN, SplitMix64};
+
 /// Fills `buffer` with incompressible bytes, reproducible from the seed.
 ///
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): 8 bytes in about 7 instructions.
+/// SplitMix64: 8 bytes in about 7 instructions.
 ///
 /// ```
 /// let (mut one, mut other) = ([0; 64], [0; 64]);
@@ -9,20 +11,13 @@
 /// assert_eq!(one, other);
 /// ```
 pub fn fill_random(seed: u64, buffer: &mut [u8]) {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    };
+    let mut random = SplitMix64::new(seed);
     let mut words = buffer.chunks_exact_mut(8);
     for word in &mut words {
-        word.copy_from_slice(&next().to_le_bytes());
+        word.copy_from_slice(&random.next_u64().to_le_bytes());
     }
     let rest = words.into_remainder();
-    let last = next().to_le_bytes();
+    let last = random.next_u64().to_le_bytes();
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
@@ -31,7 +26,7 @@ pub const FILL_STEP: u64 = 1 << 20;
 
 /// Returns the seed of the piece that starts at byte `piece`.
 pub fn fill_seed(seed: u64, piece: u64) -> u64 {
-    seed ^ piece.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    seed ^ piece.wrapping_mul(GOLDEN)
 }
 
 /// Fills `buffer` with the content at `offset` of a test file with this seed.
@@ -40,7 +35,7 @@ pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
         let within = at % FILL_STEP;
         let mut word = [0; 8];
         // Each word advances the generator by one step.
-        let before = (within / 8).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let before = (within / 8).wrapping_mul(GOLDEN);
         fill_random(fill_seed(seed, at - within).wrapping_add(before), &mut word);
         *byte = word[(within % 8) as usize];
     }

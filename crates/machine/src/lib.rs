@@ -13,6 +13,7 @@ mod layer;
 pub mod live;
 pub mod mark;
 mod name;
+pub mod rng;
 mod run;
 mod source;
 mod tasks;

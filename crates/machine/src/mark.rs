@@ -1,5 +1,7 @@
 //! Marks in the names of halfpower's own files, to recognize leftovers of a killed run.
 
+use crate::rng::{GOLDEN, mix};
+
 /// Returns a random number and its hash with the file's inode number. The mark is wrong on a copy,
 /// and on a file that someone gave such a name: their inodes differ.
 ///
@@ -11,10 +13,8 @@
 /// assert!(!is_mark(&mark(5, inode), copy));
 /// ```
 pub fn mark(random: u64, inode: u64) -> String {
-    let mut z = random ^ inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    format!("{random:016x}-{:08x}", z >> 32)
+    let hash = mix(random ^ inode.wrapping_mul(GOLDEN)) >> 32;
+    format!("{random:016x}-{hash:08x}")
 }
 
 /// Returns whether this is the mark of the file with this inode number.

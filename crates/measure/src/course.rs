@@ -226,17 +226,7 @@ fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
 }
 
 fn change_at(sample: &Sample) -> Option<Nanos> {
-    let rates = &sample.slice_rates;
-    let all = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
-    let n = rates.len() as f64;
-    let mut sum = 0.0;
-    let explained =
-        rates.iter().enumerate().take(rates.len().saturating_sub(1)).map(|(slice, rate)| {
-            sum += rate - all;
-            let at = (slice + 1) as f64;
-            (sum * sum / (at * (n - at)), slice + 1)
-        });
-    let (_, at) = explained.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let at = stats::best_step(&sample.slice_rates)?;
     Some(start_of(sample) + at as u64 * sample.slice_ns)
 }
 

@@ -18,7 +18,7 @@ const MEMORY_PERCENT: f64 = 10.0;
 /// here on.
 const IO_PERCENT: f64 = 20.0;
 /// Percentage of cached bytes at which this program does not wait for storage.
-const CACHED_PERCENT: f64 = 95.0;
+const FROM_CACHE_PERCENT: f64 = 95.0;
 
 /// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
 /// program's control group, or of the system if it is in the root group (pressure stall
@@ -129,7 +129,7 @@ impl Disturbances {
                 [percent(some)],
             ));
         }
-        let cached = cached_percent.is_some_and(|cached| cached >= CACHED_PERCENT);
+        let cached = cached_percent.is_some_and(|cached| cached >= FROM_CACHE_PERCENT);
         if let Some(some) = self.io_pressure_percent.filter(|some| cached && *some >= IO_PERCENT) {
             said.push(Warning::of(
                 "other programs waited for storage for {} % of the time (pressure stall information), while a cache served this one",

@@ -13,6 +13,7 @@ pub use file::{DeviceWork, FileProfile, Locality, SyncProfile};
 pub use flow::{BLOCK_BYTES, FlowProfile, Latency, SizeCount};
 pub use occupancy::Concurrency;
 pub use role::Role;
+pub(crate) use role::SEQUENTIAL;
 pub use timeline::{Course, HeatMap, Moment};
 
 use crate::verdict::Verdict;

@@ -67,7 +67,7 @@ pub(super) struct Shape {
 const FEW: u64 = 4;
 
 /// The share from which requests are called sequential.
-const SEQUENTIAL: f64 = 0.6;
+pub(crate) const SEQUENTIAL: f64 = 0.6;
 
 /// The maximum writes per sync of a log; a checkpoint has more.
 const LOG_WRITES: u64 = 16;

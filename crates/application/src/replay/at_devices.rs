@@ -1,6 +1,7 @@
 //! The device requests that the requests of a program caused.
 
-use super::script::{Act, BLOCK, Kept};
+use super::script::{Act, Kept};
+use crate::profile::BLOCK_BYTES;
 use apptrace::Interface;
 use machine::Op;
 use std::collections::{BTreeMap, VecDeque};
@@ -41,7 +42,7 @@ pub(super) fn look(kept: &mut [Kept]) -> Option<f64> {
         } else if act == Act::Move(Op::Write) && metadata {
             let durable = under_way.iter().find(|&&call| kept[call].journal_blocks.is_some());
             if let Some(&call) = durable {
-                *kept[call].journal_blocks.get_or_insert(0) += bytes.div_ceil(BLOCK) as u32;
+                *kept[call].journal_blocks.get_or_insert(0) += bytes.div_ceil(BLOCK_BYTES) as u32;
             }
         }
     }

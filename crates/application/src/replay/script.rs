@@ -2,7 +2,7 @@
 
 use super::growth::Growth;
 use super::{ReplayError, Skipped, at_devices};
-use crate::profile::{Role, Roles};
+use crate::profile::{BLOCK_BYTES, Role, Roles};
 use apptrace::{Access, Event, Interface, Request};
 use machine::{Buffering, Engine, Nanos, Op, Stability};
 use measure::histogram::Histogram;
@@ -16,8 +16,6 @@ use workload::{Pattern, Workload};
 const MAX_STEPS: usize = 1 << 25;
 /// The maximum bytes of a request that is replayed as one.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
-/// The block size of direct requests, in bytes.
-pub(super) const BLOCK: u64 = 4096;
 /// The operation of a step, which groups latencies.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -279,8 +277,8 @@ impl Script {
         for step in self.threads.iter_mut().flat_map(|thread| &mut thread.steps) {
             step.direct = true;
             if matches!(step.act, Act::Move(_)) {
-                let end = (step.offset + u64::from(step.bytes)).next_multiple_of(BLOCK);
-                step.offset = step.offset / BLOCK * BLOCK;
+                let end = (step.offset + u64::from(step.bytes)).next_multiple_of(BLOCK_BYTES);
+                step.offset = step.offset / BLOCK_BYTES * BLOCK_BYTES;
                 step.bytes = (end - step.offset) as u32;
             }
         }
@@ -417,7 +415,7 @@ fn build(
         files.push(FileScript {
             name: names[one.file as usize].clone(),
             role: roles.of(one.file),
-            bytes: file.end.max(1).next_multiple_of(BLOCK),
+            bytes: file.end.max(1).next_multiple_of(BLOCK_BYTES),
             filled: file.reads > 0 || file.size.is_some_and(|bytes| bytes > 0),
             grows_from: file.size.filter(|&size| size < file.end && file.growth.can_repeat()),
             allocated: file.allocated,
@@ -499,9 +497,8 @@ fn thread(
             After::End(step) => own[step as usize].end_ns.unwrap_or(began),
             After::Start(step) => own[step as usize].at_ns,
         };
-        // Requests without an end hold back nothing.
-        let known = own[..at].len() as u32;
-        depth = depth.max(known - ended as u32 + 1);
+        // One without an end counts as outstanding, so that no later one waits for it.
+        depth = depth.max((at - ended) as u32 + 1);
         let (mut offset, mut bytes) = (one.offset.unwrap_or(0), one.bytes);
         if one.direct && matches!(one.act, Act::Move(_)) {
             let end = (offset + bytes).next_multiple_of(512);

@@ -1,7 +1,7 @@
 //! Changes to a program, with the gain that the study's points predict.
 
 use super::demand::Demand;
-use super::reference::References;
+use super::reference::{GOOD, References};
 use super::{Advice, Change, Share};
 use results::Bottleneck;
 use workload::{OpKind, Workload};
@@ -9,11 +9,9 @@ use workload::{OpKind, Workload};
 /// The minimum gain that is worth a change.
 const MIN_GAIN: f64 = 1.1;
 /// The number of writes or transactions that share a flush.
-const GROUP: u32 = 8;
+pub(super) const GROUP: u32 = 8;
 /// The maximum size of a request; larger ones gain little.
 const MAX_LARGER: u32 = 1 << 20;
-/// The share of the best rate at which a size is large enough.
-const GOOD: f64 = 0.9;
 
 /// Returns the changes that help, the most useful first.
 pub(super) fn advice(

@@ -1,11 +1,8 @@
 //! The requests of each role as one flow of reads and one of writes.
 
 use super::Shape;
-use crate::profile::{FileProfile, FlowProfile, Profile, Role};
+use crate::profile::{FileProfile, FlowProfile, Profile, Role, SEQUENTIAL};
 use workload::OpKind;
-
-/// The share from which requests are called sequential.
-const SEQUENTIAL: f64 = 0.6;
 
 /// Reads or writes of all files of a role.
 pub(super) struct Demand {

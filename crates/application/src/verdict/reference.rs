@@ -14,7 +14,7 @@ const SAME_DEPTH: f64 = 1.5;
 const NEAR_SIZE: f64 = 4.0;
 
 /// The share of the best rate from which a rate is as good.
-const GOOD: f64 = 0.9;
+pub(super) const GOOD: f64 = 0.9;
 
 /// The points of a study with the order and durability of an application's requests.
 pub(super) struct References<'a> {

@@ -1,6 +1,7 @@
 //! The workloads that a verdict needs, to measure them now.
 
 use super::MIN_WAITED;
+use super::advice::GROUP;
 use super::demand::{Demand, demands};
 use crate::profile::Profile;
 use machine::{Allocation, Buffering, CacheState, Engine, Nanos, TargetFacts, TargetKind};
@@ -13,8 +14,6 @@ const DEPTHS: [u32; 3] = [4, 16, 64];
 /// The sizes of sequential requests that are tried, in bytes.
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
-/// The number of writes that share a flush.
-const GROUP: u32 = 8;
 
 /// Returns the workloads that compare a recorded application with a target: each flow as it is, and
 /// with the changes that a verdict may advise. Writes only if the target may be written.

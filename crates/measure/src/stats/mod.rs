@@ -22,7 +22,7 @@ pub use interval::{
     Estimate, MIN_SLICES, estimate_beside, estimate_runs, estimate_values, spread_of_runs,
 };
 pub use phases::{Course, Phase, phases};
-pub(crate) use phases::{FEW_FACTOR, MIN_TESTED};
+pub(crate) use phases::{FEW_FACTOR, MIN_TESTED, best_step};
 pub use ratio::{Ratio, ratio_interval, ratio_of_estimates};
 pub use sequence::{MIN_BLOCKS, change_at_any_time};
 pub use series::median;

@@ -260,15 +260,18 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
     (one_low - other_high).max(other_low - one_high)
 }
 
-fn best_step(logs: &[f64]) -> Option<usize> {
-    let n = logs.len() as f64;
-    let all = mean(logs);
+/// Returns the index at which a single step explains most of the values' variance; `None` for one
+/// value.
+pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
+    let n = values.len() as f64;
+    let all = mean(values);
     let mut sum = 0.0;
-    let explained = logs.iter().enumerate().take(logs.len().checked_sub(1)?).map(|(t, log)| {
-        sum += log - all;
-        let at = (t + 1) as f64;
-        (sum * sum / (at * (n - at)), t + 1)
-    });
+    let explained =
+        values.iter().enumerate().take(values.len().checked_sub(1)?).map(|(t, value)| {
+            sum += value - all;
+            let at = (t + 1) as f64;
+            (sum * sum / (at * (n - at)), t + 1)
+        });
     explained.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
 }
 

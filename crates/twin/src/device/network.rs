@@ -3,6 +3,7 @@
 
 use crate::device::{ClientLink, Command, Device, Drives, Model, Slot, Tunable};
 use crate::units::us;
+use machine::rng::SplitMix64;
 use machine::{Layer, LayerKind, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +99,7 @@ impl Link {
 struct Network {
     volume: NetworkVolume,
     number: u32,
-    random: u64,
+    random: SplitMix64,
     workers: Vec<Nanos>,
     clients: Vec<Link>,
     server: Link,
@@ -112,7 +113,7 @@ struct Network {
 impl Network {
     fn new(volume: NetworkVolume, slot: Slot) -> Self {
         let workers = vec![0; volume.workers.max(1) as usize];
-        let random = u64::from(slot.number);
+        let random = SplitMix64::new(u64::from(slot.number));
         let clients = slot.clients.max(1) as usize;
         Network {
             volume,
@@ -128,13 +129,9 @@ impl Network {
         }
     }
 
-    /// A number from 0 to 1, the same on every run (SplitMix64: Steele, Lea, Flood, 2014).
+    /// A number from 0 to 1, the same on every run.
     fn uniform(&mut self) -> f64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Log-normal, by Box and Muller.
@@ -177,7 +174,7 @@ impl Device for Network {
 
     fn rest(&mut self, _now: Nanos) {
         self.workers.fill(0);
-        self.random = u64::from(self.number);
+        self.random = SplitMix64::new(u64::from(self.number));
         self.clients.fill(Link::default());
         self.server = Link::default();
         (self.worker_busy, self.last_write, self.cached) = (0, 0, false);
