@@ -123,7 +123,7 @@ fn runs_end_at_the_limit() {
                 "study {destroy} --size 16m --quick --budget 8s --max-written 512m --output {output} --json"
             ),
             512,
-            [0, 1],
+            [0, 0],
         ),
         (
             format!(

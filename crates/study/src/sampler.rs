@@ -7,7 +7,7 @@ use machine::{
 };
 use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, PointStatus, Repeated, Repeats, Sample, cached_before,
+    Ceilings, Measured, Options, PointStatus, Repeated, Repeats, Sample, cached_before, may_run,
     of_whole_bursts, ramp, rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question, StripeRecord};
@@ -313,6 +313,9 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// The user's interrupt.
     pub(crate) fn count_instructions(&mut self, index: usize) -> Result<()> {
         let workload = self.entries[index].workload.clone();
+        if !may_run(self.machine, &workload) {
+            return Ok(());
+        }
         self.report(&format!("instructions of {}", workload.short()));
         let options = Options { count_instructions: true, ..Options::default() };
         let mut counting = Measured::default();
@@ -341,6 +344,9 @@ impl<'a, M: Machine> Sampler<'a, M> {
         };
         let shape = entry.shape.clone().unwrap_or_else(|| self.whole.clone());
         let workload = entry.workload.clone();
+        if !may_run(self.machine, &workload) {
+            return Ok(());
+        }
         self.report(&format!("stages of {}", workload.short()));
         self.restripe(&shape)?;
         let times = traced_times(self.machine, self.target, &workload, iops)?;
@@ -482,7 +488,7 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
         PointStatus {
             weight: entry.weight,
             cost_ns: run + self.overhead as Nanos,
-            closed: status.closed || !measure::may_run(self.machine, &entry.workload),
+            closed: status.closed || !may_run(self.machine, &entry.workload),
             ..status
         }
     }
@@ -493,8 +499,12 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             .map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
     }
 
+    /// Runs an entry once; not if its writes would exceed what may be written.
     fn run(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
+        if !may_run(self.machine, &entry.workload) {
+            return Ok(());
+        }
         let (workload, shape) =
             (entry.workload.clone(), entry.shape.clone().unwrap_or_else(|| self.whole.clone()));
         self.report(&workload.short());
