@@ -1,4 +1,4 @@
-use crate::units::{show_rate, significant};
+use crate::units::{show_rate, show_span, significant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -177,17 +177,8 @@ impl BurstFacts {
             "{layer} sustains only {}: it bursts to {} for {}; shorter runs measure the burst",
             rate(self.sustained_per_s),
             rate(self.burst_per_s),
-            self.length()
+            show_span(self.lasts_s)
         )
-    }
-
-    /// Returns the length of a burst as text, such as `33 min`.
-    pub fn length(&self) -> String {
-        match self.lasts_s {
-            5400.0.. => format!("{} h", significant(self.lasts_s / 3600.0, 2)),
-            90.0.. => format!("{:.0} min", self.lasts_s / 60.0),
-            _ => format!("{} s", significant(self.lasts_s, 2)),
-        }
     }
 
     /// Returns the sustained rate for requests of this size, in bytes per second.

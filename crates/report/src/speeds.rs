@@ -1,7 +1,7 @@
 //! The speed of each operation, as the rows of a table, the same in every output.
 
 use crate::format::{grouped, latency, plus_minus, rate, small_requests};
-use machine::units::{show_size, show_time};
+use machine::units::{show_size, show_span, show_time};
 use results::{Overview, SmallRequests, Speed};
 
 /// A quantity with a cell for each operation; empty if it was not measured.
@@ -42,7 +42,7 @@ pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
         row("sequential, lasting".into(), &|speed| {
             let credit = speed.peak_credit?;
             let lasting = rate(credit.sustained_bytes_per_s(1));
-            Some(format!("{lasting} after {}", credit.length()))
+            Some(format!("{lasting} after {}", show_span(credit.lasts_s)))
         }),
         row(format!("plain program, {}", show_size(plain_bytes.unwrap_or(0).into())), &|speed| {
             let plain = speed.plain.as_ref()?;
@@ -62,7 +62,7 @@ pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
             let (small, credit) = (speed.random.as_ref()?, speed.random_credit?);
             let bytes = f64::from(small.request_bytes);
             let iops = credit.sustained_bytes_per_s(small.request_bytes) / bytes;
-            Some(format!("{} IOPS after {}", grouped(iops), credit.length()))
+            Some(format!("{} IOPS after {}", grouped(iops), show_span(credit.lasts_s)))
         }),
         row(format!("random {}, depth 1", size(|speed| speed.random_single.as_ref())), &|speed| {
             speed.random_single.as_ref().map(small_requests)

@@ -1,10 +1,11 @@
 //! Figures of one file.
 
 use super::bursts::{BurstCounter, Bursts};
-use super::flow::{BLOCK_BYTES, Flow, FlowProfile, Latency, Times};
+use super::flow::{BLOCK_BYTES, Flow, FlowProfile, Times};
 use super::occupancy::{Concurrency, Occupancy};
 use super::role::{Role, Shape};
 use super::timeline::{Heat, HeatMap};
+use crate::Latency;
 use crate::stack_distance::StackDistances;
 use apptrace::{Access, Interface, Kind, Request, TracedFile};
 use machine::Nanos;

@@ -1,5 +1,6 @@
 //! Figures of one kind of requests to one file.
 
+use crate::Latency;
 use apptrace::Request;
 use machine::Nanos;
 use measure::histogram::Histogram;
@@ -12,24 +13,6 @@ const MAX_SIZES: usize = 64;
 
 /// The unit of file systems and devices, in bytes.
 pub const BLOCK_BYTES: u64 = 4096;
-
-/// Times of requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Latency {
-    pub p50_ns: Nanos,
-    pub p99_ns: Nanos,
-    pub max_ns: Nanos,
-}
-
-impl Latency {
-    fn of(histogram: &Histogram) -> Option<Latency> {
-        (!histogram.is_empty()).then(|| Latency {
-            p50_ns: histogram.percentile(50.0),
-            p99_ns: histogram.percentile(99.0),
-            max_ns: histogram.max(),
-        })
-    }
-}
 
 /// Requests of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

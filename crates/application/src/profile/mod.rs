@@ -10,7 +10,7 @@ mod timeline;
 
 pub use bursts::Bursts;
 pub use file::{DeviceWork, FileProfile, Locality, SyncProfile};
-pub use flow::{BLOCK_BYTES, FlowProfile, Latency, SizeCount};
+pub use flow::{BLOCK_BYTES, FlowProfile, SizeCount};
 pub use occupancy::Concurrency;
 pub use role::Role;
 pub(crate) use role::SEQUENTIAL;

@@ -1,6 +1,7 @@
 //! A profile in the words of the field.
 
-use super::{FileProfile, FlowProfile, Latency, Profile, Role, SyncProfile};
+use super::{FileProfile, FlowProfile, Profile, Role, SyncProfile};
+use crate::Latency;
 use machine::Nanos;
 use machine::units::{show_size, show_time};
 

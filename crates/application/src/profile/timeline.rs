@@ -1,6 +1,7 @@
 //! The recording over time, in slots whose width doubles when the time runs past the last one.
 
-use super::flow::{Latency, Times};
+use super::flow::Times;
+use crate::Latency;
 use apptrace::{Access, Request};
 use machine::Nanos;
 use schemars::JsonSchema;

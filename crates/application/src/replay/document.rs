@@ -1,6 +1,6 @@
 use super::Class;
+use crate::Latency;
 use machine::{CacheState, MachineFacts, ResourceUse, TargetFacts};
-use measure::histogram::Histogram;
 use measure::stats::estimate_values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,25 +42,6 @@ impl Skipped {
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         (!said.is_empty()).then(|| format!("Not replayed: {}.", said.join(", ")))
-    }
-}
-
-/// Latencies of a class of requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Latency {
-    pub p50_ns: u64,
-    pub p99_ns: u64,
-    pub max_ns: u64,
-}
-
-impl Latency {
-    /// Returns the latencies; `None` of an empty histogram.
-    pub fn of(histogram: &Histogram) -> Option<Latency> {
-        (!histogram.is_empty()).then(|| Latency {
-            p50_ns: histogram.percentile(50.0),
-            p99_ns: histogram.percentile(99.0),
-            max_ns: histogram.max(),
-        })
     }
 }
 

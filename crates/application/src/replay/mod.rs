@@ -11,7 +11,7 @@ mod run;
 mod script;
 mod source;
 
-pub use document::{ClassResult, Latency, Quantity, ReplayDocument, SCHEMA, Skipped, schema};
+pub use document::{ClassResult, Quantity, ReplayDocument, SCHEMA, Skipped, schema};
 pub use fio::{fio_job, fio_log};
 pub use run::{Cache, Layout, Pace, Settings, prepare, replay};
 pub use script::{Class, FileScript, OpKind, Script};

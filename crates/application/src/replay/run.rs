@@ -1,9 +1,10 @@
 //! Makes the files of a script on a machine, and runs its threads.
 
 use super::ReplayError;
-use super::document::{ClassResult, Latency, Quantity, ReplayDocument, SCHEMA};
+use super::document::{ClassResult, Quantity, ReplayDocument, SCHEMA};
 use super::script::{Act, FileScript, Script, Step, ThreadScript};
 use super::source::{ReplaySource, Spot};
+use crate::Latency;
 use machine::{
     Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Machine, Memory, Nanos,
     NewFile, Part, Reap, ResourceUse, RunOptions, Scheduling, TargetFacts, TargetSpec,

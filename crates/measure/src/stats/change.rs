@@ -1,5 +1,6 @@
 use super::distribution::{student_cdf, student_quantile};
 use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
+use super::ratio::fieller;
 
 /// Degrees of freedom of a single run's interval from its slices: the minimum used for it.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
@@ -99,16 +100,7 @@ impl Change {
         let degrees = error.powi(4) / (part(a) + part(b));
         let t = student_quantile(0.975, degrees);
         let (ha, hb) = (t * a.error, t * b.error);
-        // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
-        let divisor = a.mean * a.mean - ha * ha;
-        let root = (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb)
-            .max(0.0)
-            .sqrt();
-        let (low, high) = if divisor > 0.0 {
-            (((a.mean * b.mean - root) / divisor).max(0.0), (a.mean * b.mean + root) / divisor)
-        } else {
-            (0.0, f64::INFINITY)
-        };
+        let (low, high) = fieller((a.mean, ha), (b.mean, hb)).unwrap_or((0.0, f64::INFINITY));
         let distance = (b.mean - a.mean).abs() / error;
         let p = 2.0 * student_cdf(-distance, degrees);
         Change {

@@ -53,22 +53,21 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
 /// Computes the ratio by Fieller's theorem (1954), with intervals normal about their means. `None`
 /// unless both means are positive and the interval of `a` excludes zero.
 pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
-    let (ha, hb) = (a.high - a.mean, b.high - b.mean);
-    if !(a.mean > 0.0 && b.mean > 0.0 && ha < a.mean) {
+    if !(a.mean > 0.0 && b.mean > 0.0) {
         return None;
     }
-    // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
-    let divisor = a.mean * a.mean - ha * ha;
-    let root =
-        (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb).max(0.0).sqrt();
+    let (low, high) = fieller((a.mean, a.high - a.mean), (b.mean, b.high - b.mean))?;
     let mean = b.mean / a.mean;
-    Some(Ratio {
-        median: mean,
-        mean,
-        low: ((a.mean * b.mean - root) / divisor).max(0.0),
-        high: (a.mean * b.mean + root) / divisor,
-        n_pairs: 0,
-    })
+    Some(Ratio { median: mean, mean, low, high, n_pairs: 0 })
+}
+
+/// Computes the ends of the interval of `b / a` by Fieller's theorem (1954) from each mean and the
+/// half-width of its interval. `None` if the interval of `a` includes zero.
+pub(super) fn fieller((a, ha): (f64, f64), (b, hb): (f64, f64)) -> Option<(f64, f64)> {
+    // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
+    let divisor = a * a - ha * ha;
+    let root = (a * a * hb * hb + b * b * ha * ha - ha * ha * hb * hb).max(0.0).sqrt();
+    (divisor > 0.0).then(|| (((a * b - root) / divisor).max(0.0), (a * b + root) / divisor))
 }
 
 #[cfg(test)]
