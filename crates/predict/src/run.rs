@@ -8,6 +8,7 @@ pub struct Outcome {
     pub bytes: u64,
     pub requests: u64,
     pub latency_ns: Nanos,
+    pub median_latency_ns: Nanos,
     pub usage: Usage,
 }
 
@@ -61,10 +62,13 @@ pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome>
     let requests: u64 = streams.iter().map(measure::Stream::completed).sum();
     let waited: f64 =
         streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
+    let mut latencies = measure::histogram::Histogram::new();
+    streams.iter().flat_map(|stream| stream.latency()).for_each(|of| latencies.merge(of));
     Ok(Outcome {
         bytes: streams.iter().map(measure::Stream::completed_bytes).sum(),
         requests,
         latency_ns: (waited / requests.max(1) as f64) as Nanos,
+        median_latency_ns: latencies.percentile(50.0),
         usage,
     })
 }

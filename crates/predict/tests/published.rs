@@ -103,7 +103,7 @@ fn the_published_array_writes_like_one_that_reads_no_old_data() {
     );
 }
 
-/// Refutes a model in which a drive with a full prefetch segment answers like table 3's cache hit:
+/// Refutes a model in which any drive with a full prefetch segment answers like table 3's cache hit:
 /// the 8 KB prefetch hits exceed the platter rate, so they came from a full segment, and the Ultra
 /// drive's cache hit would answer every small read.
 #[test]

@@ -46,7 +46,7 @@ pub enum Axis {
     CpuNsPerMib,
     /// Processor time of the whole machine per request in ns; logarithmic.
     CpuNsPerRequest,
-    /// Mean time from issue to completion in ns; logarithmic.
+    /// Time from issue to completion in ns, typical or a percentile; logarithmic.
     ServiceNs,
     /// Size of a cache; logarithmic.
     CacheBytes,

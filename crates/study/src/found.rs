@@ -6,7 +6,7 @@ use crate::long_writes::Seen;
 use crate::sampler::Entry;
 use machine::units::MIB;
 use machine::{MemoryKind, MemoryUse};
-use results::{Axis, Point, Value};
+use results::{Axis, Numbers, Point, Value};
 use workload::OpKind;
 
 /// The share of the best rate for which the smallest setting is recommended.
@@ -162,6 +162,12 @@ pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
+/// Returns the time of most requests in ns. A device that prefetches serves some requests late, and
+/// their mean would mix two regimes.
+pub(crate) fn typical_ns(numbers: &Numbers) -> f64 {
+    numbers.latency_ns.p50 as f64
+}
+
 /// Returns the value on an axis with its interval; `index` is that of its point.
 pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Value {
     let empty = Value { x: cell.x, y: None, interval_95: None, point: Some(index) };
@@ -182,7 +188,7 @@ pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Val
         Axis::CpuNsPerMib => {
             (process * MIB as f64 / request, scaled(cpu.process_interval_95, MIB as f64 / request))
         }
-        Axis::ServiceNs => (numbers.achieved.mean_service_ns, None),
+        Axis::ServiceNs => (typical_ns(numbers), None),
         _ => return empty,
     };
     Value { y: Some(y), interval_95: interval, ..empty }

@@ -2,8 +2,8 @@ use crate::found::{Found, Reading};
 use crate::grid::Curve;
 use measure::stats::{self, FitPoint, LineFit, Reached};
 use results::{
-    Axis, CostMode, CostModel, CostScope, Figure, Fixed, HalfPower, MAX_FIT_ERROR, PeakSource,
-    Point, Question, Series, ServiceMode, ServiceModel, Varied,
+    Axis, CostMode, CostModel, CostScope, Figure, Fixed, HalfPower, MAX_FIT_ERROR, Numbers,
+    PeakSource, Point, Question, Series, ServiceMode, ServiceModel, Varied,
 };
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
@@ -240,19 +240,19 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Fits time = fixed + size / rate over single requests; two regimes if one line does not fit.
+/// Fits time = fixed + size / rate over `time_ns` of single requests; two regimes if one line does
+/// not fit.
 pub(crate) fn service_times(
     found: &Found<'_>,
     curve: &Curve,
     mode: ServiceMode,
+    time_ns: fn(&Numbers) -> f64,
 ) -> Vec<ServiceModel> {
     let mut times: Vec<(f64, f64)> = found
         .cells(curve)
         .into_iter()
         .filter(|(cell, _)| cell.x <= UNSPLIT_BYTES)
-        .filter_map(|(cell, point)| {
-            Some((cell.x, found.points[point].numbers.as_ref()?.achieved.mean_service_ns))
-        })
+        .filter_map(|(cell, point)| Some((cell.x, time_ns(found.points[point].numbers.as_ref()?))))
         .collect();
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Ok(one) = stats::fit_line(&times) else { return Vec::new() };

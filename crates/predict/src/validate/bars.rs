@@ -34,6 +34,10 @@ pub(super) fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<B
     let [throughput, processor] = [0, 1].map(|group| &groups[group]);
     let worst = |group: &Group| group.worst().map_or(f64::NAN, |curve| curve.mean_error);
     let mean = |name: &str| named(name).map_or(f64::NAN, |figure| figure.mean_error);
+    let curve = |name: &str, series: &str| {
+        let of = named(name).into_iter().flat_map(|figure| &figure.points);
+        errors(of.filter(|point| point.series == series)).0
+    };
     vec![
         bar("throughput, mean error of the given points", 0.05, throughput.mean_error),
         bar("throughput, mean error of the worst curve", 0.12, worst(throughput)),
@@ -72,7 +76,13 @@ pub(super) fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<B
             0.02,
             named("fig14").map_or(f64::NAN, |f| f.worst_error),
         ),
+        bar("figure 7, reads, not given, mean error", 0.12, mean("fig7_read")),
         bar("figure 7, writes, not given, mean error", 0.12, mean("fig7_write")),
+        bar(
+            "figure 10, unbuffered reads, not given, mean error",
+            0.12,
+            curve("fig10_depth1", "unbuf read"),
+        ),
         bar("IOzone's writes on a laptop, mean error", 0.13, mean(IOZONE)),
         bar("PostMark's time on a laptop, mean error", 0.15, mean(POSTMARK)),
     ]

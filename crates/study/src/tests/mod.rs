@@ -53,8 +53,9 @@ fn setting() -> StudyContext {
 
 /// A run of one second at this many requests per second; its slices vary by one percent.
 pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
+    let service_ns = f64::from(workload.outstanding()) * 1e9 / iops;
     let mut latency = Histogram::new();
-    latency.record(1000);
+    latency.record(service_ns as u64);
     let latency =
         if workload.writes() { [Histogram::new(), latency] } else { [latency, Histogram::new()] };
     let (requests, request) = (iops.round() as u64, u64::from(workload.request_bytes));
@@ -75,7 +76,7 @@ pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
         warm_up_ns: 0,
         verdict: Verdict::Steady,
         mean_depth: f64::from(workload.outstanding()),
-        mean_service_ns: f64::from(workload.outstanding()) * 1e9 / iops,
+        mean_service_ns: service_ns,
         usage: Usage {
             elapsed_ns: 1_000_000_000,
             sync_ns: workload.sync_at_end.then_some(1_000_000_000),

@@ -1,4 +1,5 @@
 use super::prelude::*;
+use crate::found::typical_ns;
 use results::ServiceMode;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
@@ -10,8 +11,9 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// More than a revolution of the slowest drive, so the prefetch of the block is complete.
-const PREFETCH_PAUSE_NS: u64 = 12_000_000;
+/// Long enough for a drive to prefetch the next small block, but shorter than a revolution (8.3 ms
+/// at 7200 rpm): after an idle revolution some drives end a stream.
+const PREFETCH_PAUSE_NS: u64 = 7_000_000;
 
 /// A hit is this much faster than a miss.
 const CACHED: f64 = 1.5;
@@ -21,7 +23,7 @@ static BY_SIZE: CurveSet = CurveSet::new(
     2,
     &[FigureDesign::new(
         "device_cache",
-        "Service time of one direct read, by request size",
+        "Typical service time of one direct read, by request size",
         Axis::ServiceNs,
     )],
 );
@@ -50,8 +52,9 @@ fn grid(setting: &StudyContext) -> Grid {
 fn conclude(found: &Found<'_>) -> Conclusion {
     let modes = [ServiceMode::SameBlock, ServiceMode::NextBlock, ServiceMode::Miss];
     let [again, ahead, miss] = modes.map(|mode| found.at(&curve(mode), 4096));
-    let service_times =
-        modes.into_iter().flat_map(|mode| models::service_times(found, &curve(mode), mode));
+    let service_times = modes
+        .into_iter()
+        .flat_map(|mode| models::service_times(found, &curve(mode), mode, typical_ns));
     Conclusion {
         service_times: service_times.collect(),
         sentences: miss.and_then(|miss| sentence(miss, again, ahead)).into_iter().collect(),

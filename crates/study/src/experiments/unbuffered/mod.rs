@@ -88,7 +88,8 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     ];
     let mut service_times = Vec::new();
     for (series, mode) in modes {
-        let times = models::service_times(found, series, mode);
+        let times =
+            models::service_times(found, series, mode, |numbers| numbers.achieved.mean_service_ns);
         if times.is_empty() && models::could_have_model(found, series) {
             sentences.push(format!(
                 "No simple model fits the time of a {mode}: it is not a fixed time and a time for each byte."

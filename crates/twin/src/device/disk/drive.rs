@@ -120,10 +120,17 @@ pub struct DiskCache {
     pub keeps_sent_data: bool,
     /// A prefetch ends its track before the drive serves anything else.
     pub prefetches_whole_tracks: bool,
+    /// A hit restarts a prefetch that stopped with its segment full.
+    #[serde(default = "yes")]
+    pub prefetches_on_idle_hits: bool,
     pub write_bytes: u64,
     /// Writes done back to back before the drive builds a new list and loses a revolution (0: no
     /// limit).
     pub write_list: u32,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Processing times of the drive's controller.

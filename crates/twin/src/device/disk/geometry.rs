@@ -67,6 +67,10 @@ impl Geometry {
         self
     }
 
+    pub(super) fn revolution(&self) -> Nanos {
+        self.revolution
+    }
+
     pub(super) fn sectors(&self) -> u64 {
         self.sectors
     }

@@ -24,6 +24,8 @@ struct Prefetch {
     /// Commands wait for the blocks before this one.
     wanted: u64,
     ending: bool,
+    /// Hits go out as they come in. Without it the drive searches its cache for each.
+    streams: bool,
 }
 
 impl Prefetch {
@@ -34,6 +36,11 @@ impl Prefetch {
         } else {
             self.began + geometry.end(end) - geometry.start(self.from)
         }
+    }
+
+    /// It waits for space.
+    fn stopped(&self, geometry: &Geometry, now: Nanos) -> bool {
+        self.has(geometry, self.limit) <= now
     }
 
     fn head(&self, geometry: &Geometry, now: Nanos) -> u64 {
@@ -47,7 +54,10 @@ pub(super) enum Lookup {
     /// In the cache or on the way from the platter: sending at `rate` may start at `ready`.
     Hit {
         ready: Nanos,
+        /// It was sent before.
         again: bool,
+        /// The drive searches its cache for it.
+        searched: bool,
     },
     Miss,
 }
@@ -87,13 +97,15 @@ impl ReadCache {
         end: u64,
         now: Nanos,
         sending: Nanos,
+        restarts: bool,
     ) -> Lookup {
         self.clock += 1;
         if let Some(prefetch) = self.prefetch {
             let segment = self.segments[prefetch.segment];
             let again = lba < segment.taken;
             let near = lba <= self.will_have(geometry, &prefetch, now);
-            let within = !prefetch.ending || end <= prefetch.limit;
+            let goes_on = !prefetch.ending && (restarts || !prefetch.stopped(geometry, now));
+            let within = goes_on || end <= prefetch.limit;
             if lba >= segment.start && near && within && self.may_send(geometry, again, lba, end) {
                 return self.hit_in_progress(geometry, lba, end, now, sending, again);
             }
@@ -108,7 +120,7 @@ impl ReadCache {
                 && self.may_send(geometry, again, lba, end)
             {
                 self.segments[index].used = self.clock;
-                return Lookup::Hit { ready: now, again };
+                return Lookup::Hit { ready: now, again, searched: true };
             }
         }
         Lookup::Miss
@@ -152,11 +164,33 @@ impl ReadCache {
         let ready = now.max(first).max(all.saturating_sub(sending));
         prefetch.wanted = prefetch.wanted.max(end);
         self.segments[prefetch.segment].used = clock;
-        Lookup::Hit { ready, again }
+        Lookup::Hit { ready, again, searched: again || !prefetch.streams }
+    }
+
+    /// The drive has been idle: if the prefetch has stopped too, its data are ordinary cache
+    /// contents.
+    pub(super) fn end_stream(&mut self, geometry: &Geometry, now: Nanos) {
+        if let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.stopped(geometry, now)) {
+            prefetch.streams = false;
+        }
+    }
+
+    /// The drive goes from one command to the next.
+    pub(super) fn resume_stream(&mut self) {
+        if let Some(prefetch) = &mut self.prefetch {
+            prefetch.streams = true;
+        }
     }
 
     /// The host read the blocks before `end`, which frees their space.
-    pub(super) fn taken(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos) {
+    pub(super) fn taken(
+        &mut self,
+        geometry: &Geometry,
+        lba: u64,
+        end: u64,
+        now: Nanos,
+        restarts: bool,
+    ) {
         let filling = self
             .prefetch
             .filter(|p| lba >= self.segments[p.segment].start && end <= p.limit)
@@ -174,10 +208,11 @@ impl ReadCache {
             return;
         };
         if limit > prefetch.limit {
-            if prefetch.has(geometry, prefetch.limit) > now {
+            if !prefetch.stopped(geometry, now) {
                 prefetch.limit = limit;
-            } else if limit - prefetch.limit
-                >= geometry.track_sectors(prefetch.limit).min(self.segment_sectors / 2)
+            } else if restarts
+                && limit - prefetch.limit
+                    >= geometry.track_sectors(prefetch.limit).min(self.segment_sectors / 2)
             {
                 resume(geometry, prefetch, now);
                 prefetch.limit = limit;
@@ -203,8 +238,15 @@ impl ReadCache {
             oldest
         };
         let limit = (lba + self.segment_sectors).max(end).min(geometry.sectors());
-        self.prefetch =
-            Some(Prefetch { segment: index, from: lba, began, limit, wanted: end, ending: false });
+        self.prefetch = Some(Prefetch {
+            segment: index,
+            from: lba,
+            began,
+            limit,
+            wanted: end,
+            ending: false,
+            streams: true,
+        });
     }
 
     /// The head leaves; the blocks read so far stay.
@@ -256,6 +298,7 @@ impl ReadCache {
 
 fn resume(geometry: &Geometry, prefetch: &mut Prefetch, now: Nanos) {
     let next = prefetch.limit;
+    prefetch.streams = true;
     prefetch.began = now + geometry.rotation_to(next, now);
     prefetch.from = next;
 }

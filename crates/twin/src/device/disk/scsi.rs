@@ -178,16 +178,23 @@ impl Disk {
         self.free_at = now + answer + self.firmware.read_cycle.max(cycle);
         t += phases.add(Phase::MessageIn, self.firmware.read);
         let sending = times.data(command.bytes, false);
-        let found = self.cache.lookup(&self.geometry, lba, last, t, sending);
+        if command.since <= self.left_bus {
+            self.cache.resume_stream();
+        } else if now > self.left_bus + self.geometry.revolution() {
+            self.cache.end_stream(&self.geometry, now);
+        }
+        let found = self.cache.lookup(&self.geometry, lba, last, t, sending, self.restarts());
         if matches!(found, Lookup::Hit { again: false, .. }) {
             // The head has moved, or moves, for this command.
             self.media_busy += self.geometry.end(last) - self.geometry.start(lba);
         }
         match found {
             // A short wait is cheaper than a disconnect and a reselection.
-            Lookup::Hit { ready, again } if ready <= t + times.disconnect + times.identify => {
-                let again = if again { self.firmware.reread } else { 0 };
-                let wait = (ready - t) + again;
+            Lookup::Hit { ready, searched, .. }
+                if ready <= t + times.disconnect + times.identify =>
+            {
+                let search = if searched { self.firmware.reread } else { 0 };
+                let wait = (ready - t) + search;
                 t += phases.add(Phase::MessageIn, wait);
                 let done =
                     host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
@@ -198,7 +205,7 @@ impl Disk {
                 t += phases.add(Phase::MessageIn, floor);
                 t += phases.add(Phase::Status, times.status)
                     + phases.add(Phase::MessageIn, times.complete);
-                self.cache.taken(&self.geometry, lba, last, t);
+                self.cache.taken(&self.geometry, lba, last, t, self.restarts());
                 self.free_at = self.free_at.max(t + self.firmware.read_recover);
                 return (t, end(DONE));
             }
@@ -221,6 +228,11 @@ impl Disk {
         (t, end(DISCONNECTED))
     }
 
+    /// A hit may restart a stopped prefetch.
+    fn restarts(&self) -> bool {
+        self.prefetches_on_idle_hits || self.reads > 1
+    }
+
     /// The drive sends a read's data and status, or a write's status.
     fn reselected(&mut self, index: u32, host: &mut Host<'_>) -> (Nanos, Wake) {
         let command = host.commands[index];
@@ -236,7 +248,7 @@ impl Disk {
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
             t += phases.add(Phase::DataIn, done - t) + phases.add(Phase::DataEnd, times.data_end);
             let (lba, last) = blocks(&command);
-            self.cache.taken(&self.geometry, lba, last, t);
+            self.cache.taken(&self.geometry, lba, last, t, self.restarts());
         }
         t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
         let recover = if command.op == Op::Read {
@@ -280,6 +292,7 @@ impl Disk {
     fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let times = host.buses[self.bus as usize].times;
+        let restarts = self.restarts();
         let (geometry, cache) = (&self.geometry, &mut self.cache);
         self.pending.retain(|work| {
             let Some(command) = work.command.filter(|_| !work.write && work.since <= now) else {
@@ -287,7 +300,7 @@ impl Disk {
             };
             let sending = times.data(host.commands[command].bytes, false);
             let Lookup::Hit { ready, .. } =
-                cache.lookup(geometry, work.lba, work.end, now, sending)
+                cache.lookup(geometry, work.lba, work.end, now, sending, restarts)
             else {
                 return true;
             };
