@@ -13,7 +13,7 @@ const MAX_SIZES: usize = 64;
 /// The unit of file systems and devices, in bytes.
 pub const BLOCK_BYTES: u64 = 4096;
 
-/// Times of requests.
+/// Percentiles of the time that requests took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     pub p50_ns: Nanos,
@@ -42,10 +42,10 @@ pub struct SizeCount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowProfile {
     pub requests: u64,
-    /// Bytes done.
+    /// Bytes read or written.
     pub bytes: u64,
     pub errors: u64,
-    /// The most frequent first.
+    /// Request sizes, the most frequent first.
     pub sizes: Vec<SizeCount>,
     /// Share of the requests that begin where the one before them in the file ended; `None` if the
     /// recording shows no offsets.
