@@ -17,12 +17,12 @@ pub struct BusyPart {
     pub busy_percent: f64,
 }
 
-/// The page cache's.
+/// The read-ahead of the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadAhead {
-    /// The kernel's.
+    /// The kernel's read-ahead setting, in bytes.
     pub setting_bytes: Option<u64>,
-    /// Mean, at the device.
+    /// Mean request size at the device, in bytes.
     pub device_request_bytes: Option<f64>,
 }
 
@@ -159,7 +159,7 @@ causes! { (limit, rate, word, place)
     ReadAheadByTrial {
         read_ahead: ReadAhead,
     } => format!("the read-ahead of the page cache ({})", read_ahead.words()),
-    /// The same on a simulated machine, none of whose parts is always busy.
+    /// Read-ahead, on a simulated machine none of whose parts is always busy.
     ReadAheadNotBusy {
         read_ahead: ReadAhead,
         others: Vec<BusyPart>,
@@ -219,7 +219,7 @@ causes! { (limit, rate, word, place)
         let which = if *threads > 1 { "the threads that issue" } else { "the one thread that issues" };
         format!("{which} them: busy {busy_percent:.0} % of the time at {rate}")
     },
-    /// A greater depth gains.
+    /// Nothing is saturated: a greater depth gains.
     NothingSaturated => format!("the time of each request: nothing is saturated at {rate}"),
     /// A device that is busy, with requests waiting or while more of them gain nothing.
     BusyDevice {
