@@ -181,7 +181,7 @@ pub struct Burst {
     pub throughput_bytes_per_s: f64,
     /// Length of the burst after a rest, in seconds.
     pub length_s: f64,
-    /// Index of the point that shows it.
+    /// Index of the point that shows the burst.
     pub point: usize,
 }
 

@@ -23,7 +23,7 @@ pub struct Clients {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
     pub rank: u32,
-    /// Name of its host.
+    /// Name of the client's host.
     pub host: String,
     /// Processors of the host.
     pub processors: u32,

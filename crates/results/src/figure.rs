@@ -62,7 +62,7 @@ pub struct CurveName {
     /// Name of the group of curves that have one colour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Cow<'static, str>>,
-    /// Distinguishes the curve in its group.
+    /// Name that distinguishes the curve in its group.
     pub variant: Cow<'static, str>,
     /// The number in which curves differ, such as their depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,7 +15,7 @@ pub enum StageKind {
     Memory,
     /// The page cache, for data already cached.
     PageCache,
-    /// Through the page cache, data not cached.
+    /// Requests through the page cache, for data not cached.
     Buffered,
     /// The file system or device, past the page cache.
     Direct,
@@ -143,7 +143,7 @@ pub enum Method {
     ToNothing { iops: f64, request_bytes: u32 },
     /// Copies in memory.
     Copies { threads: u32 },
-    /// The best of the page-cache experiment, in memory.
+    /// The best rate of reads of cached data in the page-cache experiment.
     Cached { faster_than_memory: bool },
     /// The best rate of writes to the page cache, until the last one returned.
     UntilReturn { faster_than_memory: bool },
@@ -160,7 +160,7 @@ pub enum Method {
         throughput_bytes_per_s: f64,
         busy_percent: f64,
     },
-    /// Everything at the peak passed through.
+    /// Everything at the peak passed through the layer.
     PassedThrough,
 }
 
@@ -221,7 +221,7 @@ impl Reached {
 pub struct Reached {
     pub throughput_bytes_per_s: f64,
     pub interval_95: Option<[f64; 2]>,
-    /// Index of the point that measured it.
+    /// Index of the point that measured the rate.
     pub point: Option<usize>,
     /// How the rate was found: `measured`, `passed through at the peak`, or a formula.
     pub formula: String,

@@ -19,7 +19,7 @@ pub struct LongWrites {
     /// The study's best rate of writes, if it was measured in this state of the target or in one
     /// with more of its cache or credit left.
     pub peak_bytes_per_s: Option<f64>,
-    /// All bytes of this run.
+    /// All bytes written in this run.
     pub written_bytes: u64,
     pub took_s: f64,
     /// The limit on written bytes ended the run, not the time.

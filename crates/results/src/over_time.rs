@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 /// A step of a load that changes over time, or a window of a run; several runs are merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalNumbers {
-    /// Start, from the beginning of the measured part of a run.
+    /// Start of the interval, from the beginning of the measured part of a run.
     pub from_ns: Nanos,
-    /// End, from the beginning of the measured part of a run.
+    /// End of the interval, from the beginning of the measured part of a run.
     pub until_ns: Nanos,
     /// Requests per second of the load, if it changes over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -55,9 +55,9 @@ pub enum Pattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// After this much time on the machine's clock.
+    /// The run ends after this much time on the machine's clock.
     AfterNs(Nanos),
-    /// After this many bytes over all streams.
+    /// The run ends after this many bytes over all streams.
     AfterBytes(u64),
 }
 

@@ -43,9 +43,9 @@ pub struct Comparison {
     /// Name of side B; changes are from A to B.
     pub b: String,
     pub method: Method,
-    /// Smaller changes count as no difference.
+    /// Changes smaller than this count as no difference, in percent.
     pub worth_percent: f64,
-    /// One per question and measure that both sides have.
+    /// One difference per question and measure that both sides have.
     pub differences: Vec<Difference>,
     /// Means over the questions by measure: over all, then by kind if there are several.
     pub summaries: Vec<Summary>,
@@ -132,7 +132,7 @@ pub struct Summary {
     /// Arithmetic mean change, as publications give it; sentences, figures and tables use the
     /// geometric mean.
     pub mean_percent: f64,
-    /// Geometric mean of the ratios, as a change in percent, with its interval.
+    /// Geometric mean of the ratios, as a change in percent.
     pub geometric_mean_percent: f64,
     /// The 95 % interval of the mean change; absent for a single question without one.
     pub interval_95_percent: Option<[f64; 2]>,

@@ -112,7 +112,7 @@ causes! { (limit, rate, word, place)
         layer: String,
         /// Requests per second that reach the layer.
         reach_iops: f64,
-        /// Mean.
+        /// Mean request size in bytes.
         request_bytes: Option<f64>,
         admits_iops: f64,
     } => {
@@ -277,7 +277,7 @@ causes! { (limit, rate, word, place)
     },
     /// One request after the other, most of whose time is waiting.
     OneAtATime {
-        /// The processor's share of it, if noticeable.
+        /// The processor's share of the request's time in percent, if noticeable.
         busy_percent: Option<f64>,
     } => {
         let own = busy_percent.map_or(String::new(), |busy| {
@@ -312,7 +312,7 @@ causes! { (limit, rate, word, place)
     } => format!("the file system ({layer}): writes to two files get {ratio:.2} x the {rate} of one"),
     /// Requests wait above the block layer.
     HeldAbove {
-        /// The throttle or file system between; absent if none is known.
+        /// The throttle or file system that holds the requests; absent if none is known.
         layer: Option<String>,
         /// Share of a request's time before the block layer has it, if traced.
         submit_percent: Option<f64>,
@@ -386,7 +386,7 @@ causes! { (limit, rate, word, place)
     CacheTooSmall {
         /// Different bytes that were read.
         working_set_bytes: u64,
-        /// Share of the device's bytes that it had read before, in percent.
+        /// Share of the bytes from the device that were read before, in percent.
         again_percent: f64,
     } => {
         let set = show_size_rounded(*working_set_bytes as f64);
@@ -394,7 +394,7 @@ causes! { (limit, rate, word, place)
     },
     /// The writer is held at the kernel's limit of dirty pages.
     DirtyPages {
-        /// The one below, if any.
+        /// The throttle below the page cache, if any.
         throttle: Option<String>,
         wait: WriteBackWait,
     } => {

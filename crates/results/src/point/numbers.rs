@@ -20,7 +20,7 @@ pub struct Numbers {
     /// The 95 % interval of the mean rate in bytes per second: lower and upper end; absent after a
     /// single short run.
     pub interval_95: Option<[f64; 2]>,
-    /// Half the interval over the rate: 0.03 is plus or minus 3 %.
+    /// Half the 95 % interval over the rate: 0.03 is plus or minus 3 %.
     pub relative_half_width: Option<f64>,
     /// Number of runs that count: without those with a warm-up, if there are two others.
     pub repeats: u32,
