@@ -55,7 +55,7 @@ pub enum Kind {
     Directory,
     /// Pipes, sockets, terminals: not storage.
     Stream,
-    /// Its requests have numbers, its name was never seen.
+    /// A file of unknown type, such as one whose name was never seen.
     Unknown,
 }
 

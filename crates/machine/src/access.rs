@@ -13,7 +13,7 @@ pub enum NullBackend {
     NoOp,
 }
 
-/// And when a write counts as done.
+/// Whether requests use the page cache, and when a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffering {
@@ -45,7 +45,7 @@ impl Buffering {
     }
 }
 
-/// For the page cache (`posix_fadvise`).
+/// A hint about the access pattern for the page cache (`posix_fadvise`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Hint {
@@ -123,13 +123,13 @@ impl CacheState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Memory {
-    /// Usually normal pages.
+    /// Memory that is not registered with the kernel, usually in normal pages.
     Pages,
-    /// Registered with the kernel if the interface supports it (io_uring's fixed buffers). Cheaper
-    /// for small requests; a large one may be split when it would not be otherwise.
+    /// Memory registered with the kernel if the interface supports it (io_uring's fixed buffers).
+    /// Cheaper for small requests; a large one may be split when it would not be otherwise.
     Registered,
-    /// For large buffers, if the system has them, so that a large request has few segments. Also
-    /// registered.
+    /// Huge pages for large buffers, if the system has them, so that a large request has few
+    /// segments. Also registered.
     #[default]
     Huge,
 }

@@ -18,14 +18,14 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// `pread`, `pwrite`. Depth is always 1.
+    /// Blocking `pread` and `pwrite` calls, one at a time: the depth is always 1.
     Sync,
-    /// As many as the depth, each with one blocking call at a time, sharing one sequence of
+    /// As many threads as the depth, each with one blocking call at a time, sharing one sequence of
     /// requests.
     Threads,
-    /// Rings shared with the kernel.
+    /// Linux io_uring, with rings shared with the kernel.
     IoUring,
-    /// `io_submit`.
+    /// Linux asynchronous I/O with `io_submit`.
     Libaio,
     Mmap,
     /// No I/O: measures only the generator.
@@ -33,7 +33,7 @@ pub enum Engine {
     /// Windows: an event per request; a younger completion is taken only after the oldest.
     /// Simulated only.
     Events,
-    /// Windows: called while the program sleeps. Simulated only.
+    /// Windows: completion routines, called while the program sleeps. Simulated only.
     Routines,
     /// Windows: a completion port. Simulated only.
     Port,

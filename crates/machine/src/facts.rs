@@ -13,21 +13,21 @@ pub struct Capabilities {
     pub traces_requests: bool,
 }
 
-/// A field is absent if it could not be read.
+/// Facts about a machine; a field is absent if it could not be read.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MachineFacts {
-    /// The host's, or the simulated machine's.
+    /// Name of the host or of the simulated machine.
     pub name: String,
     pub simulated: bool,
     /// Operating system and kernel release.
     pub system: String,
     pub processor: String,
-    /// Online.
+    /// Number of processors that are online.
     pub processors: u32,
     pub memory_bytes: u64,
-    /// If detected.
+    /// The kind of virtualization, if one was detected.
     pub virtualization: Option<String>,
-    /// The quota in processors, if this process has one.
+    /// The quota of processor time in processors, if this process has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_quota: Option<f64>,
     /// Settings that affect storage results, by name (`vm.dirty_ratio`, `cpufreq.governor`, ...),
@@ -38,13 +38,13 @@ pub struct MachineFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// Created by halfpower.
+    /// A file that halfpower created.
     TestFile,
     File,
-    /// Files are created and deleted in it or them.
+    /// One or more directories in which files are created and deleted.
     Directory,
     Device,
-    /// Several of the above as RAID 0 or, with parity, as RAID 5.
+    /// Several files or devices as RAID 0 or, with parity, as RAID 5.
     Stripe,
     Simulated,
 }
@@ -58,10 +58,11 @@ pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 /// none after 210 to 270 ms.
 pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
 
-/// Chunks round robin, with a parity chunk per row, left-symmetric.
+/// A RAID 5 layout: chunks round robin, with a parity chunk per row, left-symmetric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Raid5 {
-    /// Counted from 0: neither read nor written; its data are computed from the others.
+    /// Index of the failed member, counted from 0: neither read nor written; its data are computed
+    /// from the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<u32>,
     /// The target replaces the failed member: each write computes the missing data from the others.
@@ -72,10 +73,10 @@ pub struct Raid5 {
 /// Properties of an open target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFacts {
-    /// Given by the user.
+    /// Name of the target, as given by the user.
     pub name: String,
     pub kind: TargetKind,
-    /// Usable by a workload.
+    /// Number of bytes that a workload can use.
     pub size_bytes: u64,
     pub writable: bool,
     /// Direct I/O works.
@@ -99,7 +100,7 @@ pub struct TargetFacts {
     pub devices: Vec<String>,
     /// The layers, from the top down.
     pub layers: Vec<Layer>,
-    /// Reasons not to trust its numbers (compression, a sparse file, ...).
+    /// Reasons not to trust the target's numbers (compression, a sparse file, ...).
     pub warnings: Vec<String>,
 }
 

@@ -26,7 +26,7 @@ pub enum LayerKind {
     MemoryBus,
     /// The network to the data.
     Network,
-    /// A control group's.
+    /// A throttle of a control group.
     Throttle,
 }
 
@@ -34,14 +34,14 @@ pub enum LayerKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layer {
     pub kind: LayerKind,
-    /// `ext4 on /`, `vda`, `PCIe 4.0 x4`.
+    /// Name of the layer, such as `ext4 on /`, `vda` or `PCIe 4.0 x4`.
     pub name: String,
     /// Peak advertised performance in the terms of the 1997 study.
     pub advertised_bytes_per_s: Option<f64>,
-    /// The formula or the source (`8 GT/s x 4 lanes x 128/130`).
+    /// Formula or source of the advertised rate, such as `8 GT/s x 4 lanes x 128/130`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertised_formula: Option<String>,
-    /// A limit.
+    /// A limit in requests per second that the layer advertises.
     pub advertised_iops: Option<f64>,
     #[serde(default, skip_serializing_if = "LayerFacts::is_empty")]
     pub facts: LayerFacts,
@@ -52,26 +52,26 @@ pub struct Layer {
     pub share: Share,
 }
 
-/// What decisions depend on; a fact that could not be read is absent.
+/// Facts that decisions depend on; one that could not be read is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LayerFacts {
-    /// A disk.
+    /// The layer is a rotating disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
-    /// Active and volatile.
+    /// The layer has a write cache that is active and volatile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<bool>,
-    /// For sequential reads.
+    /// Size of the read-ahead for sequential reads, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead_bytes: Option<u64>,
-    /// Reads further ahead if the program announces sequential access.
+    /// The layer reads further ahead if the program announces sequential access.
     #[serde(skip_serializing_if = "is_false")]
     pub follows_hints: bool,
-    /// Requests in a device's queue.
+    /// Maximum number of requests in the device's queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_limit: Option<u32>,
-    /// Preferred by a device, such as a full stripe.
+    /// Request size that the device prefers, in bytes, such as a full stripe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optimal_io_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,10 +85,11 @@ pub struct LayerFacts {
     pub file_system: Option<FileSystemFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<ThrottleFacts>,
-    /// Above the sustained rates, until a credit is used up.
+    /// Rates above the sustained ones, until a credit is used up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bursts: Vec<BurstFacts>,
-    /// A hypervisor serves the disk behind this link: what it says of itself is not what it is.
+    /// A hypervisor serves the disk behind this link: what the disk reports about itself is not
+    /// what it is.
     #[serde(skip_serializing_if = "is_false")]
     pub paravirtual: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,14 +108,14 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// And the sizes it should be aligned to.
+/// The start of a partition, and the sizes it should be aligned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionFacts {
-    /// First byte on the disk.
+    /// Offset of the partition's first byte on the disk.
     pub start_bytes: u64,
-    /// The disk's, if known.
+    /// Physical block size of the disk in bytes, if known.
     pub physical_block_bytes: Option<u64>,
-    /// The stripe of the array below, if there is one.
+    /// Stripe size of the array below in bytes, if there is one.
     pub stripe_bytes: Option<u64>,
 }
 
@@ -133,19 +134,19 @@ impl PartitionFacts {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArrayFacts {
-    /// Members with data chunks per row, if the layout has rows of chunks.
+    /// Number of members with data chunks per row, if the layout has rows of chunks.
     pub data_members: Option<u64>,
     pub chunk_bytes: Option<u64>,
-    /// Members.
+    /// Number of missing members.
     pub missing: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FileSystemFacts {
-    /// As the system names it: `ext4`.
+    /// Type of the file system, as the system names it: `ext4`.
     #[serde(default)]
     pub fs_type: String,
-    /// As well as metadata.
+    /// The journal holds data as well as metadata.
     pub journals_data: bool,
     /// Each write waits for stable storage.
     pub synchronous: bool,
@@ -153,16 +154,16 @@ pub struct FileSystemFacts {
     pub no_barriers: bool,
 }
 
-/// Above the sustained rate, until a credit is used up.
+/// A rate above the sustained one, until a credit is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstFacts {
-    /// Requests per second; otherwise bytes per second.
+    /// The rates are in requests per second; otherwise in bytes per second.
     pub in_requests: bool,
-    /// While the credit lasts.
+    /// Rate while the credit lasts.
     pub burst_per_s: f64,
-    /// After that.
+    /// Rate after the credit is used up.
     pub sustained_per_s: f64,
-    /// A full credit, in seconds.
+    /// Time for which a full credit lasts at the burst rate, in seconds.
     pub lasts_s: f64,
 }
 
@@ -188,7 +189,7 @@ impl BurstFacts {
     }
 }
 
-/// For writes, or only for some requests.
+/// Limits of a throttle for writes, or only for some requests.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ThrottleFacts {
     pub write_bytes_per_s: Option<f64>,
@@ -201,9 +202,9 @@ pub struct ThrottleFacts {
 /// stripe. If several members share a layer, their shares add up.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
-    /// Per byte read.
+    /// Bytes that pass through the layer per byte read.
     pub reads: f64,
-    /// Per byte written; each mirror adds one.
+    /// Bytes that pass through the layer per byte written; each mirror adds one.
     pub writes: f64,
 }
 

@@ -72,7 +72,7 @@ pub struct DeviceUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceKind {
-    /// All together.
+    /// All processors together.
     Processor,
     /// The I/O bus between all adapters and memory.
     Pci,
@@ -86,7 +86,7 @@ pub enum ResourceKind {
     Network,
     /// Platters and heads.
     Media,
-    /// Or its electronics.
+    /// A device, or its electronics.
     Device,
     /// A configured limit.
     Throttle,
@@ -104,7 +104,7 @@ pub struct ResourceUse {
     pub phases: Vec<PhaseUse>,
 }
 
-/// As on a bus analyser.
+/// Share of one phase of a bus, as a bus analyser shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseUse {
     pub name: String,
@@ -187,16 +187,16 @@ pub enum Stage {
     Submit,
     /// Splitting, merging, sorting, waiting for a free request of the device.
     Queue,
-    /// And its driver; without link and media if those are measured separately.
+    /// The device and its driver; without link and media if those are measured separately.
     Device,
-    /// On the link between the device and the computer.
+    /// The link between the device and the computer.
     Link,
     Media,
     /// From the device until the program notices.
     Completion,
-    /// If not measured separately.
+    /// The queue and the device together, if not measured separately.
     QueueAndDevice,
-    /// If not measured separately.
+    /// Submission and completion together, if not measured separately.
     SubmitAndCompletion,
 }
 
@@ -236,10 +236,10 @@ pub enum TimesSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestTimes {
     pub source: TimesSource,
-    /// Measured.
+    /// Number of requests measured.
     pub requests: u64,
-    /// If not one. More: each was split, and the time in the devices, of a part, is a lower bound.
-    /// Less: they were merged, and it is an upper bound.
+    /// Device requests per request, if not 1. Above 1, requests were split and the time in the
+    /// devices is a lower bound; below 1, they were merged and it is an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_requests_per_request: Option<f64>,
     /// The stages in the order in which a request passes them.
@@ -382,9 +382,9 @@ memory_kinds! {
     /// One thread's stores.
     Write => "write",
     Copy => "copy",
-    /// Through the kernel.
+    /// Reads of a file in memory, through the kernel.
     FileRead => "file in memory, read",
-    /// Through the kernel.
+    /// Writes to a file in memory, through the kernel.
     FileWrite => "file in memory, write",
     /// A method of the 1997 study.
     UnrolledLoad => "unrolled double load to single destination",
@@ -396,7 +396,7 @@ memory_kinds! {
     WriteMiss => "unrolled cache line write miss",
 }
 
-/// One kind of access.
+/// Rates of one kind of memory access.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryUse {
     pub kind: MemoryKind,

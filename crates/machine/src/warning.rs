@@ -40,9 +40,9 @@ impl Figure {
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// One more than there are figures.
+    /// The words around the figures: one part more than there are figures.
     words: Vec<String>,
-    /// Lowest and highest.
+    /// The lowest and the highest value of each figure.
     figures: Vec<[Figure; 2]>,
 }
 

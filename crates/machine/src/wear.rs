@@ -1,20 +1,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// As a drive reports it.
+/// The wear of a drive, as the drive reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wear {
     /// Name of the block device.
     pub device: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The share of its endurance that is used, in percent; may exceed 100.
+    /// The share of the drive's endurance that is used, in percent; may exceed 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_percent: Option<f64>,
-    /// All bytes that hosts have written to it.
+    /// All bytes that hosts have written to the drive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
-    /// In degrees Celsius.
+    /// Temperature of the drive in degrees Celsius.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_c: Option<f64>,
 }

@@ -17,17 +17,17 @@ pub const LATE_SHARE: f64 = 0.01;
 pub struct ClientsRun {
     /// The time in which all clients worked, without a warm-up.
     pub window_ns: u64,
-    /// Rate of all clients in it.
+    /// Rate of all clients together in the time in which all worked.
     pub throughput_bytes_per_s: f64,
     /// Rate from the first begin until the first client finished (IOR's stonewall).
     pub until_first_finished_bytes_per_s: f64,
     /// Rate from the first begin until the last client finished (IOR's wear-out).
     pub until_last_finished_bytes_per_s: f64,
-    /// From the first client's begin to the last one's.
+    /// Time from the first client's begin to the last one's.
     pub begin_spread_ns: u64,
     /// Rank of the client that began last.
     pub began_last: u32,
-    /// From the first client's end to the last one's.
+    /// Time from the first client's end to the last one's.
     pub end_spread_ns: u64,
     /// Rank of the client that finished first.
     pub finished_first: u32,

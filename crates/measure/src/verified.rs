@@ -25,9 +25,9 @@ const MAX_DESCRIBED: usize = 100;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
-    /// Compared with the data this run wrote.
+    /// Bytes that were compared with the data this run wrote.
     pub checked_bytes: u64,
-    /// This run had not written them yet, or the write failed.
+    /// Bytes that were not judged: this run had not written them yet, or the write failed.
     #[serde(default)]
     pub unjudged_bytes: u64,
     /// Number of faults by kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`.

@@ -15,13 +15,14 @@ pub struct CpuPerRequest {
     pub user: f64,
     /// System time of the process.
     pub system: f64,
-    /// Busy time minus the idle baseline; with kernel threads that work for the process.
+    /// Busy time of the machine minus the idle baseline; with kernel threads that work for the
+    /// process.
     pub machine: f64,
     /// The 95 % interval of `user + system`; absent if the repeats give none.
     pub process_interval_95: Option<[f64; 2]>,
 }
 
-/// Achieved, as opposed to requested.
+/// The load that the runs achieved, as opposed to the requested one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Achieved {
     /// Total time of all runs.
@@ -30,13 +31,13 @@ pub struct Achieved {
     pub requests: u64,
     /// Bytes in all runs.
     pub bytes: u64,
-    /// Requests in flight, as the program sees them.
+    /// Mean number of requests in flight, as the program sees them.
     pub mean_depth: f64,
     /// Mean time from issue to completion.
     pub mean_service_ns: f64,
     /// Deviation of depth, rate and service time from Little's law.
     pub little_error_percent: f64,
-    /// Mean, at the devices, by their counters.
+    /// Mean request size at the devices in bytes, by their counters.
     pub device_request_bytes: Option<f64>,
     /// Mean requests in flight at the devices, by the device counters.
     pub device_mean_depth: Option<f64>,
@@ -53,31 +54,35 @@ pub struct Achieved {
     /// Processor time of the process until its last request returned, in percent of one processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_busy_percent: Option<f64>,
-    /// Issuing threads runnable but not scheduled: 100 is one thread all the time.
+    /// Time in which issuing threads were runnable but not scheduled, in percent: 100 is one thread
+    /// all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved_percent: Option<f64>,
-    /// The thread that flushes was runnable but not scheduled, in percent of the flush.
+    /// Time in which the thread that flushes was runnable but not scheduled, in percent of the
+    /// flush.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_unserved_percent: Option<f64>,
     /// Peak of the system's dirty pages until the last buffered write returned, in percent of the
     /// threshold at which the kernel starts to throttle writers. Maximum over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_percent: Option<f64>,
-    /// Samples in which the kernel throttled writers; mean over the runs.
+    /// Samples in which the kernel throttled writers, in percent; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_held_percent: Option<f64>,
     /// Interference from other users of processors and memory.
     #[serde(default)]
     pub disturbances: Disturbances,
-    /// Taken by the hypervisor, in percent of one processor.
+    /// Processor time taken by the hypervisor, in percent of one processor.
     pub steal_percent: f64,
-    /// How often a stream slept for completions. Each sleep costs a wakeup in the kernel.
+    /// How often a stream slept for completions, per request. Each sleep costs a wakeup in the
+    /// kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_per_request: Option<f64>,
-    /// Waited for at a time: as requested or, with `auto`, the maximum that any stream settled on.
+    /// Completions waited for at a time: as requested or, with `auto`, the maximum that any stream
+    /// settled on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_completions: Option<u32>,
-    /// Processor time, read or written.
+    /// Processor time for parity per MiB read or written, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_ns_per_mib: Option<f64>,
     /// Share of the process's processor time that went into parity, in percent.
@@ -90,9 +95,9 @@ pub struct Achieved {
     /// Time from the last completion until the data were on stable storage, mean over the runs;
     /// absent without a flush.
     pub sync_ns: Option<f64>,
-    /// The rate including that flush. It is the rate of the point.
+    /// The rate including the final flush, in bytes per second. It is the rate of the point.
     pub synced_bytes_per_s: Option<f64>,
-    /// Absent if the runs give none.
+    /// The 95 % interval of the rate including the flush; absent if the runs give none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced_interval_95: Option<[f64; 2]>,
     /// With a flush at the end: the rate until the last request returned, at which a cache absorbed
@@ -107,16 +112,16 @@ pub struct Achieved {
     /// of the run (after its flush, if any), in percent; absent if no device has counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_write_percent: Option<f64>,
-    /// Excluded at the start; mean over the runs.
+    /// Time excluded at the start of a run as a warm-up; mean over the runs.
     pub warm_up_ns: f64,
-    /// User space, counted in a separate run.
+    /// User-space instructions per request, counted in a separate run.
     pub instructions_per_request: Option<f64>,
     /// Requests per second with a null backend: the generator's own limit.
     pub driver_ceiling_iops: Option<f64>,
-    /// The same with a no-op in the kernel for each request: the limit of the generator with
+    /// Requests per second with a no-op in the kernel for each: the generator's limit with
     /// io_uring.
     pub no_op_ceiling_iops: Option<f64>,
-    /// The rate over the lower of the two ceilings.
+    /// The rate over the lower of the two ceilings, in percent.
     pub of_ceiling_percent: Option<f64>,
     /// Breakdown of a request's time, from trace points in a separate run or from the device
     /// counters.

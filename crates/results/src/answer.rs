@@ -57,13 +57,13 @@ impl Goal {
 words! {
     /// Requests whose processor cost is modelled.
     CostMode {
-        /// Past the page cache.
+        /// Reads that bypass the page cache.
         DirectRead = "direct read",
-        /// Past the page cache.
+        /// Writes that bypass the page cache.
         DirectWrite = "direct write",
-        /// A file in the page cache.
+        /// Reads of a file in the page cache.
         BufferedRead = "buffered read",
-        /// A file in the page cache.
+        /// Writes to a file in the page cache.
         BufferedWrite = "buffered write",
     }
 }
@@ -71,9 +71,9 @@ words! {
 words! {
     /// Scope of the processor time.
     CostScope {
-        /// User and system.
+        /// User and system time of the process.
         Process = "process",
-        /// Busy time, with kernel threads.
+        /// Busy time of the machine, with kernel threads.
         Machine = "machine",
     }
 }
@@ -81,17 +81,17 @@ words! {
 words! {
     /// Single requests whose service time is modelled.
     ServiceMode {
-        /// Sequential.
+        /// Sequential direct reads.
         DirectRead = "direct read",
-        /// Sequential.
+        /// Sequential direct writes.
         DirectWrite = "direct write",
-        /// Each on stable storage before the next starts.
+        /// Direct writes, each on stable storage before the next starts.
         WriteThrough = "direct write, write-through",
-        /// Direct.
+        /// Direct reads of the same block.
         SameBlock = "the same block again",
-        /// Direct: detects the device's read-ahead.
+        /// Direct reads of the next block after a pause: they detect the device's read-ahead.
         NextBlock = "the next block after a pause",
-        /// Direct, of a block not read before.
+        /// Direct reads of blocks not read before.
         Miss = "a miss",
     }
 }
@@ -99,20 +99,21 @@ words! {
 /// The conclusions of a study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// Most serious first.
+    /// Doubts about the results, the most serious first.
     pub doubts: Vec<String>,
-    /// Those that the points themselves give.
+    /// Doubts that the points themselves give.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peak_doubts: Vec<PeakDoubt>,
-    /// Read, then write (absent if the target was only read).
+    /// Peak rates of reads, then of writes (absent if the target was only read).
     pub peaks: Vec<Peak>,
-    /// Through the page cache, one request at a time; largest requests first.
+    /// Rates of plain programs: through the page cache, one request at a time; largest requests
+    /// first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain: Vec<PlainRate>,
     /// The limits of the peaks, of plain programs, and of small random requests.
     pub limits: Vec<Limit>,
     pub half_power: Vec<HalfPower>,
-    /// Per request and per byte.
+    /// Processor costs per request and per byte.
     pub costs: Vec<CostModel>,
     /// Service time by request size.
     pub service_times: Vec<ServiceModel>,
@@ -124,10 +125,11 @@ pub struct Answer {
     pub long_writes: Option<LongWrites>,
     /// Settings worth changing: for plain programs first, cheapest first.
     pub findings: Vec<Finding>,
-    /// For a simulated machine with one more part; not measured.
+    /// Predicted rates for a simulated machine with one more part; not measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predictions: Vec<Predicted>,
-    /// Not significant: the interval includes no change, or there is no interval.
+    /// Recommendations without a significant gain: the interval includes no change, or there is no
+    /// interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
     /// `unproven` as values.
@@ -158,12 +160,12 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     pub op: OpKind,
-    /// Median.
+    /// The peak rate: mean of the point's runs.
     pub throughput_bytes_per_s: f64,
     pub interval_95: Option<[f64; 2]>,
     /// Index of the point.
     pub point: usize,
-    /// Options of `halfpower run`.
+    /// Settings of the peak, as options of `halfpower run`.
     pub settings: String,
     /// The rate that a lower layer advertises, with the layer's name.
     pub advertised: Option<Advertised>,
@@ -177,9 +179,9 @@ pub struct Peak {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burst {
     pub throughput_bytes_per_s: f64,
-    /// Its length in seconds, after a rest.
+    /// Length of the burst after a rest, in seconds.
     pub length_s: f64,
-    /// Index of the point that shows it.
+    /// Index of the point that shows the burst.
     pub point: usize,
 }
 
@@ -211,10 +213,10 @@ pub const MAX_FIT_ERROR: f64 = 0.2;
 pub struct PlainRate {
     pub op: OpKind,
     pub request_bytes: u32,
-    /// For writes, with the flush at the end.
+    /// Rate of the program; for writes, with the flush at the end.
     pub throughput_bytes_per_s: f64,
     pub interval_95: Option<[f64; 2]>,
-    /// Absent if a cache served a part of it, or if its runs are too short for the throttle below.
+    /// The rate over the peak; absent if a cache served a part of it, or if it is above the peak.
     pub share_of_peak: Option<f64>,
     /// The goal reached without any change; absent below half of the peak.
     pub reaches: Option<Goal>,
@@ -228,25 +230,25 @@ pub struct Advertised {
     pub throughput_bytes_per_s: f64,
 }
 
-/// Cost per request + cost per byte x size.
+/// A model of the processor time of a request: cost per request + cost per byte x size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostModel {
     pub mode: CostMode,
     pub whose: CostScope,
-    /// Fixed cost.
+    /// Fixed cost of a request, in nanoseconds.
     pub ns_per_request: f64,
     pub ns_per_request_interval_95: [f64; 2],
     pub ns_per_byte: f64,
     pub ns_per_byte_interval_95: [f64; 2],
     /// Root mean square of the relative residuals.
     pub rms_residual: f64,
-    /// User space, regardless of size, if counted.
+    /// User-space instructions per request, regardless of size, if counted.
     pub instructions_per_request: Option<f64>,
-    /// User space.
+    /// User-space instructions per byte, if counted.
     pub instructions_per_byte: Option<f64>,
 }
 
-/// Fixed time + size / rate.
+/// A model of the service time of a request: fixed time + size / rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceModel {
     pub mode: ServiceMode,
@@ -254,29 +256,29 @@ pub struct ServiceModel {
     /// cache hit versus a miss, for example).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes_bytes: Option<[f64; 2]>,
-    /// Per request.
+    /// Fixed time per request, in nanoseconds.
     pub fixed_ns: f64,
     pub fixed_ns_interval_95: [f64; 2],
-    /// Absent if the time does not grow with the size.
+    /// The rate of the model; absent if the time does not grow with the size.
     pub rate_bytes_per_s: Option<f64>,
     pub rate_interval_95: Option<[f64; 2]>,
     /// Root mean square of the relative residuals.
     pub rms_residual: f64,
     /// Maximum relative residual.
     pub max_residual: f64,
-    /// Request size, if the model has a knee.
+    /// Request size at the knee, if the model has one.
     pub knee_bytes: Option<f64>,
 }
 
-/// For a change to a simulated machine.
+/// The rate predicted for a change to a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predicted {
-    /// `one more bus`.
+    /// The change, such as `one more bus`.
     pub change: String,
-    /// As a machine setting.
+    /// The change as a machine setting.
     pub settings: String,
     pub op: OpKind,
-    /// Predicted.
+    /// The predicted rate.
     pub throughput_bytes_per_s: f64,
     pub gain: f64,
     /// The busiest part after the change; `latency` if none is busy.
@@ -294,7 +296,7 @@ words! {
         Broken = "broken",
         /// The runs are too uneven to say.
         Undecided = "undecided",
-        /// Or not measured.
+        /// The rule does not apply here, or was not measured.
         NotApplicable = "not_applicable",
     }
 }
@@ -309,7 +311,7 @@ pub struct Rule {
     pub evidence: String,
 }
 
-/// Along a curve.
+/// The setting that is the same along a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fixed {
@@ -339,17 +341,17 @@ impl HalfPower {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HalfPower {
     pub of: Varied,
-    /// `depth 8`, `64 KiB requests`.
+    /// The setting of the curve, such as `depth 8` or `64 KiB requests`.
     pub at: String,
-    /// As a value, if there is only one.
+    /// `at` as a value, if it has only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<Fixed>,
     pub op: OpKind,
     pub peak_bytes_per_s: f64,
     pub peak_from: PeakSource,
-    /// Measured, and reaches half of the peak; absent if none does.
+    /// The smallest measured setting that reaches half of the peak; absent if none does.
     pub smallest: Option<f64>,
-    /// Interpolated.
+    /// The interpolated setting at which the rate crosses half of the peak.
     pub crossing: Option<f64>,
     /// The 95 % interval of the crossing.
     pub interval_95: Option<[f64; 2]>,

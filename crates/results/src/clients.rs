@@ -23,13 +23,13 @@ pub struct Clients {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
     pub rank: u32,
-    /// Name of its host.
+    /// Name of the client's host.
     pub host: String,
     /// Processors of the host.
     pub processors: u32,
-    /// Its clock minus that of rank 0, at the last run.
+    /// The client's clock minus that of rank 0, at the last run.
     pub clock_offset_ns: i64,
-    /// The offset is off by at most this.
+    /// The largest possible error of the clock offset.
     pub clock_error_ns: u64,
 }
 
@@ -61,10 +61,10 @@ pub struct PointClients {
 pub struct ClientNumbers {
     pub rank: u32,
     pub host: String,
-    /// In the window in which all clients worked.
+    /// Rate in the window in which all clients worked.
     pub throughput_bytes_per_s: f64,
     pub iops: f64,
-    /// Of all its requests.
+    /// Latency of all requests of this client.
     pub latency_ns: LatencySummary,
     /// User and system time of the process per request.
     pub cpu_ns_per_request: f64,
@@ -74,9 +74,9 @@ pub struct ClientNumbers {
     /// a known speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_percent: Option<f64>,
-    /// Largest delay of its begin behind the first client's.
+    /// Largest delay of this client's begin behind the first client's.
     pub began_late_ns: u64,
-    /// Its rate over the median of all clients' rates.
+    /// This client's rate over the median of all clients' rates.
     pub of_median: f64,
 }
 

@@ -25,35 +25,37 @@ const FROM_CACHE_PERCENT: f64 = 95.0;
 /// information).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbances {
-    /// Kept busy by other programs, mean over the runs.
+    /// Number of processors kept busy by other programs, mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_processors: Option<f64>,
-    /// An issuing thread was runnable and not scheduled; only if other programs kept processors
-    /// busy.
+    /// Time in which an issuing thread was runnable and not scheduled, in percent; absent unless
+    /// other programs kept processors busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention_percent: Option<f64>,
-    /// Periods in which a quota held the program, of those in which it wanted a processor.
+    /// Periods in which a quota held the program, in percent of those in which it wanted a
+    /// processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_throttled_percent: Option<f64>,
-    /// A processor quota held the program.
+    /// Number of periods in which a processor quota held the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_throttled_periods: Option<u64>,
-    /// Time for which that quota held it, in percent of the runs' time: 100 is one processor.
+    /// Time for which a processor quota held the program, in percent of the runs' time: 100 is one
+    /// processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_held_percent: Option<f64>,
-    /// Some task waited for a processor.
+    /// Time in which some task waited for a processor, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_percent: Option<f64>,
-    /// Some task waited for memory.
+    /// Time in which some task waited for memory, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_pressure_percent: Option<f64>,
-    /// All tasks that were not idle waited for memory.
+    /// Time in which all tasks that were not idle waited for memory, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_full_pressure_percent: Option<f64>,
-    /// Some task waited for storage; this program's own waits are in it.
+    /// Time in which some task waited for storage, in percent; this program's own waits are in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_pressure_percent: Option<f64>,
-    /// All tasks that were not idle waited for storage.
+    /// Time in which all tasks that were not idle waited for storage, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_full_pressure_percent: Option<f64>,
 }

@@ -23,24 +23,25 @@ pub const SCHEMA: &str = "halfpower.results/1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Results {
-    /// `halfpower.results/1`.
+    /// Name and version of this schema: `halfpower.results/1`.
     pub schema: String,
     /// The program that wrote the document.
     pub program: Program,
-    /// `study`, `stack`, `sweep`, `run`, `postmark` or `metadata`.
+    /// The command that wrote the document: `study`, `stack`, `sweep`, `run`, `postmark` or
+    /// `metadata`.
     pub kind: Kind,
     pub target: TargetFacts,
     pub machine: MachineFacts,
-    /// Seconds since 1970-01-01 UTC.
+    /// Start of the command, in seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
     pub elapsed_ns: u64,
-    /// Absent for a sweep.
+    /// Time budget in nanoseconds; absent for a sweep.
     pub budget_ns: Option<u64>,
     /// Random seed.
     pub seed: u64,
-    /// Measured or failed; experiments refer to points by index.
+    /// The points, measured or failed; experiments refer to them by index.
     pub points: Vec<Point>,
-    /// Operations on whole files.
+    /// Rates of operations on whole files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<OperationRate>,
     /// The best rates within a latency goal.
@@ -67,8 +68,8 @@ pub struct Results {
     /// The gain of more clients, for each workload measured with several numbers of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
-    /// The user's interrupt ended it early: the points are those measured until then, and a study
-    /// has no answer.
+    /// The user's interrupt ended the command early: the points are those measured until then, and
+    /// a study has no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
     /// Warnings about the whole document.
@@ -186,21 +187,22 @@ pub enum Kind {
 /// A question, the points that answer it, and the conclusion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
-    /// `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`, `allocation`, `alignment`,
-    /// `streams`, `clients`, `location`, `stripe`, `device_cache`, `long_writes`.
+    /// Name of the experiment: `memory`, `buffered`, `unbuffered`, `cost`, `depth`, `random`,
+    /// `allocation`, `alignment`, `streams`, `clients`, `location`, `stripe`, `device_cache`,
+    /// `long_writes`.
     pub id: String,
     pub title: String,
     pub question: String,
-    /// For a skipped experiment, the reason.
+    /// The conclusion; for a skipped experiment, the reason.
     pub sentence: String,
     /// Why the experiment was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Parts of the grid, with the reasons.
+    /// Parts of the grid that were left out, with the reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     pub figures: Vec<Figure>,
-    /// First experiment only.
+    /// Rates of memory; in the first experiment only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemoryUse>,
 }

@@ -18,15 +18,15 @@ pub struct Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
-    /// Logarithmic.
+    /// Request size in bytes; logarithmic.
     RequestBytes,
     /// Requests outstanding over all streams; logarithmic.
     Depth,
     /// Streams; logarithmic.
     Threads,
-    /// At the same time; logarithmic.
+    /// Clients at the same time; logarithmic.
     Clients,
-    /// Awaited at a time; logarithmic.
+    /// Completions awaited at a time; logarithmic.
     Completions,
     /// Offset of every request in bytes; a category per value.
     OffsetBytes,
@@ -59,12 +59,12 @@ pub enum Axis {
 /// A curve's name in parts, for figures with several kinds of curves.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CurveName {
-    /// Shared with other curves: they have one colour.
+    /// Name of the group of curves that have one colour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Cow<'static, str>>,
-    /// Distinguishes the curve in its group.
+    /// Name that distinguishes the curve in its group.
     pub variant: Cow<'static, str>,
-    /// Among curves that differ in a number, such as their depth.
+    /// The number in which curves differ, such as their depth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<f64>,
 }
@@ -140,7 +140,7 @@ impl Series {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Value {
     pub x: f64,
-    /// Absent if the point failed.
+    /// The measured value; absent if the point failed.
     pub y: Option<f64>,
     /// The 95 % interval of y.
     pub interval_95: Option<[f64; 2]>,

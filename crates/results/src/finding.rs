@@ -20,7 +20,7 @@ pub struct Finding {
     pub gain_interval_95: Option<[f64; 2]>,
     /// A sentence with both figures.
     pub evidence: String,
-    /// The one to use.
+    /// The setting to use.
     pub setting: String,
     /// A command that reproduces the difference.
     pub check: String,
@@ -46,7 +46,7 @@ pub struct Finding {
 /// One of several changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingStep {
-    /// `8 outstanding`.
+    /// The change, such as `8 outstanding`.
     pub change: String,
     /// Index of the point after the change.
     pub point: usize,
@@ -79,13 +79,13 @@ impl Finding {
     }
 }
 
-/// May be zero.
+/// A recommendation whose gain may be zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UncertainGain {
     /// The recommendation in a few words.
     pub title: String,
     pub gain: f64,
-    /// Absent after one run.
+    /// The 95 % interval of the gain; absent after one run.
     pub gain_interval_95: Option<[f64; 2]>,
     /// Indices of the points before and after.
     pub points: [usize; 2],
@@ -122,9 +122,9 @@ pub enum PeakDoubt {
         throughput_bytes_per_s: f64,
         admits_bytes_per_s: f64,
     },
-    /// A faster beginning: short runs show it.
+    /// A rate that is higher at the beginning: short runs show it.
     Burst { op: OpKind, burst_bytes_per_s: f64, length_s: f64, lasting_bytes_per_s: f64 },
-    /// For random requests.
+    /// A rate of random requests that is higher at the beginning: short runs show it.
     RandomBurst { op: OpKind, outstanding: u32, burst_iops: f64, length_s: f64, lasting_iops: f64 },
     /// Random writes of a rotating disk that are too fast for its mechanics.
     CachedWrites { write_iops: f64, read_iops: f64 },

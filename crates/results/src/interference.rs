@@ -11,39 +11,42 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interference {
-    /// While all others ran; the separate result is a point of the document.
+    /// Each workload while all others ran; its separate result is a point of the document.
     pub workloads: Vec<ConcurrentWorkload>,
-    /// Combined, concurrently.
+    /// Combined rate of the workloads when run concurrently.
     pub throughput_bytes_per_s: f64,
-    /// Combined over the sum of the separate rates; absent if the repeats give no interval.
+    /// The combined rate over the sum of the separate rates; absent if the repeats give no
+    /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// Concurrently, of one processor.
+    /// Processor time of the process when run concurrently, in percent of one processor.
     pub process_busy_percent: f64,
-    /// Concurrently.
+    /// Processor time of the process per MiB when run concurrently, in nanoseconds.
     pub process_ns_per_mib: f64,
-    /// Separately: total processor time over total data.
+    /// Processor time of the process per MiB when run separately, in nanoseconds: total processor
+    /// time over total data.
     pub process_ns_per_mib_alone: f64,
     pub sentence: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConcurrentWorkload {
-    /// When run by itself, by index.
+    /// Index of the point with this workload run by itself.
     pub point: usize,
     pub target: String,
-    /// While the others ran.
+    /// Rate while the others ran.
     pub throughput_bytes_per_s: f64,
     /// The 95 % interval of the mean rate.
     pub interval_95: Option<[f64; 2]>,
-    /// That rate over the separate rate, by rounds; absent if the repeats give no interval.
+    /// The rate while the others ran over the separate rate, by rounds; absent if the repeats give
+    /// no interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_ratio: Option<Ratio>,
-    /// While the others ran.
+    /// Latency while the others ran.
     pub latency_ns: LatencySummary,
-    /// If the repeats give one.
+    /// The 95 % interval of the 99th percentile while the others ran, if the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// 99th percentile over that of the separate run, by rounds; absent if the repeats give no
+    /// The 99th percentile over that of the separate run, by rounds; absent if the repeats give no
     /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_ratio: Option<Ratio>,

@@ -11,11 +11,11 @@ use workload::OpKind;
 pub enum StageKind {
     /// The load generator with a null backend.
     Generator,
-    /// Copies.
+    /// Copies in memory.
     Memory,
-    /// Data already cached.
+    /// The page cache, for data already cached.
     PageCache,
-    /// Through the page cache, data not cached.
+    /// Requests through the page cache, for data not cached.
     Buffered,
     /// The file system or device, past the page cache.
     Direct,
@@ -28,7 +28,7 @@ pub enum StageKind {
     /// A block device.
     Device,
     Loop,
-    /// Or controller.
+    /// A link or controller.
     Link,
     /// An adapter between disk buses and the I/O bus.
     Adapter,
@@ -102,14 +102,14 @@ pub struct Stage {
     /// Reads, then writes. A layer that limits an operation is listed even if its figures are
     /// unknown.
     pub rates: Vec<StageRate>,
-    /// Relevant ones, by name and value.
+    /// Relevant settings, by name and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// For one operation.
+/// The rates of a layer for one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRate {
     pub op: OpKind,
@@ -130,7 +130,8 @@ pub struct StageRate {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Advertises {
     pub throughput_bytes_per_s: f64,
-    /// A formula, or the component that reports it, without the stage's name.
+    /// Where the rate comes from: a formula, or the component that reports it, without the stage's
+    /// name.
     pub formula: String,
 }
 
@@ -142,24 +143,24 @@ pub enum Method {
     ToNothing { iops: f64, request_bytes: u32 },
     /// Copies in memory.
     Copies { threads: u32 },
-    /// The best of the page-cache experiment, in memory.
+    /// The best rate of reads of cached data in the page-cache experiment.
     Cached { faster_than_memory: bool },
-    /// The best of its writes, until the last one returned.
+    /// The best rate of writes to the page cache, until the last one returned.
     UntilReturn { faster_than_memory: bool },
-    /// The best of its reads of data that were not cached.
+    /// The best rate of reads through the page cache of data that were not cached.
     Cold,
-    /// The best of its writes, to stable storage.
+    /// The best rate of writes through the page cache, to stable storage.
     Synced,
-    /// The peak.
+    /// The peak rate of the operation.
     Peak,
     /// A rate over the share of the time in which the layer was busy.
     WhileBusy {
-        /// `64 KiB x 8`; absent for the peak's.
+        /// The requests, such as `64 KiB x 8`; absent for the peak's.
         request: Option<String>,
         throughput_bytes_per_s: f64,
         busy_percent: f64,
     },
-    /// Everything at the peak passed through.
+    /// Everything at the peak passed through the layer.
     PassedThrough,
 }
 
@@ -220,9 +221,9 @@ impl Reached {
 pub struct Reached {
     pub throughput_bytes_per_s: f64,
     pub interval_95: Option<[f64; 2]>,
-    /// Index of the point that measured it.
+    /// Index of the point that measured the rate.
     pub point: Option<usize>,
-    /// `measured`, `passed through at the peak`, or a formula.
+    /// How the rate was found: `measured`, `passed through at the peak`, or a formula.
     pub formula: String,
     /// `formula` as a value; absent from documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ const NEAR: u32 = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchBy {
-    /// Latency counts from issue.
+    /// The number of outstanding requests; latency counts from issue.
     #[default]
     Depth,
     /// Requests per second on a schedule; latency counts from the scheduled time.
@@ -53,7 +53,7 @@ impl SearchBy {
 pub struct LatencyGoal {
     #[serde(default)]
     pub by: SearchBy,
-    /// The goal.
+    /// The goal for the 99th percentile of the latency, in nanoseconds.
     pub p99_ns: u64,
     pub op: OpKind,
     pub request_bytes: u32,
@@ -68,17 +68,17 @@ pub struct LatencyGoal {
     /// The best offered rate within the goal; absent if the search is by depth.
     #[serde(default)]
     pub rate_iops: Option<f64>,
-    /// The best within the goal.
+    /// The best rate within the goal.
     pub throughput_bytes_per_s: Option<f64>,
-    /// The 95 % interval of that rate. By offered rate: from the highest rate that is significantly
-    /// within the goal to the lowest that significantly misses it.
+    /// The 95 % interval of the best rate within the goal. By offered rate: from the highest rate
+    /// that is significantly within the goal to the lowest that significantly misses it.
     pub interval_95: Option<[f64; 2]>,
-    /// If the repeats give one.
+    /// The 95 % interval of the 99th percentile at the best point, if the repeats give one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
-    /// Regardless of latency.
+    /// The best rate regardless of latency.
     pub unlimited_bytes_per_s: Option<f64>,
-    /// The lowest that reaches half of the best rate within the goal; absent if the search is by
-    /// offered rate.
+    /// The lowest depth that reaches half of the best rate within the goal; absent if the search is
+    /// by offered rate.
     pub half_depth: Option<u32>,
     /// The percentiles on both sides differ from the goal by more than their intervals.
     pub sure: bool,

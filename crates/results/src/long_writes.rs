@@ -14,15 +14,15 @@ pub struct LongWrites {
     pub request_bytes: u32,
     /// Requests outstanding.
     pub depth: u32,
-    /// One or more, in order.
+    /// One or more stretches with a rate of their own, in order.
     pub levels: Vec<WriteLevel>,
     /// The study's best rate of writes, if it was measured in this state of the target or in one
     /// with more of its cache or credit left.
     pub peak_bytes_per_s: Option<f64>,
-    /// All bytes of this run.
+    /// All bytes written in this run.
     pub written_bytes: u64,
     pub took_s: f64,
-    /// The limit on written bytes ended it, not the time.
+    /// The limit on written bytes ended the run, not the time.
     pub out_of_bytes: bool,
     /// Length of a sustained run that shows what comes after, as far as known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct WriteLevel {
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WriteRate {
-    /// Since the start of the run.
+    /// Time since the start of the run, in seconds.
     pub at_s: f64,
     pub bytes_per_s: f64,
 }

@@ -8,19 +8,20 @@ use serde::{Deserialize, Serialize};
 /// The rate of one kind of operation under given settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRate {
-    /// `transaction`, `create`, `read`, `append`, `stat`, `open`, `rename`, `list`, `delete`;
-    /// followed by `alone` if the operation also had a phase of its own in addition to the mix.
+    /// Name of the operation: `transaction`, `create`, `read`, `append`, `stat`, `open`, `rename`,
+    /// `list`, `delete`; followed by `alone` if it also had a phase of its own in addition to the
+    /// mix.
     pub operation: String,
     /// Settings that differ from the defaults, as command options. Rates of the same operation and
     /// settings are comparable.
     pub settings: String,
-    /// Operations.
+    /// Number of operations.
     pub count: u64,
     /// Operations per second of the time that they shared with other operations.
     pub per_s: f64,
-    /// Absent if the run was too short.
+    /// The 95 % interval of the rate; absent if the run was too short.
     pub interval_95: Option<[f64; 2]>,
-    /// Per operation, if timed.
+    /// Latency per operation, if timed.
     pub latency_ns: Option<LatencySummary>,
     /// User and system time per operation, if it can be separated from other operations.
     pub cpu_ns: Option<f64>,

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 /// A step of a load that changes over time, or a window of a run; several runs are merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalNumbers {
-    /// Start, from the beginning of the measured part of a run.
+    /// Start of the interval, from the beginning of the measured part of a run.
     pub from_ns: Nanos,
-    /// End, from the beginning of the measured part of a run.
+    /// End of the interval, from the beginning of the measured part of a run.
     pub until_ns: Nanos,
     /// Requests per second of the load, if it changes over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<f64>,
-    /// Completed in the interval.
+    /// Requests per second that completed in the interval.
     pub iops: f64,
-    /// Due in the interval's step and not issued before the run ended, over all runs. They have no
-    /// latency.
+    /// Requests due in the interval's step and not issued before the run ended, over all runs. They
+    /// have no latency.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_issued: u64,
     /// Latency of the requests that were due in the interval (without a load: issued in it); absent

@@ -18,18 +18,18 @@ const SETTLED_RUNS: u32 = 3;
 /// One workload with its figures, or the reason for its failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// As requested.
+    /// The workload as requested.
     pub workload: WorkloadRecord,
-    /// Absent if the point failed.
+    /// Figures of the workload; absent if the point failed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Numbers>,
     /// Why the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// If requested.
+    /// What the verification of data found, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// If it was changed for this point.
+    /// The stripe, if it was changed for this point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripe: Option<StripeRecord>,
     /// Each run starts and ends between two bursts of a throttle.

@@ -12,15 +12,15 @@ pub struct RateChange {
     pub phases: Vec<RatePhase>,
     /// The rate slid from that of the first phase to that of the last; otherwise it stepped.
     pub gradual: bool,
-    /// Seen within a run, not between runs.
+    /// The change was seen within a run, not between runs.
     pub within_run: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatePhase {
-    /// When it began, in seconds since the command did.
+    /// Start of the phase, in seconds since the command began.
     pub from_s: f64,
-    /// Moved by this point's runs until then.
+    /// Bytes that this point's runs had moved before the phase.
     pub after_bytes: u64,
     pub throughput_bytes_per_s: f64,
 }

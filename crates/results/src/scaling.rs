@@ -34,7 +34,7 @@ pub struct Scaling {
 pub struct SlowClient {
     pub rank: u32,
     pub host: String,
-    /// Its rate over the median of all clients' rates.
+    /// This client's rate over the median of all clients' rates.
     pub of_median: f64,
 }
 
@@ -51,19 +51,19 @@ pub struct ScalingStep {
     /// Index of the point.
     pub point: u32,
     pub throughput_bytes_per_s: f64,
-    /// The 95 % interval.
+    /// The 95 % interval of the rate.
     pub interval_95: Option<[f64; 2]>,
-    /// Rate over this number of times the rate of one client.
+    /// The rate over the number of clients times the rate of one client.
     pub efficiency: Option<f64>,
     /// Jain's index of the clients' rates.
     pub fairness: Option<f64>,
 }
 
-/// A model of the rates.
+/// A model of the rates by number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScalingModel {
     pub form: ModelForm,
-    /// The rate that any number of clients reach at most; absent if none is seen.
+    /// The highest rate that any number of clients can reach; absent if no limit is seen.
     pub peak_bytes_per_s: Option<f64>,
     /// Largest relative error on a step, if the model is fitted to the others only.
     pub left_out_error: f64,
@@ -96,7 +96,7 @@ pub enum ScalingLimit {
     Client,
     /// The part that all share: more clients gain nothing.
     Server,
-    /// The network between them.
+    /// The network links of the clients.
     Network,
     /// One or some clients are slower than the others.
     Imbalance,

@@ -2,14 +2,14 @@ use measure::live::Second;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Watched with `run --live`.
+/// One second of a run that was watched with `run --live`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecondRecord {
     /// Number of the run, from 0.
     pub run: u64,
     /// Number of the second in its run, from 0.
     pub second: u64,
-    /// Shorter than a second at the end of a run.
+    /// Length of the measured second in nanoseconds; shorter at the end of a run.
     pub length_ns: u64,
     pub throughput_bytes_per_s: f64,
     pub iops: f64,

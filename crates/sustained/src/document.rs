@@ -18,13 +18,13 @@ pub const SUSTAINED_SCHEMA: &str = "halfpower.sustained/1";
 pub struct SustainedResult {
     /// Name and version of this schema: `halfpower.sustained/1`.
     pub schema: String,
-    /// The program that wrote it.
+    /// The program that wrote the document.
     pub program: Program,
     pub target: TargetFacts,
     pub settings: SustainSettings,
     /// The conclusions, the answer first.
     pub sentences: Vec<String>,
-    /// Reasons not to trust it.
+    /// Reasons not to trust the result.
     pub warnings: Vec<String>,
     /// Stretches with a rate of their own, in order.
     pub levels: Vec<Level>,
@@ -46,7 +46,7 @@ pub struct SustainedResult {
     /// The error that ended the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The same with more of the target filled, in the order of the fills.
+    /// Results with more of the target filled, in the order of the fills.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fills: Vec<FillResult>,
     /// Wear of the drives, if they report it.
@@ -54,9 +54,9 @@ pub struct SustainedResult {
     pub wear: Option<WearChange>,
     /// Questions for which the time or the bytes were not enough.
     pub unseen: Vec<Unseen>,
-    /// All bytes written, also after rests.
+    /// All bytes that the run wrote, also after rests.
     pub written_bytes: u64,
-    /// Time of the whole run.
+    /// Time of the whole run in seconds.
     pub took_s: f64,
     /// Rate and latency over time and bytes, up to the first rest.
     pub points: Vec<SeriesPoint>,
@@ -67,7 +67,7 @@ pub struct SustainedResult {
 pub struct SustainSettings {
     /// Longest time of the run.
     pub for_s: f64,
-    /// Most bytes that it may write.
+    /// Most bytes that the run may write.
     pub max_written_bytes: u64,
     pub request_bytes: u32,
     pub pattern: Pattern,
@@ -123,14 +123,14 @@ impl WearChange {
 /// Writes after a rest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recovery {
-    /// Time without requests, from the rate that lasts.
+    /// Time without requests, after the rate had fallen to the one that lasts, in seconds.
     pub rest_s: f64,
-    /// Bytes that passed at the fast rate after it.
+    /// Bytes that passed at the fast rate after the rest.
     pub fast_bytes: f64,
     /// Bytes that passed at the rate between the fast and the lasting one.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub middle_bytes: f64,
-    /// The limits ended it before the rate fell again: the recovery is this much or more.
+    /// The limits ended the writes before the rate fell again: the recovery is this much or more.
     pub cut_short: bool,
 }
 
@@ -150,7 +150,7 @@ impl Recovery {
 pub struct ReadsDuring {
     pub alone_mean_ns: f64,
     pub alone_p99_ns: u64,
-    /// While writes went on at full speed.
+    /// Mean latency while writes went on at full speed, in nanoseconds.
     pub during_mean_ns: f64,
     pub during_p99_ns: u64,
 }
@@ -161,11 +161,11 @@ pub struct ReadsDuring {
 pub enum StopReason {
     /// The rate that lasts is known.
     Settled,
-    /// `for_s` is over.
+    /// The time limit `for_s` is over.
     Time,
     /// `max_written_bytes` are written.
     MaxWritten,
-    /// By the user.
+    /// The user interrupted the run.
     Interrupted,
     /// A request failed; [`SustainedResult::failure`] says why.
     Failed,
@@ -174,11 +174,11 @@ pub enum StopReason {
 /// Something that a longer run would show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unseen {
-    /// As in "… was not seen".
+    /// What was not seen, as in "… was not seen".
     pub what: String,
     /// Time of the run that would show it, as far as known.
     pub needs_s: Option<f64>,
-    /// Bytes that it would write.
+    /// Bytes that the longer run would write.
     pub needs_bytes: Option<f64>,
 }
 

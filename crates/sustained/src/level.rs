@@ -17,17 +17,17 @@ const SHORT: f64 = 0.5;
 /// A stretch of a run with a rate of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
-    /// Start, since the start of the run.
+    /// Start of the stretch, in seconds since the start of the run.
     pub from_s: f64,
     pub to_s: f64,
-    /// Bytes written before it.
+    /// Bytes written before the stretch.
     pub from_bytes: u64,
     pub to_bytes: u64,
     pub bytes_per_s: f64,
     pub requests_per_s: f64,
-    /// Median of the 99th percentiles of its points.
+    /// Median of the 99th percentiles of the stretch's points.
     pub p99_ns: u64,
-    /// Highest 99th percentile of its points.
+    /// Highest 99th percentile of the stretch's points.
     pub worst_p99_ns: u64,
     /// The rate slid from this one to that of the next level.
     pub slides: bool,

@@ -20,9 +20,10 @@ const NOTHING: f64 = 0.01;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReserveKind {
-    /// Earned at the slow rate, also under load, and spent above it: a volume's burst credit.
+    /// A credit earned at the slow rate, also under load, and spent above it: a volume's burst
+    /// credit.
     Credit,
-    /// Filled by writes and emptied at rest: a drive's write cache.
+    /// A cache filled by writes and emptied at rest: a drive's write cache.
     Cache,
     /// No rest was long enough to decide.
     Unknown,
@@ -32,20 +33,20 @@ pub enum ReserveKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reserve {
     pub kind: ReserveKind,
-    /// While it lasts.
+    /// Rate while the store lasts.
     pub fast_bytes_per_s: f64,
-    /// After it.
+    /// Rate after the store is used up.
     pub slow_bytes_per_s: f64,
-    /// Written at the fast rate before it was empty (of a credit: including what was earned
+    /// Bytes written before the store was used up (of a credit: including what was earned
     /// meanwhile).
     pub fast_bytes: f64,
-    /// Time in which it was empty.
+    /// Time until the store was used up, in seconds.
     pub empties_in_s: f64,
-    /// Bytes of its own: what it holds when full.
+    /// Bytes that the store holds when full.
     pub size_bytes: f64,
-    /// Growth at rest; absent if no rest was long enough.
+    /// Rate at which the store refills at rest; absent if unknown.
     pub refill_bytes_per_s: Option<f64>,
-    /// Time at rest from empty to full.
+    /// Time at rest in which an empty store refills, in seconds; absent if the rate is unknown.
     pub refills_in_s: Option<f64>,
 }
 

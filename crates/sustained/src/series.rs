@@ -7,11 +7,11 @@ const MAX_POINTS: usize = 4096;
 /// A stretch of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesPoint {
-    /// Start, since the start of the run.
+    /// Start of the stretch, in seconds since the start of the run.
     pub from_s: f64,
     /// Time in which requests were served.
     pub served_s: f64,
-    /// Bytes written before.
+    /// Bytes written before the stretch.
     pub from_bytes: u64,
     pub bytes: u64,
     pub requests: u64,

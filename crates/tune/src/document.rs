@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 pub const TUNE_SCHEMA: &str = "halfpower.tune/1";
 
-/// A plan and, with `--yes`, its results.
+/// A plan for tuning a target and, with `--yes`, the results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tuning {
-    /// `halfpower.tune/1`.
+    /// Name and version of this schema: `halfpower.tune/1`.
     pub schema: String,
-    /// The program that wrote it.
+    /// The program that wrote the document.
     pub program: Program,
     pub target: String,
-    /// As options of `halfpower run`.
+    /// The workloads, as options of `halfpower run`.
     pub workloads: Vec<String>,
     /// The trials, in order.
     pub plan: Vec<Step>,
@@ -25,20 +25,20 @@ pub struct Tuning {
     pub left_out: Vec<LeftOut>,
     /// Time budget of the whole tuning.
     pub budget_ns: u64,
-    /// Absent if runs end after an amount of data.
+    /// Least time of the trials; absent if runs end after an amount of data.
     #[serde(rename = "least_ns")]
     pub min_ns: Option<u64>,
-    /// A question is decided once any larger change is ruled out.
+    /// A question is decided once any change larger than this is ruled out, in percent.
     pub until_percent: f64,
-    /// Smaller changes count as no difference.
+    /// Changes smaller than this count as no difference, in percent.
     pub worth_percent: f64,
-    /// Absent from a dry run.
+    /// Time that the trials took; absent from a dry run.
     pub took_ns: Option<u64>,
-    /// Empty in a dry run.
+    /// Results of the trials; empty in a dry run.
     pub tried: Vec<Tried>,
     /// All improvements together, measured again against the start.
     pub combination: Option<Tried>,
-    /// Makes the proven improvements permanent.
+    /// Lines that make the proven improvements permanent.
     pub keep: Vec<KeepLine>,
     /// Commands that repeat the measurement.
     pub prove: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Step {
     pub to: String,
     /// How this value can lose data.
     pub risk: Option<String>,
-    /// The shell command that sets it.
+    /// The shell command that sets the value.
     pub command: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Step {
     }
 }
 
-/// A knob, or a value of it.
+/// A knob, or a value of it, that is not tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     pub knob: String,
@@ -87,7 +87,7 @@ pub struct LeftOut {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {
-    /// `combination` for several.
+    /// Name of the knob; `combination` for several.
     pub knob: String,
     /// The component that the knob configures.
     pub of: String,
@@ -98,19 +98,20 @@ pub struct Tried {
     pub blocks: u32,
     /// Changes in rate, latency and processor time for each workload.
     pub differences: Vec<Difference>,
-    /// Their latency and processor time are per request of the new size.
+    /// Workloads whose request size changes: latency and processor time are per request of the new
+    /// size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resized: Vec<Resized>,
     /// Why the value could not be tried.
     pub failed: Option<String>,
-    /// Makes the value permanent.
+    /// Lines that make the value permanent.
     pub keep: Vec<KeepLine>,
 }
 
 /// A workload whose request size changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resized {
-    /// As named in its differences.
+    /// The question, as named in the trial's differences.
     pub question: String,
     pub from_bytes: u32,
     pub to_bytes: u32,
@@ -166,15 +167,15 @@ impl Tried {
 pub enum Outcome {
     /// Some workload is faster and none slower.
     Helps,
-    /// None big enough to matter.
+    /// No workload differs by enough to matter.
     NoDifference,
-    /// Losses were not measured further.
+    /// No workload gains; losses were not measured further.
     NoGain,
     /// Some workload is slower and none faster.
     Worse,
     /// One workload is faster, another slower.
     Mixed,
-    /// The time ran out first.
+    /// The time ran out before the trial was decided.
     Undecided,
     Failed,
 }
@@ -194,11 +195,11 @@ impl Outcome {
     }
 }
 
-/// Keeps a setting across restarts.
+/// A line that keeps a setting across restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeepLine {
     pub knob: String,
-    /// The file or tool.
+    /// The file or tool that the line is for.
     pub place: String,
     pub line: String,
 }

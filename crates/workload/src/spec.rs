@@ -12,22 +12,22 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Each of several streams has a part of the region.
+    /// Sequential; each of several streams has a part of the region.
     Seq,
     /// Sequential; all streams share one position.
     Together,
     /// Every block once, then again in another order.
     Random,
-    /// Blocks repeat.
+    /// Random blocks, which may repeat.
     Uniform,
-    /// From end to start.
+    /// Sequential, from the end of the region to its start.
     Backward,
     /// Forward by this many bytes per request; at the end, again through the skipped blocks.
     Stride(u64),
     /// A table with rows of this many blocks, column by column; several streams divide the columns
     /// among them.
     Columns(u32),
-    /// The exponent; popular blocks are scattered over the region.
+    /// Zipf's distribution with this exponent; popular blocks are scattered over the region.
     Zipf(f64),
     /// `access_percent` of the requests go to the first `hot_percent` of the region.
     HotCold {
@@ -39,13 +39,13 @@ pub enum Pattern {
     /// Self-similar: a share of `1 - h` of the requests goes to the most popular share `h` of the
     /// blocks, recursively, scattered over the region. 0.2 is the 80/20 rule.
     Pareto(f64),
-    /// Draws outside the region are repeated.
+    /// Normal distribution; draws outside the region are repeated.
     Normal {
         /// Standard deviation in percent of the region.
         deviation_percent: f64,
         /// Mean in percent of the region.
         center_percent: f64,
-        /// Blocks, over the region.
+        /// Blocks are scattered over the region.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         scattered: bool,
     },
@@ -55,16 +55,16 @@ pub enum Pattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// After this much time on the machine's clock.
+    /// The run ends after this much time on the machine's clock.
     AfterNs(Nanos),
-    /// After this many bytes over all streams.
+    /// The run ends after this many bytes over all streams.
     AfterBytes(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeShare {
     pub bytes: u32,
-    /// Percentage of the requests.
+    /// Percentage of the requests with this size.
     pub percent: u8,
 }
 
@@ -74,11 +74,11 @@ pub struct SizeShare {
 pub enum SizeMix {
     /// Every multiple of the minimum up to the maximum, equally often.
     Range {
-        /// All sizes are multiples of it.
+        /// The minimum size in bytes; all sizes are multiples of it.
         least_bytes: u32,
         most_bytes: u32,
     },
-    /// They add up to 100 %.
+    /// Several sizes with their percentages, which add up to 100 %.
     Shares(Vec<SizeShare>),
 }
 
@@ -114,7 +114,7 @@ impl SizeMix {
     }
 }
 
-/// For reads and writes.
+/// Request sizes of reads and of writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
     pub read: SizeMix,
@@ -128,10 +128,11 @@ pub struct Data {
     pub compressible_percent: u8,
     /// Percentage of the blocks that repeat an earlier block.
     pub duplicate_percent: u8,
-    /// Distinct ones, equally often; 0: 16.
+    /// Number of distinct blocks that are repeated, equally often; 0 means 16.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeated_blocks: u64,
-    /// If several workloads repeat the same blocks; otherwise it comes from the workload's seed.
+    /// Seed of the repeated blocks, if several workloads repeat the same ones; otherwise it comes
+    /// from the workload's seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated_seed: Option<u64>,
     /// Blocks hold their offset, generation, seed and checksum, and reads check them.
@@ -141,30 +142,30 @@ pub struct Data {
 /// The requests to a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
-    /// The rest write.
+    /// Percentage of the requests that read; the rest write.
     pub read_percent: u8,
     pub pattern: Pattern,
-    /// The maximum, if sizes differ.
+    /// Request size in bytes; the maximum, if sizes differ.
     pub request_bytes: u32,
-    /// If sizes differ. Sequential requests leave no gaps, and the last one before the region's end
-    /// is cut to fit; others start at multiples of the minimum size.
+    /// Request sizes, if they differ. Sequential requests leave no gaps, and the last one before
+    /// the region's end is cut to fit; others start at multiples of the minimum size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
     /// Alignment of requests that are not sequential, if it differs from their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u32>,
-    /// Outstanding per stream.
+    /// Requests outstanding per stream.
     pub depth: u32,
-    /// One per stream.
+    /// Number of threads, one per stream.
     pub threads: u32,
-    /// Clients that do this at the same time, each with this depth and these streams; absent: all
-    /// that the machine has.
+    /// Number of clients that do this at the same time, each with this depth and these streams;
+    /// absent: all that the machine has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
     pub engine: Engine,
-    /// Cache and durability.
+    /// Use of the page cache, and durability of writes.
     pub buffering: Buffering,
-    /// For the cache.
+    /// Hint for the page cache.
     pub hint: Hint,
     /// The kind of buffer memory.
     #[serde(default)]
@@ -173,11 +174,11 @@ pub struct Workload {
     pub allocation: Allocation,
     /// State of the cache before the run.
     pub cache: CacheState,
-    /// Added to the offset of every request.
+    /// Bytes added to the offset of every request.
     pub offset_bytes: u64,
-    /// First byte.
+    /// Offset of the first byte of the region.
     pub region_start_bytes: u64,
-    /// `None`: to the end of the target.
+    /// Length of the region in bytes; `None`: to the end of the target.
     pub region_bytes: Option<u64>,
     pub stop: Stop,
     /// Maximum number of bytes over all streams, even if time is left.
@@ -192,7 +193,7 @@ pub struct Workload {
     /// Width of the windows whose latencies are kept apart, if any are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_window_ns: Option<Nanos>,
-    /// Awaited before a stream issues the next requests.
+    /// Completions awaited before a stream issues the next requests.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reap: Reap,
     /// Pause between a completion and the request that replaces it.
@@ -201,7 +202,7 @@ pub struct Workload {
     pub sync_at_end: bool,
     /// The data of writes.
     pub data: Data,
-    /// The same seed gives the same requests on every machine.
+    /// Random seed; the same one gives the same requests on every machine.
     pub seed: u64,
 }
 

@@ -48,7 +48,7 @@ pub struct SyncProfile {
     pub waited_ns: Nanos,
     /// Writes to the file per call.
     pub writes_per_call: f64,
-    /// From the start of one to the start of the next.
+    /// Time from the start of one call to the start of the next.
     pub interval: Option<Latency>,
     /// Calls under way at once.
     pub concurrency: Option<Concurrency>,
@@ -67,9 +67,9 @@ pub struct DeviceWork {
 pub struct FileProfile {
     pub name: String,
     pub kind: Kind,
-    /// When the recording first saw the file.
+    /// Size of the file when the recording first saw it, in bytes.
     pub size_bytes: Option<u64>,
-    /// The end of its last write, if that is beyond the size.
+    /// The highest end of a write, in bytes; absent if that is not beyond the size.
     pub grown_to_bytes: Option<u64>,
     pub role: Role,
     pub reads: Option<FlowProfile>,
@@ -86,7 +86,7 @@ pub struct FileProfile {
     pub concurrency: Option<Concurrency>,
     pub locality: Option<Locality>,
     pub bursts: Option<Bursts>,
-    /// A name of it was removed.
+    /// A name of the file was removed.
     pub deleted: bool,
     /// Requests that reached devices during its calls; `None` if the recording shows none of any
     /// device, or the calls were not system calls.
@@ -95,7 +95,7 @@ pub struct FileProfile {
     pub heat: Option<HeatMap>,
     /// Time of threads in requests of this file.
     pub waited_ns: Nanos,
-    /// Of all waiting of the program.
+    /// Share of the program's waiting that is for this file, 0 to 1.
     pub waited_share: f64,
 }
 

@@ -25,10 +25,10 @@ pub struct SizeCount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowProfile {
     pub requests: u64,
-    /// Bytes done.
+    /// Bytes read or written.
     pub bytes: u64,
     pub errors: u64,
-    /// The most frequent first.
+    /// Request sizes, the most frequent first.
     pub sizes: Vec<SizeCount>,
     /// Share of the requests that begin where the one before them in the file ended; `None` if the
     /// recording shows no offsets.

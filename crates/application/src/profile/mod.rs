@@ -58,12 +58,12 @@ pub struct Profile {
     pub waited_ns: Nanos,
     /// Mean time of a thread between two of its requests.
     pub think_ns: Option<Nanos>,
-    /// Share of the bytes that its threads read from files which no device had to read for them;
-    /// `None` if the recording does not show devices. Read-ahead counts as read.
+    /// Share of the bytes that the program's threads read from files which no device had to read
+    /// for them; `None` if the recording does not show devices. Read-ahead counts as read.
     pub read_hits: Option<f64>,
-    /// The longest waited for first.
+    /// The files, in order of the time that the program waited for them, the longest first.
     pub files: Vec<FileProfile>,
-    /// Requests that reached devices: its threads' own, and write-back.
+    /// Requests that reached devices: those of the program's threads, and write-back.
     pub devices: Vec<DeviceProfile>,
     /// Latencies over time.
     pub course: Course,
@@ -83,7 +83,7 @@ pub struct DeviceProfile {
     pub name: String,
     pub reads: Option<FlowProfile>,
     pub writes: Option<FlowProfile>,
-    /// Flushes of its cache without data.
+    /// Flushes of the device's cache without data.
     pub flushes: u64,
 }
 

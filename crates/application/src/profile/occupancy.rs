@@ -12,10 +12,10 @@ const MAX_FOLLOWED: usize = 1 << 16;
 /// Requests under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Concurrency {
-    /// Mean while there is any.
+    /// Mean number of requests under way while there is at least one.
     pub mean: f64,
     pub max: u64,
-    /// Time with at least one.
+    /// Time with at least one request under way, in nanoseconds.
     pub busy_ns: Nanos,
 }
 

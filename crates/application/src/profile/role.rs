@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Appended, and each few writes made durable: a write-ahead log or journal.
+    /// A file that is appended to, with each few writes made durable: a write-ahead log or journal.
     Log,
-    /// Read or written in places here and there.
+    /// A file that is read or written in places here and there.
     Data,
-    /// Written in bursts in places here and there, and then synced.
+    /// A file that is written in bursts in places here and there, and then synced.
     Checkpoint,
-    /// Read once from one end to the other.
+    /// A file that is read once from one end to the other.
     Scan,
-    /// Written from one end to the other, and not made durable.
+    /// A file that is written from one end to the other, and not made durable.
     Output,
-    /// Written and read back, and never made durable.
+    /// A file that is written and read back, and never made durable.
     Temporary,
-    /// Opened only, or used a few times.
+    /// A file that is opened only, or used a few times.
     Other,
 }
 

@@ -60,11 +60,11 @@ impl<T: Sum> Timeline<T> {
 /// Requests by time and offset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeatMap {
-    /// Width of a column.
+    /// Width of a column, as a time in nanoseconds.
     pub slot_ns: Nanos,
-    /// Height of a row.
+    /// Height of a row, in bytes of the file.
     pub row_bytes: u64,
-    /// By time; in each the requests by offset, without the zeros at its end.
+    /// Number of requests by time; in each column by offset, without the zeros at its end.
     pub columns: Vec<Vec<u64>>,
 }
 
@@ -132,7 +132,7 @@ pub struct Moment {
 /// Latencies over time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Course {
-    /// Width of a slot.
+    /// Length of a slot in nanoseconds.
     pub slot_ns: Nanos,
     pub slots: Vec<Moment>,
 }

@@ -16,9 +16,9 @@ pub fn schema() -> String {
 /// Requests of the trace that are not replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
-    /// They failed in the recording.
+    /// Requests that failed in the recording.
     pub failed: u64,
-    /// They moved no bytes: reads at the end of a file.
+    /// Requests that moved no bytes: reads at the end of a file.
     pub empty: u64,
     /// Truncations, allocations, syncs of the whole system; calls that only start reads or writes.
     pub other: u64,
@@ -50,13 +50,13 @@ impl Skipped {
 pub struct ClassResult {
     #[serde(flatten)]
     pub class: Class,
-    /// In one run.
+    /// Number of requests in one run.
     pub requests: u64,
-    /// In one run.
+    /// Bytes read or written in one run.
     pub bytes: u64,
-    /// Over all runs.
+    /// Latency over all runs.
     pub latency: Option<Latency>,
-    /// In the recording, if that has the ends of requests.
+    /// Latency in the recording, if that has the ends of requests.
     pub recorded_latency: Option<Latency>,
 }
 
@@ -64,7 +64,7 @@ pub struct ClassResult {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quantity {
     pub mean: f64,
-    /// `None` of a single run.
+    /// The 95 % interval of the mean; `None` for a single run.
     pub interval_95: Option<[f64; 2]>,
 }
 
@@ -113,15 +113,15 @@ pub struct ReplayDocument {
     pub runs: u32,
     pub threads: u64,
     pub files: u64,
-    /// In one run.
+    /// Number of requests in one run.
     pub requests: u64,
-    /// In one run.
+    /// Bytes read or written in one run.
     pub bytes: u64,
-    /// From the first request to the last end.
+    /// Time in the recording from the first request to the last end of one, in seconds.
     pub recorded_s: f64,
-    /// The same of the replay.
+    /// Time of the replay from the first request to the last end of one, in seconds.
     pub elapsed_s: Quantity,
-    /// The same of each run.
+    /// Time of each run of the replay, in seconds.
     pub runs_s: Vec<f64>,
     pub requests_per_s: Option<Quantity>,
     pub throughput_bytes_per_s: Option<Quantity>,

@@ -28,7 +28,7 @@ pub struct Verdict {
     pub study: Kind,
     /// Reads and writes by role, the longest waited for first.
     pub flows: Vec<FlowVerdict>,
-    /// Reasons not to trust it.
+    /// Reasons not to trust the verdict.
     pub doubts: Vec<String>,
 }
 
@@ -46,44 +46,44 @@ pub struct FlowVerdict {
     /// one call count as one.
     pub iops: f64,
     pub throughput_bytes_per_s: f64,
-    /// Share of the recording with at least one under way.
+    /// Share of the recording's time with at least one such request under way, 0 to 1.
     pub busy_share: f64,
-    /// Share of all waiting of the program.
+    /// Share of the program's waiting that is for these requests, 0 to 1.
     pub waited_share: f64,
     /// The study's rate of the same requests; `None` if it has none like them.
     pub same: Option<Reference>,
-    /// The application's rate over that.
+    /// The application's rate over the rate in `same`.
     pub share: Option<Share>,
     /// The study's best rate of requests of this size, order and durability, with any number
     /// outstanding.
     pub best: Option<Reference>,
-    /// The application's rate over that.
+    /// The application's rate over the rate in `best`.
     pub share_of_best: Option<Share>,
     pub limit: Limit,
-    /// The most useful first.
+    /// Changes to the program, the most useful first.
     pub advice: Vec<Advice>,
 }
 
 /// The form of the requests, as a study's points have it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
-    /// Mean size; of durable writes, what one call makes durable.
+    /// Mean request size in bytes; for durable writes, the bytes that one call makes durable.
     pub request_bytes: f64,
     pub sequential: bool,
-    /// Mean number under way while there is any.
+    /// Mean number of requests under way while there is at least one.
     pub outstanding: f64,
-    /// The program waits until they are on stable storage.
+    /// The program waits until the requests are on stable storage.
     pub durable: bool,
-    /// Past the page cache.
+    /// The requests bypass the page cache.
     pub direct: bool,
-    /// They go to space that the file did not have before.
+    /// The writes go to space that the file did not have before.
     pub extends: bool,
 }
 
 /// A rate of the study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reference {
-    /// The study's points with it; two if the size is between theirs.
+    /// Indices of the study's points with this rate; two if the size is between theirs.
     pub points: Vec<usize>,
     pub request_bytes: f64,
     pub outstanding: u32,
@@ -104,7 +104,7 @@ pub struct Advice {
     pub change: Change,
     /// The predicted rate of these requests over the present one.
     pub gain: Share,
-    /// The same of the whole program, if its other work takes as long as now.
+    /// The predicted speedup of the whole program, if its other work takes as long as now.
     pub program_gain: Share,
     /// The study's points with the present and the changed setting; empty if the recording itself
     /// shows the gain.

@@ -9,14 +9,14 @@ use super::series::median;
 pub struct Ratio {
     /// Median of the pairs' ratios, or the ratio of the means if runs were not paired.
     pub median: f64,
-    /// Geometric, of the pairs, to which the interval belongs; the ratio of the means if runs were
-    /// not paired.
+    /// Geometric mean of the pairs' ratios, to which the interval belongs; the ratio of the means
+    /// if runs were not paired.
     pub mean: f64,
     /// Lower end of the 95 % interval, above zero.
     pub low: f64,
-    /// `f64::MAX` if the divisor may be zero.
+    /// Upper end of the 95 % interval; `f64::MAX` if the divisor may be zero.
     pub high: f64,
-    /// 0 if runs were not paired.
+    /// Number of pairs of runs; 0 if runs were not paired.
     pub n_pairs: u64,
 }
 

@@ -84,7 +84,7 @@ pub struct ClassError {
     pub percent: f64,
 }
 
-/// A plan.
+/// A plan: predictions of a recorded program's times on volumes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanDocument {
     pub schema: &'static str,
@@ -96,13 +96,14 @@ pub struct PlanDocument {
     /// Share of the bytes read that came from the page cache in the recording; `None` if it shows no
     /// devices.
     pub read_hits: Option<f64>,
-    /// Of the same model on the machine of the recording: its time over the recorded one, minus 1,
+    /// Error of the model on the machine of the recording: its time over the recorded one, minus 1,
     /// in percent. `None` if that machine is not known.
     pub model_error_percent: Option<f64>,
-    /// The same of the 99th percentile of each kind of request.
+    /// Error of the model's 99th percentile on that machine, for each kind of request.
     pub model_p99_errors: Vec<ClassError>,
     pub goals: Vec<Goal>,
-    /// In the order of the names; a volume whose IOPS can be chosen follows with enough of them.
+    /// Predictions in the order of the volumes' names; a volume whose IOPS can be chosen follows
+    /// with enough of them.
     pub predictions: Vec<Prediction>,
     pub sentences: Vec<String>,
 }

@@ -34,26 +34,26 @@ pub const WORTH_PERCENT: f64 = 2.0;
 /// A comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// `halfpower.compare/1`.
+    /// Name and version of this schema: `halfpower.compare/1`.
     pub schema: String,
     /// The program that made the comparison.
     pub program: Program,
-    /// The baseline.
+    /// Name of side A, the baseline.
     pub a: String,
-    /// Changes are from `a` to `b`.
+    /// Name of side B; changes are from A to B.
     pub b: String,
     pub method: Method,
-    /// Smaller changes count as no difference.
+    /// Changes smaller than this count as no difference, in percent.
     pub worth_percent: f64,
-    /// One per question and measure that both sides have.
+    /// One difference per question and measure that both sides have.
     pub differences: Vec<Difference>,
     /// Means over the questions by measure: over all, then by kind if there are several.
     pub summaries: Vec<Summary>,
-    /// Questions.
+    /// Questions that only A has.
     pub only_a: Vec<String>,
-    /// Questions.
+    /// Questions that only B has.
     pub only_b: Vec<String>,
-    /// Questions, with side and reason.
+    /// Questions that failed, with side and reason.
     pub failed: Vec<String>,
     pub sentences: Vec<String>,
     pub warnings: Vec<String>,
@@ -63,12 +63,13 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Separately. Welch's test; the change includes any difference between the two times.
+    /// The sides were measured separately: Welch's test; the change includes any difference between
+    /// the two times.
     Apart,
-    /// In turn, in random blocks of four runs (ABBA or BAAB). The intervals are valid whenever the
-    /// measurement stops.
+    /// The sides were measured in turn, in random blocks of four runs (ABBA or BAAB). The intervals
+    /// are valid whenever the measurement stops.
     InTurn {
-        /// Blocks of four runs.
+        /// Number of blocks of four runs.
         blocks: u32,
     },
 }
@@ -76,19 +77,19 @@ pub enum Method {
 /// The change of one measure of one question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Its identity.
+    /// Identity of the question.
     pub question: String,
-    /// For people.
+    /// The question in words, for people.
     pub label: String,
     /// Settings by name, for a table.
     pub keys: Vec<(String, String)>,
-    /// `random reads`.
+    /// Kind of the question, such as `random reads`.
     pub kind: String,
     pub measure: Measure,
     /// The value of A, in the measure's unit.
     pub a: f64,
     pub b: f64,
-    /// Empty if unknown.
+    /// Values of the runs of A; empty if unknown.
     pub runs_a: Vec<f64>,
     pub runs_b: Vec<f64>,
     /// Change from A to B in percent of A.
@@ -97,7 +98,7 @@ pub struct Difference {
     pub interval_95_percent: Option<[f64; 2]>,
     /// The probability of a change this large by chance (p-value).
     pub p: Option<f64>,
-    /// Corrected for the number of questions (Holm).
+    /// The p-value, corrected for the number of questions (Holm).
     pub p_holm: Option<f64>,
     /// The smallest change detectable with a power of 80 %.
     pub detectable_percent: Option<f64>,
@@ -125,25 +126,26 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     pub measure: Measure,
-    /// `random reads`; absent for the mean of all.
+    /// Kind of the questions, such as `random reads`; absent for the mean of all.
     pub kind: Option<String>,
     pub questions: usize,
-    /// Arithmetic, as publications give it; sentences, figures and tables use the geometric mean.
+    /// Arithmetic mean change, as publications give it; sentences, figures and tables use the
+    /// geometric mean.
     pub mean_percent: f64,
-    /// Geometric mean of the ratios, as a change in percent, with its interval.
+    /// Geometric mean of the ratios, as a change in percent.
     pub geometric_mean_percent: f64,
-    /// Absent for a single question without one.
+    /// The 95 % interval of the mean change; absent for a single question without one.
     pub interval_95_percent: Option<[f64; 2]>,
     pub interval_from: IntervalFrom,
-    /// Corrected for the number of kinds (Holm).
+    /// The p-value of the mean change, corrected for the number of kinds (Holm).
     pub p: Option<f64>,
     /// The smallest mean change detectable with a power of 80 %.
     pub detectable_percent: Option<f64>,
-    /// Questions, in B.
+    /// Number of questions that are better in B.
     pub better: usize,
-    /// Questions, in B.
+    /// Number of questions that are worse in B.
     pub worse: usize,
-    /// Questions.
+    /// Number of questions without a difference.
     pub no_difference: usize,
     pub verdict: Verdict,
 }
@@ -152,7 +154,7 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalFrom {
-    /// Valid for exactly these questions.
+    /// The spread over the runs: valid for exactly these questions.
     Runs,
     /// The spread over the questions, if each has one value per side: valid for similar questions.
     Questions,

@@ -17,12 +17,12 @@ pub struct BusyPart {
     pub busy_percent: f64,
 }
 
-/// The page cache's.
+/// The read-ahead of the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadAhead {
-    /// The kernel's.
+    /// The kernel's read-ahead setting, in bytes.
     pub setting_bytes: Option<u64>,
-    /// Mean, at the device.
+    /// Mean request size at the device, in bytes.
     pub device_request_bytes: Option<f64>,
 }
 
@@ -112,7 +112,7 @@ causes! { (limit, rate, word, place)
         layer: String,
         /// Requests per second that reach the layer.
         reach_iops: f64,
-        /// Mean.
+        /// Mean request size in bytes.
         request_bytes: Option<f64>,
         admits_iops: f64,
     } => {
@@ -159,7 +159,7 @@ causes! { (limit, rate, word, place)
     ReadAheadByTrial {
         read_ahead: ReadAhead,
     } => format!("the read-ahead of the page cache ({})", read_ahead.words()),
-    /// The same on a simulated machine, none of whose parts is always busy.
+    /// Read-ahead, on a simulated machine none of whose parts is always busy.
     ReadAheadNotBusy {
         read_ahead: ReadAhead,
         others: Vec<BusyPart>,
@@ -219,7 +219,7 @@ causes! { (limit, rate, word, place)
         let which = if *threads > 1 { "the threads that issue" } else { "the one thread that issues" };
         format!("{which} them: busy {busy_percent:.0} % of the time at {rate}")
     },
-    /// A greater depth gains.
+    /// Nothing is saturated: a greater depth gains.
     NothingSaturated => format!("the time of each request: nothing is saturated at {rate}"),
     /// A device that is busy, with requests waiting or while more of them gain nothing.
     BusyDevice {
@@ -277,7 +277,7 @@ causes! { (limit, rate, word, place)
     },
     /// One request after the other, most of whose time is waiting.
     OneAtATime {
-        /// The processor's share of it, if noticeable.
+        /// The processor's share of the request's time in percent, if noticeable.
         busy_percent: Option<f64>,
     } => {
         let own = busy_percent.map_or(String::new(), |busy| {
@@ -312,7 +312,7 @@ causes! { (limit, rate, word, place)
     } => format!("the file system ({layer}): writes to two files get {ratio:.2} x the {rate} of one"),
     /// Requests wait above the block layer.
     HeldAbove {
-        /// The throttle or file system between; absent if none is known.
+        /// The throttle or file system that holds the requests; absent if none is known.
         layer: Option<String>,
         /// Share of a request's time before the block layer has it, if traced.
         submit_percent: Option<f64>,
@@ -386,7 +386,7 @@ causes! { (limit, rate, word, place)
     CacheTooSmall {
         /// Different bytes that were read.
         working_set_bytes: u64,
-        /// Share of the device's bytes that it had read before, in percent.
+        /// Share of the bytes from the device that were read before, in percent.
         again_percent: f64,
     } => {
         let set = show_size_rounded(*working_set_bytes as f64);
@@ -394,7 +394,7 @@ causes! { (limit, rate, word, place)
     },
     /// The writer is held at the kernel's limit of dirty pages.
     DirtyPages {
-        /// The one below, if any.
+        /// The throttle below the page cache, if any.
         throttle: Option<String>,
         wait: WriteBackWait,
     } => {

@@ -16,11 +16,11 @@ words! {
     Bottleneck {
         /// Platters and heads, or flash.
         Media = "media",
-        /// Saturated.
+        /// A saturated device.
         Device = "device",
-        /// Requests per second, regardless of size.
+        /// Requests per second of the device, regardless of size.
         DeviceIops = "device_iops",
-        /// Nothing is saturated.
+        /// The time of each request: nothing is saturated.
         Latency = "latency",
         /// A disk bus that several drives share.
         Bus = "bus",
@@ -32,27 +32,27 @@ words! {
         Link = "link",
         /// A limit set from outside.
         Throttle = "throttle",
-        /// The issuing one, or its serial work per request.
+        /// The issuing thread, or its serial work per request.
         Thread = "thread",
-        /// All of them, the allowed share, or the serial work per request of the only one.
+        /// All processors, the allowed share, or the serial work per request of the only one.
         Processor = "processor",
-        /// Files are kept in memory, or copying dominates each request's time.
+        /// Memory: files are kept there, or copying dominates each request's time.
         Memory = "memory",
-        /// Its own work, such as its log or allocation.
+        /// The file system's own work, such as its log or allocation.
         FileSystem = "file_system",
         /// Waiting until data are on stable storage.
         Flush = "flush",
-        /// Too little, by the page cache.
+        /// Too little read-ahead by the page cache.
         ReadAhead = "read_ahead",
         /// The network to the data.
         Network = "network",
-        /// Smaller than the data that are read again and again.
+        /// A cache smaller than the data that are read again and again.
         CacheSize = "cache_size",
         /// The recorded program's own work between its requests.
         Program = "program",
         /// The load generator is at its limit.
         Generator = "generator",
-        /// Not identified.
+        /// A limit that was not identified.
         Unknown = "unknown",
     }
 }
@@ -60,13 +60,13 @@ words! {
 words! {
     /// The rate that a verdict is about.
     LimitOf {
-        /// The best of the operation.
+        /// The best rate of the operation.
         Peak = "peak",
-        /// A plain program: through the page cache, one request at a time.
+        /// The rate of a plain program: through the page cache, one request at a time.
         Plain = "plain",
-        /// The best of random requests of 4 KiB.
+        /// The best rate of random requests of 4 KiB.
         Random = "random",
-        /// A recorded program, for one role of its files.
+        /// The rate of a recorded program, for one role of its files.
         Recorded = "recorded",
     }
 }
@@ -120,15 +120,15 @@ pub struct Limit {
     pub op: OpKind,
     #[serde(default)]
     pub request_bytes: Option<u32>,
-    /// Index of the point with that rate.
+    /// Index of the point whose rate is limited.
     #[serde(default)]
     pub point: Option<usize>,
-    /// That point's rate.
+    /// Rate of that point in bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_bytes_per_s: Option<f64>,
     /// The limiting resource.
     pub what: Bottleneck,
-    /// The evidence.
+    /// The evidence, as a value with figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// The limit's effect on a plain write.
@@ -136,16 +136,16 @@ pub struct Limit {
     pub plain_write: Option<PlainWrite>,
     /// A sentence with the evidence.
     pub sentence: String,
-    /// Other candidates, and why not.
+    /// Other candidates, and why they are not the limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<String>,
     /// `excluded` with figures, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusions: Vec<Exclusion>,
-    /// They could have refuted the limit.
+    /// Trials that could have refuted the limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<LimitTrial>,
-    /// If no trial decided: `to check, add a thread: the rate should rise`.
+    /// How to check the limit, if no trial decided: `to check, add a thread: the rate should rise`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_refute: Option<String>,
     /// `would_refute` as a value.
@@ -179,7 +179,7 @@ impl Limit {
     }
 }
 
-/// Held by a limit below the page cache.
+/// How a limit below the page cache holds a plain write.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PlainWrite {
@@ -196,11 +196,11 @@ pub enum PlainWrite {
     },
 }
 
-/// Not the limit.
+/// A candidate that is not the limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exclusion {
     pub what: Bottleneck,
-    /// The figure.
+    /// The figure that excludes the candidate.
     pub by: ExcludedBy,
 }
 
@@ -212,14 +212,14 @@ pub enum ExcludedBy {
     /// Processors, thread, generator or device are not used up; requests in the device, if it is
     /// the device.
     Use { percent: f64, mean_depth: Option<f64> },
-    /// A trial contradicts it.
+    /// A trial contradicts the candidate.
     Trial { change: LimitChange, iops_ratio: f64 },
 }
 
-/// It separates one bottleneck from another.
+/// A trial that separates one bottleneck from another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitTrial {
-    /// `twice the requests outstanding`.
+    /// The change, such as `twice the requests outstanding`.
     pub change: String,
     /// `change` as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,7 +236,7 @@ pub struct LimitTrial {
     /// `outcome` as a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaning: Option<Meaning>,
-    /// The limit's sentence reports it.
+    /// The limit's sentence reports this trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tests_verdict: bool,
 }
@@ -277,7 +277,7 @@ pub enum LimitChange {
 words! {
     /// The conclusion from a trial.
     Meaning {
-        /// The interval allows both.
+        /// The interval allows both conclusions.
         Undecided = "undecided",
         /// The heads of a disk seek between two threads.
         HeadsMove = "heads_move",
@@ -291,11 +291,11 @@ words! {
         NotNumber = "not_number",
         /// As many requests of another size: their number is the limit.
         NumberIsLimit = "number_is_limit",
-        /// As many: the size takes next to no time.
+        /// As many requests of another size: the size takes next to no time.
         SizeIsFree = "size_is_free",
-        /// As many: each costs the processor the same.
+        /// As many requests of another size: each costs the processor the same.
         SameProcessorTime = "same_processor_time",
-        /// As many: the size matters little.
+        /// As many requests of another size: the size matters little.
         SizeMattersLittle = "size_matters_little",
         /// More requests gain, so latency was a limit.
         Latency = "latency",
@@ -313,7 +313,7 @@ words! {
         WorkWhileWaiting = "work_while_waiting",
         /// The hint gains, so read-ahead was a limit.
         ReadAhead = "read_ahead",
-        /// The hint gains a part.
+        /// The hint gains, so read-ahead was a part of the limit.
         PartlyReadAhead = "partly_read_ahead",
         /// The device itself is faster.
         FileSystem = "file_system",
@@ -329,14 +329,14 @@ words! {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refutation {
     pub change: CheckChange,
-    /// If the limit is right.
+    /// The effect to expect if the limit is right.
     pub expected: Expected,
     /// The change was tried, and its interval is too wide.
     pub longer: bool,
 }
 
 words! {
-    /// It would refute a limit.
+    /// A change that would refute a limit.
     CheckChange {
         DoubleDepth = "double_depth",
         AddThread = "add_thread",
@@ -359,7 +359,7 @@ words! {
 }
 
 words! {
-    /// If a limit is right.
+    /// The effect of a change to expect if a limit is right.
     Expected {
         Gain = "gain",
         NoGain = "no_gain",

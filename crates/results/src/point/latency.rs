@@ -14,7 +14,7 @@ pub struct LatencySummary {
     pub p9999: u64,
     pub p99999: u64,
     pub p999999: u64,
-    /// Exact.
+    /// The exact maximum.
     pub max: u64,
     pub count: u64,
 }

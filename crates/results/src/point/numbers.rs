@@ -20,9 +20,9 @@ pub struct Numbers {
     /// The 95 % interval of the mean rate in bytes per second: lower and upper end; absent after a
     /// single short run.
     pub interval_95: Option<[f64; 2]>,
-    /// Half the interval over the rate: 0.03 is plus or minus 3 %.
+    /// Half the 95 % interval over the rate: 0.03 is plus or minus 3 %.
     pub relative_half_width: Option<f64>,
-    /// Runs that count: without those with a warm-up, if there are two others.
+    /// Number of runs that count: without those with a warm-up, if there are two others.
     pub repeats: u32,
     /// Rate of each run.
     pub runs_bytes_per_s: Vec<f64>,
@@ -42,7 +42,7 @@ pub struct Numbers {
     /// How the rate changed during the measurement; absent if one rate describes the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_change: Option<RateChange>,
-    /// Processor time.
+    /// Processor time per request, in nanoseconds.
     pub cpu_ns_per_request: CpuPerRequest,
     /// The load that the runs achieved.
     pub achieved: Achieved,
@@ -63,7 +63,7 @@ pub struct RunNumbers {
     pub latency_p50_ns: u64,
     pub latency_p99_ns: u64,
     pub latency_p999_ns: u64,
-    /// User and system time of the process.
+    /// User and system time of the process per request, in nanoseconds.
     pub cpu_ns_per_request: f64,
 }
 

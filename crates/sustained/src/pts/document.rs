@@ -16,7 +16,7 @@ pub const PTS_SCHEMA: &str = "halfpower.pts/1";
 pub struct PtsResult {
     /// Name and version of this schema: `halfpower.pts/1`.
     pub schema: String,
-    /// The program that wrote it.
+    /// The program that wrote the document.
     pub program: Program,
     pub conditions: Conditions,
     pub plan: PtsPlan,
@@ -25,7 +25,7 @@ pub struct PtsResult {
     /// Times that the run was interrupted and continued.
     pub interruptions: u32,
     pub written_bytes: u64,
-    /// Time of all steps.
+    /// Time of all steps in seconds.
     pub took_s: f64,
     /// Wear of the drives, if they report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct Conditions {
     pub machine: MachineFacts,
     pub target: TargetFacts,
     pub engine: Engine,
-    /// `random`: incompressible data.
+    /// The data that were written; `random` is incompressible.
     pub data: String,
 }
 
@@ -54,11 +54,11 @@ pub struct Conditions {
 pub struct PtsStep {
     /// Index of the phase.
     pub phase: usize,
-    /// From 0.
+    /// Number of the round, from 0.
     pub round: u32,
-    /// Index of the cell in its phase; of a preconditioning, of its part.
+    /// Index of the cell in its phase; for a preconditioning, index of its part.
     pub cell: usize,
-    /// Since the start of the run, without interruptions.
+    /// Start of the step, in seconds since the start of the run, without interruptions.
     pub from_s: f64,
     pub seconds: f64,
     pub requests: u64,
@@ -94,7 +94,7 @@ pub struct PhaseResult {
     /// Index of the phase.
     pub phase: usize,
     pub title: String,
-    /// Whole rounds.
+    /// Number of whole rounds.
     pub rounds: u32,
     /// The tracked value in each round: requests per second, bytes per second or nanoseconds.
     pub tracked: Vec<f64>,

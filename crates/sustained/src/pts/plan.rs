@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct Cell {
     pub read_percent: u8,
     pub block_bytes: u32,
-    /// Random places; else in sequence.
+    /// Requests go to random places; otherwise in sequence.
     pub random: bool,
     pub threads: u32,
     /// Outstanding requests of each thread.
     pub depth: u32,
     pub seconds: f64,
-    /// Idle time after it.
+    /// Idle time after the cell, in seconds.
     #[serde(default)]
     pub wait_s: f64,
 }
@@ -36,9 +36,9 @@ pub enum Measured {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purge {
-    /// Its whole space is discarded.
+    /// The whole space of the target is discarded.
     Discard,
-    /// The user has done it with the drive's own command.
+    /// The user has purged the drive with its own command.
     ByUser,
 }
 
@@ -46,20 +46,21 @@ pub enum Purge {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// In steady state, or after this many rounds.
+    /// The phase ends in steady state, or after `max_rounds` rounds.
     Steady {
         max_rounds: u32,
-        /// Only each of this many rounds counts for steady state, the first and those after it.
+        /// Only one of this many rounds counts for steady state, beginning with the first.
         #[serde(default = "one")]
         every: u32,
     },
-    /// After this many rounds.
+    /// The phase ends after this many rounds.
     Rounds(u32),
-    /// After this many bytes are written, in steady state, or after this many rounds.
+    /// The phase ends after `bytes` bytes are written, in steady state, or after `max_rounds`
+    /// rounds.
     Written {
         bytes: u64,
         max_rounds: u32,
-        /// As for [`Until::Steady`].
+        /// Only one of this many rounds counts for steady state, beginning with the first.
         #[serde(default = "one")]
         every: u32,
     },
@@ -119,7 +120,7 @@ pub enum PhaseKind {
         of_phase: usize,
         which: HistogramCells,
         seconds: f64,
-        /// Length of the writes before each, with as many requests outstanding.
+        /// Length of the writes before each cell in seconds, with as many requests outstanding.
         #[serde(default)]
         writes_before_s: f64,
     },
@@ -129,10 +130,10 @@ pub enum PhaseKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HistogramCells {
-    /// This one.
+    /// The cell with this index.
     Cell(usize),
-    /// The one with the highest rate whose mean latency is below this many nanoseconds, the one
-    /// with a single request outstanding, and the one whose rate is nearest to half way between.
+    /// Up to three cells with reads: the fastest with a mean latency below this, one with the
+    /// fewest requests outstanding, and the one whose rate is nearest to half way between.
     Points { max_mean_latency_ns: f64 },
 }
 
@@ -140,7 +141,7 @@ pub enum HistogramCells {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PtsPlan {
     pub test: PtsTest,
-    /// Times and space are divided by this; 1 is the specification.
+    /// Divisor of times and space; 1 is the specification.
     pub scale: f64,
     /// Bytes of the target that are used.
     pub active_bytes: u64,
