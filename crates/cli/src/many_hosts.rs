@@ -33,12 +33,13 @@ pub(crate) fn run(context: &Context, cli: Cli, launch: &Launch) -> Result<(), Fa
             | Command::Study(_)
             | Command::Ior(_)
             | Command::Mdtest(_)
+            | Command::Metadata(_)
     );
     if !measures {
         return Err(silently(
             launch,
             Failure::Usage(format!(
-                "{} started {} copies of this command: only halfpower run, sweep, study, ior and mdtest work with many clients; start it once, without {}",
+                "{} started {} copies of this command: only halfpower run, sweep, study, metadata, ior and mdtest work with many clients; start it once, without {}",
                 launch.launcher, launch.processes, launch.launcher
             )),
         ));

@@ -1,6 +1,7 @@
 //! `halfpower metadata`: rates of operations on many files.
 
 use crate::arguments::choices;
+use crate::clients::Clients;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
@@ -48,6 +49,10 @@ pub(crate) struct Arguments {
     /// Seed of the order in which files are visited
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Under mpirun: measure with these numbers of clients (1,2,4), or with powers of two; each has
+    /// files of its own [default: all]
+    #[arg(long, value_name = "LIST|powers")]
+    clients: Option<Clients>,
     /// Print the results as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -103,21 +108,25 @@ pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     let matches = command.try_get_matches_from(words).map_err(|error| wrong(error.to_string()))?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| wrong(error.to_string()))?;
-    if arguments.directory.as_os_str() != "." || arguments.json {
-        return Err(wrong("--a and --b name the directories; leave out DIR and --json".into()));
+    if arguments.directory.as_os_str() != "." || arguments.json || arguments.clients.is_some() {
+        let why = "--a and --b name the directories; leave out DIR, --clients and --json";
+        return Err(wrong(why.into()));
     }
     plan(&arguments)
 }
 
-pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    let plan = plan(arguments)?;
+/// Checks the place, and what `clients` write there; removes what killed runs have left.
+fn prepare(
+    context: &Context,
+    arguments: &Arguments,
+    plan: &MetadataPlan,
+    clients: u64,
+) -> Result<(), Failure> {
     crate::target::no_twin(&plan.location)?;
-    let bytes = u64::from(plan.rounds) * u64::from(plan.files) * u64::from(plan.file_bytes);
+    let files = u64::from(plan.rounds) * u64::from(plan.files) * clients;
+    let bytes = files * u64::from(plan.file_bytes);
     context.writes.allow(arguments.max_written);
     context.writes.of_files([bytes; 2], &plan.location.to_string_lossy())?;
-    let interrupt = crate::interrupt::flag();
-    let host = Host::new(interrupt);
-    let began = Began::now(&host);
     let removed = remove_leftovers(&plan.location);
     if removed > 0 {
         let what = if removed == 1 {
@@ -127,37 +136,135 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
         };
         context.console.tell(&format!("removed {what} left in {}", plan.location.display()));
     }
-    let bar = context.console.bar(u64::from(plan.rounds) * Operation::ALL.len() as u64);
+    Ok(())
+}
+
+/// Keeps the document in the history, and prints it.
+fn show<T: serde::Serialize>(
+    context: &Context,
+    json: bool,
+    document: &Results,
+    (name, own): (&str, &T),
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    crate::history::keep(context, document);
+    let text = if json {
+        output::json(results::to_json_with(document, name, own))?
+    } else {
+        printable_lines(&text())
+    };
+    context.console.print(&text)
+}
+
+pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.clients.is_some() {
+        return Err(Failure::Usage(
+            "--clients: there is only one client; start several (mpirun -np 4 halfpower metadata ...)"
+                .into(),
+        ));
+    }
+    let plan = plan(arguments)?;
+    let interrupt = crate::interrupt::flag();
+    let host = Host::new(interrupt);
+    let began = Began::now(&host);
+    prepare(context, arguments, &plan, 1)?;
+    let bar = context.console.bar(phases(&plan));
     let measured =
         measure_metadata(&HostFiles::new(), &plan, interrupt, &mut |round, operation| {
-            bar.set_message(format!(
-                "round {} of {}: {}",
-                round + 1,
-                plan.rounds,
-                operation.name()
-            ));
+            let words = format!("round {} of {}: {}", round + 1, plan.rounds, operation.name());
+            bar.set_message(words);
             bar.set_position(u64::from(round) * Operation::ALL.len() as u64 + operation as u64);
         });
     bar.finish_and_clear();
     let result = measured?;
     let target = directory_facts(std::slice::from_ref(&result.plan.location))?;
-    let document = Results::new(
-        &host,
-        Kind::Metadata,
-        crate::context::program(),
-        began,
-        target,
-        result.plan.seed,
-    );
+    let program = crate::context::program();
+    let document = Results::new(&host, Kind::Metadata, program, began, target, result.plan.seed);
     let document =
         Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
     let document = if result.interrupted { document.interrupted(None) } else { document };
-    crate::history::keep(context, &document);
-    let text = if arguments.json {
-        output::json(results::to_json_with(&document, "metadata", &result))?
-    } else {
-        printable_lines(&report::terminal::metadata(&result))
-    };
-    context.console.print(&text)?;
+    show(context, arguments.json, &document, ("metadata", &result), || {
+        report::terminal::metadata(&result)
+    })?;
     if result.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+#[cfg(feature = "mpi")]
+fn counted(clients: u32) -> String {
+    format!("{clients} client{}", if clients == 1 { "" } else { "s" })
+}
+
+/// Returns the number of phases.
+fn phases(plan: &MetadataPlan) -> u64 {
+    u64::from(plan.rounds) * Operation::ALL.len() as u64
+}
+
+/// The result with each number of clients.
+#[cfg(feature = "mpi")]
+#[derive(serde::Serialize)]
+struct ByClients<'a> {
+    results: &'a [results::MetadataResult],
+}
+
+/// Measures with the clients that mpirun started: all at once, or in several numbers.
+#[cfg(feature = "mpi")]
+pub(crate) fn by_clients(
+    context: &Context,
+    arguments: &Arguments,
+    crew: &mut dyn dialect::tasks::Crew,
+    clients: &results::Clients,
+) -> Result<(), Failure> {
+    let plan = plan(arguments)?;
+    let ranks = &clients.ranks;
+    let all = ranks.len();
+    let counts = match &arguments.clients {
+        Some(clients) => clients.of(all).map_err(Failure::Usage)?,
+        None => vec![all],
+    };
+    let host = Host::new(crate::interrupt::flag());
+    let began = Began::now(&host);
+    let target = crate::tasks::target_of(std::slice::from_ref(&plan.location))?;
+    prepare(context, arguments, &plan, counts.iter().sum::<usize>() as u64)?;
+    let order = hosts::joining_order(ranks);
+    let bar = context.console.bar(phases(&plan) * counts.len() as u64);
+    let mut done = 0;
+    let measured =
+        dialect::metadata::run(crew, &plan, &counts, &order, &mut |count, round, operation| {
+            let rounds = plan.rounds;
+            let words = format!("clients {count}, round {} of {rounds}: ", round + 1);
+            bar.set_message(words + operation.name());
+            bar.set_position(done);
+            done += 1;
+        });
+    bar.finish_and_clear();
+    let measured = measured?;
+    let program = crate::context::program();
+    let document = Results::new(&host, Kind::Metadata, program, began, target, plan.seed);
+    let joined: Vec<results::Client> = order.iter().map(|&rank| ranks[rank].clone()).collect();
+    let mut warnings: Vec<String> = hosts::shared_hosts(ranks).into_iter().collect();
+    for one in &measured.results {
+        let with = |warning: &String| format!("with {} at once: {warning}", counted(one.clients));
+        warnings.extend(one.warnings.iter().map(with));
+    }
+    let document = Results {
+        rates: measured.results.iter().flat_map(results::MetadataResult::operation_rates).collect(),
+        operation_scaling: hosts::operation_scalings(&measured.results, &joined),
+        clients: Some(clients.clone()),
+        warnings,
+        ..document
+    };
+    let document = match &measured.ended {
+        None => document,
+        Some(error) if error.is_interrupt() => document.interrupted(None),
+        Some(error) => {
+            let mut document = Results { incomplete: true, ..document };
+            document.warnings.push(format!("it ended early: {error}"));
+            document
+        }
+    };
+    let own = ByClients { results: &measured.results };
+    show(context, arguments.json, &document, ("metadata_by_clients", &own), || {
+        report::terminal::metadata_by_clients(&measured.results, &document)
+    })?;
+    measured.ended.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -2,17 +2,18 @@
 
 use crate::failure::Failure;
 use crate::target::is_twin;
+use dialect::metadata::{of_file, of_plan};
 use dialect::postmark::{self, Config, RunError};
 use files::Input;
 use host::files::{HostFiles, remove_leftovers};
 use machine::Error;
-use machine::files::{FileError, FileSystem};
+use machine::files::FileSystem;
 use results::{OperationRate, measure_metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use twin::settings::split_file;
 use twin::{Setup, TwinFiles};
-use workload::metadata::{MetadataError, MetadataPlan};
+use workload::metadata::MetadataPlan;
 use workload::smallfile::Location;
 
 /// The benchmark that runs on each place.
@@ -115,24 +116,9 @@ impl SmallFiles {
             SmallFiles::Metadata(plan) => {
                 let plan = MetadataPlan { location: place.clone(), ..plan.clone() };
                 let ran = measure_metadata(files, &plan, interrupt, &mut |_, _| ());
-                let result = ran.map_err(|error| match error {
-                    MetadataError::Interrupted => Error::Interrupted,
-                    MetadataError::File(error) => of_file(&place, error),
-                    error => Error::refused("metadata", error.to_string(), "change the options"),
-                })?;
+                let result = ran.map_err(|error| of_plan(&place, error))?;
                 Ok(result.operation_rates())
             }
         }
-    }
-}
-
-fn of_file(place: &Path, error: FileError) -> Error {
-    let what = place.display().to_string();
-    match error {
-        FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. } => {
-            Error::refused(what, error.to_string(), "name another directory or setting")
-        }
-        FileError::Refused { why, .. } => Error::refused(what, why, "change the setting"),
-        error => Error::Unsupported(error.to_string()),
     }
 }

@@ -4,8 +4,8 @@
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{history, output};
-use dialect::tasks::{Alone, Crew, Done, Error, Member, Reply, Step, Worker};
-use host::files::directory_facts;
+use dialect::tasks::{Access, Alone, Crew, Done, Error, Member, Reply, Step, Worker};
+use host::files::{HostFiles, directory_facts};
 use host::{Host, HostTaskFiles};
 use hosts::{Group, Hello, Leader, ThreadRank, follow, thread_group};
 use machine::{Machine, MachineFacts, Nanos, TargetFacts, TaskFiles};
@@ -24,9 +24,25 @@ fn unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
+/// The files of this computer.
+pub(crate) struct Here {
+    files: HostTaskFiles,
+    system: HostFiles,
+}
+
+impl Here {
+    pub(crate) fn new() -> Here {
+        Here { files: HostTaskFiles::new(crate::interrupt::flag()), system: HostFiles::new() }
+    }
+
+    pub(crate) fn access(&self) -> Access<'_, HostTaskFiles, HostFiles> {
+        Access { files: &self.files, system: &self.system, interrupt: crate::interrupt::flag() }
+    }
+}
+
 /// Does a step that rank 0 has sent.
 pub(crate) fn perform(
-    worker: &mut Worker<'_, HostTaskFiles>,
+    worker: &mut Worker<'_, HostTaskFiles, HostFiles>,
     job: &str,
     start: Option<Nanos>,
 ) -> Result<String, hosts::Failure> {
@@ -42,14 +58,14 @@ pub(crate) fn perform(
 /// The ranks of a group as tasks.
 pub(crate) struct OverGroup<'l, 'a, G: Group, M: Machine> {
     leader: &'l mut Leader<'a, G, M>,
-    worker: Worker<'l, HostTaskFiles>,
+    worker: Worker<'l, HostTaskFiles, HostFiles>,
     files: &'l HostTaskFiles,
     members: Vec<Member>,
     looks: u64,
 }
 
 impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
-    pub(crate) fn new(leader: &'l mut Leader<'a, G, M>, files: &'l HostTaskFiles) -> Self {
+    pub(crate) fn new(leader: &'l mut Leader<'a, G, M>, here: &'l Here) -> Self {
         let members = leader.clients().iter().zip(leader.processes());
         let members = members
             .map(|(client, (kernel, process))| Member {
@@ -59,7 +75,8 @@ impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
             })
             .collect();
         let looks = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-        OverGroup { leader, worker: Worker::new(files), files, members, looks: looks as u64 }
+        let worker = Worker::new(here.access());
+        OverGroup { leader, worker, files: &here.files, members, looks: looks as u64 }
     }
 }
 
@@ -137,8 +154,8 @@ fn as_threads<T>(
     let mut ranks = thread_group(count).into_iter();
     let Some(first) = ranks.next() else { return Err(Failure::Usage("--tasks: none".into())) };
     let body = |rank: ThreadRank| {
-        let files = HostTaskFiles::new(crate::interrupt::flag());
-        let mut worker = Worker::new(&files);
+        let here = Here::new();
+        let mut worker = Worker::new(here.access());
         let perform = &mut |job: &str, start| perform(&mut worker, job, start);
         // The first task reports what went wrong.
         let _ = follow(&rank, machine, &hello, &is_interrupted, perform);
@@ -152,10 +169,10 @@ fn as_threads<T>(
                 ))
             })?;
         }
-        let files = HostTaskFiles::new(crate::interrupt::flag());
+        let here = Here::new();
         let mut leader = Leader::meet(&first, machine, &hello, &is_interrupted)
             .map_err(|error| Failure::Run(error.to_string()))?;
-        let result = lead(&mut OverGroup::new(&mut leader, &files));
+        let result = lead(&mut OverGroup::new(&mut leader, &here));
         leader.finish();
         result
     })
@@ -175,8 +192,8 @@ fn with_crew<T>(
         )),
         (Some(crew), _) => lead(crew),
         (None, 0 | 1) => {
-            let files = HostTaskFiles::new(crate::interrupt::flag());
-            lead(&mut Alone::new(&files, machine.facts().name))
+            let here = Here::new();
+            lead(&mut Alone::new(here.access(), machine.facts().name))
         }
         (None, count) => as_threads(count as usize, machine, lead),
     }
@@ -194,7 +211,7 @@ fn directory(file: &Path) -> PathBuf {
     parent.unwrap_or(Path::new(".")).to_owned()
 }
 
-fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure> {
+pub(crate) fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure> {
     if let Some(missing) = directories.iter().find(|one| !one.is_dir()) {
         let shown = missing.display();
         let why = "no such directory; make it first, or name another";

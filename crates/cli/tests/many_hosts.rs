@@ -26,7 +26,7 @@ fn only_rank_0_speaks_for_the_command_line() {
         assert_eq!((other.stdout.as_str(), other.stderr.as_str()), ("", ""), "{words}");
     }
     let tune = as_rank("0", "tune .");
-    tune.refused(&["mpirun started 4 copies", "only halfpower run, sweep, study, ior and mdtest"]);
+    tune.refused(&["mpirun started 4 copies", "only halfpower run, sweep, study, metadata, ior"]);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Parsers and reports of other tools: PostMark, IOzone, SQLIO, diskspd, fio, IOR, mdtest.
+//! Parsers and reports of other tools: PostMark, IOzone, SQLIO, diskspd, fio, IOR, mdtest; and the
+//! work of several tasks on files.
 
 mod calendar;
 mod concurrent;
@@ -8,6 +9,7 @@ pub mod fio;
 pub mod ior;
 pub mod iozone;
 pub mod mdtest;
+pub mod metadata;
 mod parse;
 pub mod postmark;
 pub mod reading;

@@ -1,12 +1,14 @@
-//! The tasks of IOR and mdtest: one in this process, or many that an implementation of [`Crew`]
+//! The tasks of IOR, mdtest and `halfpower metadata`: one in this process, or many that an implementation of [`Crew`]
 //! reaches. The first task leads: it sends [`Step`]s, and each task answers with a [`Reply`].
 
-use crate::{ior, mdtest};
+use crate::{ior, mdtest, metadata};
+use machine::files::FileSystem;
 use machine::units::show_time;
 use machine::{Nanos, TaskFiles};
-use results::OutputError;
+use results::{OutputError, SLOW_SHARE};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// A task and where it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +26,7 @@ pub struct Member {
 pub enum Step {
     Ior(ior::Step),
     Mdtest(mdtest::Step),
+    Metadata(metadata::Step),
 }
 
 /// The answer of a task.
@@ -31,6 +34,7 @@ pub enum Step {
 pub enum Reply {
     Ior(ior::Reply),
     Mdtest(mdtest::Reply),
+    Metadata(metadata::Reply),
 }
 
 /// A reply and the clock of its times.
@@ -104,16 +108,33 @@ pub trait Crew {
     fn pause(&mut self, for_ns: Nanos);
 }
 
-/// Performs the steps of one task.
-pub struct Worker<'f, F: TaskFiles> {
-    files: &'f F,
-    ior: Option<ior::Task<'f, F>>,
-    mdtest: Option<mdtest::Task<'f, F>>,
+/// The file system of a task, and the user's interrupt.
+#[derive(Debug)]
+pub struct Access<'f, F, S> {
+    pub files: &'f F,
+    pub system: &'f S,
+    pub interrupt: &'f AtomicBool,
 }
 
-impl<'f, F: TaskFiles> Worker<'f, F> {
-    pub fn new(files: &'f F) -> Worker<'f, F> {
-        Worker { files, ior: None, mdtest: None }
+impl<F, S> Clone for Access<'_, F, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F, S> Copy for Access<'_, F, S> {}
+
+/// Performs the steps of one task.
+pub struct Worker<'f, F: TaskFiles, S: FileSystem> {
+    access: Access<'f, F, S>,
+    ior: Option<ior::Task<'f, F>>,
+    mdtest: Option<mdtest::Task<'f, F>>,
+    metadata: Option<metadata::Task<'f, F, S>>,
+}
+
+impl<'f, F: TaskFiles, S: FileSystem> Worker<'f, F, S> {
+    pub fn new(access: Access<'f, F, S>) -> Self {
+        Worker { access, ior: None, mdtest: None, metadata: None }
     }
 
     /// Does a step; `start` is the time of a common start on this computer's clock.
@@ -121,34 +142,39 @@ impl<'f, F: TaskFiles> Worker<'f, F> {
     /// # Errors
     /// An operation failed, or the user's interrupt.
     pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> machine::Result<Reply> {
+        let Access { files, system, interrupt } = self.access;
         match step {
             Step::Ior(step) => {
-                let task = self.ior.get_or_insert_with(|| ior::Task::new(self.files));
+                let task = self.ior.get_or_insert_with(|| ior::Task::new(files));
                 task.perform(step, start).map(Reply::Ior)
             }
             Step::Mdtest(step) => {
-                let task = self.mdtest.get_or_insert_with(|| mdtest::Task::new(self.files));
+                let task = self.mdtest.get_or_insert_with(|| mdtest::Task::new(files));
                 task.perform(step, start).map(Reply::Mdtest)
+            }
+            Step::Metadata(step) => {
+                let new = || metadata::Task::new(files, system, interrupt);
+                let task = self.metadata.get_or_insert_with(new);
+                task.perform(step, start).map(Reply::Metadata)
             }
         }
     }
 }
 
 /// One task, in this process.
-pub struct Alone<'f, F: TaskFiles> {
-    files: &'f F,
-    worker: Worker<'f, F>,
+pub struct Alone<'f, F: TaskFiles, S: FileSystem> {
+    worker: Worker<'f, F, S>,
     member: Member,
 }
 
-impl<'f, F: TaskFiles> Alone<'f, F> {
-    pub fn new(files: &'f F, host: String) -> Alone<'f, F> {
+impl<'f, F: TaskFiles, S: FileSystem> Alone<'f, F, S> {
+    pub fn new(access: Access<'f, F, S>, host: String) -> Self {
         let member = Member { host, kernel: String::new(), process: std::process::id() };
-        Alone { files, worker: Worker::new(files), member }
+        Alone { worker: Worker::new(access), member }
     }
 }
 
-impl<F: TaskFiles> Crew for Alone<'_, F> {
+impl<F: TaskFiles, S: FileSystem> Crew for Alone<'_, F, S> {
     fn members(&self) -> &[Member] {
         std::slice::from_ref(&self.member)
     }
@@ -165,7 +191,8 @@ impl<F: TaskFiles> Crew for Alone<'_, F> {
     }
 
     fn pause(&mut self, for_ns: Nanos) {
-        self.files.wait_until(self.files.now().saturating_add(for_ns));
+        let files = self.worker.access.files;
+        files.wait_until(files.now().saturating_add(for_ns));
     }
 }
 
@@ -216,9 +243,6 @@ const LATE_SHARE: f64 = 0.01;
 
 /// The delay that a scheduler may cause; shorter ones cause no warning.
 const LATE_NS: Nanos = 5_000_000;
-
-/// The share of the median rate below which a task causes a warning.
-const SLOW_SHARE: f64 = 0.75;
 
 /// Returns the name of a task in sentences.
 pub(crate) fn name(members: &[Member], task: usize) -> String {

@@ -23,7 +23,7 @@ mod scaling;
 mod shared;
 mod threads;
 
-pub use crate::machine::{GroupMachine, GroupTarget, joining_order};
+pub use crate::machine::{GroupMachine, GroupTarget, joining_order, shared_hosts};
 #[cfg(feature = "mpi")]
 pub use crate::mpi::MpiRank;
 pub use clock::{Offset, RoundTrip};
@@ -34,6 +34,6 @@ pub use launch::Launch;
 pub use lead::{Error, Leader, OpenGroup};
 pub use merge::{ClientRun, NoWindow, merge, merged_latency};
 pub use message::{Failure, Hello};
-pub use scaling::scalings;
+pub use scaling::{operation_scalings, scalings};
 pub use shared::SharedFile;
 pub use threads::{ThreadRank, thread_group};

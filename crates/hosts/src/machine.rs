@@ -104,14 +104,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
                 seen.elsewhere.join(", ")
             ));
         }
-        let hosts = hosts(clients).len();
-        if hosts < clients.len() {
-            warnings.push(format!(
-                "{} clients share {hosts} {}: its processors and its cache are theirs together; to measure a server, start one rank per host",
-                clients.len(),
-                if hosts == 1 { "host" } else { "hosts" },
-            ));
-        }
+        warnings.extend(shared_hosts(clients));
         if let Some(error) = &*self.ended.borrow() {
             warnings.push(format!("it ended early: {error}"));
         }
@@ -191,6 +184,18 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
             }
         }
     }
+}
+
+/// Returns a warning if several clients share a host.
+pub fn shared_hosts(clients: &[Client]) -> Option<String> {
+    let hosts = hosts(clients).len();
+    (hosts < clients.len()).then(|| {
+        format!(
+            "{} clients share {hosts} {}: its processors and its cache are theirs together; to measure a server, start one rank per host",
+            clients.len(),
+            if hosts == 1 { "host" } else { "hosts" },
+        )
+    })
 }
 
 fn hosts(clients: &[Client]) -> Vec<&Client> {

@@ -2,11 +2,13 @@
 
 use crate::model::model;
 use measure::stats::median;
-use results::{ClientNumbers, Point, PointClients, Question, Scaling, ScalingLimit, ScalingStep};
+use results::{
+    Client, ClientNumbers, Growth, MetadataResult, OperationResult, OperationScaling,
+    OperationStep, Point, PointClients, Question, SLOW_SHARE, Scaling, ScalingLimit, ScalingStep,
+    SlowClient, jain,
+};
 use workload::Workload;
-
-/// The factor from which more clients gain something.
-const GAIN: f64 = 1.05;
+use workload::metadata::Operation;
 
 /// The share of n times the rate of one client from which n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
@@ -63,23 +65,19 @@ fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
         let ideal = one.map(|rate| rate * f64::from(step.clients));
         step.efficiency = ideal.map(|ideal| step.throughput_bytes_per_s / ideal);
     }
-    if steps.len() < 2 {
-        return None;
-    }
-    let rate = |step: &ScalingStep| step.throughput_bytes_per_s;
-    let peak = steps.iter().map(rate).fold(0.0, f64::max);
-    let half = steps.iter().find(|step| rate(step) >= peak / 2.0)?.clients;
-    let knee = steps.iter().find(|step| rate(step) * GAIN >= peak)?.clients;
+    let rates: Vec<(u32, f64)> =
+        steps.iter().map(|step| (step.clients, step.throughput_bytes_per_s)).collect();
+    let growth = Growth::of(&rates)?;
     let last = &steps[steps.len() - 1];
     let most = &points[last.point as usize];
     let workload = Workload { clients: None, ..most.workload.workload.clone() };
     let most = most.numbers.as_ref()?.clients.as_ref()?;
     Some(Scaling {
         workload: workload.short(),
-        peak_bytes_per_s: peak,
-        half_power_clients: half,
-        knee_clients: knee,
-        limit: limit(&steps, knee, most),
+        peak_bytes_per_s: growth.peak,
+        half_power_clients: growth.half,
+        knee_clients: growth.knee,
+        limit: limit(&steps, growth, most),
         processors_busy: are_busy(most),
         slow_clients: most.slow().map(Into::into).collect(),
         model: model(&steps),
@@ -88,25 +86,104 @@ fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
 }
 
 /// Finds the limit from the rates and from the largest number of clients.
-fn limit(steps: &[ScalingStep], knee: u32, most: &PointClients) -> ScalingLimit {
-    let last = &steps[steps.len() - 1];
+fn limit(steps: &[ScalingStep], growth: Growth, most: &PointClients) -> ScalingLimit {
     if most.slow().next().is_some() && are_others_free(steps, most) {
         return ScalingLimit::Imbalance;
     }
     if all(most, |one| one.network_percent.is_some_and(|percent| percent >= LINK_PERCENT)) {
         return ScalingLimit::Network;
     }
-    if steps.iter().any(|step| step.efficiency.is_some_and(|share| share > IMPOSSIBLE)) {
+    let efficiencies: Vec<Option<f64>> = steps.iter().map(|step| step.efficiency).collect();
+    limit_of_growth(&efficiencies, growth, are_busy(most))
+}
+
+/// Finds the limit of equal clients; `efficiencies` are in the order of the steps.
+fn limit_of_growth(
+    efficiencies: &[Option<f64>],
+    growth: Growth,
+    processors_busy: bool,
+) -> ScalingLimit {
+    if efficiencies.iter().flatten().any(|&share| share > IMPOSSIBLE) {
         return ScalingLimit::Undecided;
     }
-    if last.efficiency.is_some_and(|efficiency| efficiency >= EFFICIENT) {
+    if efficiencies.last().is_some_and(|last| last.is_some_and(|share| share >= EFFICIENT)) {
         return ScalingLimit::Client;
     }
     // Clients on hosts without a free processor compete for it, not for the storage.
-    if are_busy(most) {
+    if processors_busy {
         return ScalingLimit::Client;
     }
-    if knee < last.clients { ScalingLimit::Server } else { ScalingLimit::Undecided }
+    if growth.knee < growth.most { ScalingLimit::Server } else { ScalingLimit::Undecided }
+}
+
+/// Returns the scaling of each operation on files that was measured with several numbers of
+/// clients; `ranks` are the clients.
+pub fn operation_scalings(measured: &[MetadataResult], ranks: &[Client]) -> Vec<OperationScaling> {
+    let of = |operation| operation_scaling(operation, measured, ranks);
+    Operation::ALL.into_iter().filter_map(of).collect()
+}
+
+fn operation_scaling(
+    operation: Operation,
+    measured: &[MetadataResult],
+    ranks: &[Client],
+) -> Option<OperationScaling> {
+    let mut of_all: Vec<(u32, &OperationResult)> = (measured.iter())
+        .filter_map(|one| {
+            let found = one.operations.iter().find(|result| result.operation == operation)?;
+            Some((one.clients, found))
+        })
+        .collect();
+    of_all.sort_by_key(|one| one.0);
+    let rates: Vec<(u32, f64)> =
+        of_all.iter().map(|(clients, result)| (*clients, result.rate_per_s)).collect();
+    let growth = Growth::of(&rates)?;
+    let one = rates.first().filter(|one| one.0 == 1).map(|one| one.1);
+    let efficiency = |clients: u32, rate: f64| one.map(|one| rate / (one * f64::from(clients)));
+    let steps: Vec<OperationStep> = (of_all.iter())
+        .map(|(clients, result)| OperationStep {
+            clients: *clients,
+            per_s: result.rate_per_s,
+            interval_95: result.rate_interval_per_s.map(|rate| [rate.low, rate.high]),
+            efficiency: efficiency(*clients, result.rate_per_s),
+            fairness: jain(&result.client_rates_per_s),
+        })
+        .collect();
+    let (_, last) = of_all.last()?;
+    let slow_clients = slow(&last.client_rates_per_s, ranks);
+    let free = one.is_none_or(|one| median(&last.client_rates_per_s) >= EFFICIENT * one);
+    let busy = last.processor_percent.is_some_and(|percent| percent >= BUSY_PERCENT);
+    let efficiencies: Vec<Option<f64>> = steps.iter().map(|step| step.efficiency).collect();
+    let limit = match slow_clients.is_empty() || !free {
+        true => limit_of_growth(&efficiencies, growth, busy),
+        false => ScalingLimit::Imbalance,
+    };
+    Some(OperationScaling {
+        operation: operation.name().into(),
+        steps,
+        peak_per_s: growth.peak,
+        half_power_clients: growth.half,
+        knee_clients: growth.knee,
+        limit,
+        processors_busy: busy,
+        slow_clients,
+    })
+}
+
+/// Returns the clients far below the median rate; with two, neither is the usual one.
+fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
+    let usual = median(rates);
+    if rates.len() < 3 || usual <= 0.0 {
+        return Vec::new();
+    }
+    (rates.iter().zip(ranks))
+        .filter(|(rate, _)| **rate < usual * SLOW_SHARE)
+        .map(|(rate, client)| SlowClient {
+            rank: client.rank,
+            host: client.host.clone(),
+            of_median: rate / usual,
+        })
+        .collect()
 }
 
 /// Returns whether the median client is about as fast as a client by itself. If not, all share a

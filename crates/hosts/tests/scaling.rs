@@ -1,12 +1,16 @@
 //! The bottleneck of many clients, on made-up rates.
 
-use hosts::scalings;
+use hosts::{operation_scalings, scalings};
 use machine::{TargetFacts, TargetKind, Usage};
 use measure::Sample;
 use measure::histogram::Histogram;
 use measure::stats::Verdict;
-use results::{ClientNumbers, LatencySummary, Point, PointClients, Scaling, ScalingLimit, jain};
+use results::{
+    Client, ClientNumbers, LatencySummary, MetadataResult, OperationScaling, Point, PointClients,
+    Rounds, Scaling, ScalingLimit, jain,
+};
 use workload::Workload;
+use workload::metadata::{MetadataPlan, Operation};
 
 fn facts() -> TargetFacts {
     TargetFacts {
@@ -166,4 +170,51 @@ fn clients_that_are_faster_together_than_possible_are_undecided() {
 #[test]
 fn one_number_of_clients_has_no_scaling() {
     assert!(scalings(&[point(&[1000.0, 1000.0], |_| {})]).is_empty());
+}
+
+/// The scaling of creations at these rates of each client, with 1, 2, 3, ... of them.
+fn of_creations(each: &[&[f64]], processor_percent: f64) -> OperationScaling {
+    let plan = MetadataPlan { rounds: 1, ..MetadataPlan::default() };
+    let measured: Vec<MetadataResult> = (each.iter())
+        .map(|rates| {
+            let clients = rates.len() as u32;
+            let count = u64::from(plan.files) * u64::from(clients);
+            let mut rounds: [Rounds; 6] = Default::default();
+            let create = &mut rounds[Operation::Create as usize];
+            (0..count).for_each(|_| create.latency.record(1000));
+            create.elapsed_ns.push((count as f64 * 1e9 / rates.iter().sum::<f64>()) as u64);
+            let mut result = MetadataResult::new(&plan, clients, &rounds).unwrap();
+            result.operations[0].client_rates_per_s = rates.to_vec();
+            result.operations[0].processor_percent = Some(processor_percent);
+            result
+        })
+        .collect();
+    let rank = |rank: u32| Client {
+        rank,
+        host: format!("node{rank}"),
+        processors: 2,
+        clock_offset_ns: 0,
+        clock_error_ns: 0,
+    };
+    let ranks: Vec<Client> = (0..8).map(rank).collect();
+    let mut found = operation_scalings(&measured, &ranks);
+    assert_eq!(found.len(), 1, "only creations");
+    found.remove(0)
+}
+
+#[test]
+fn operations_on_files_have_a_half_power_number_of_clients_and_a_limit() {
+    let full = of_creations(&[&[1e3], &[1e3; 2], &[833.0; 3], &[625.0; 4]], 20.0);
+    assert_eq!((full.half_power_clients, full.knee_clients), (2, 3));
+    assert_eq!(full.limit, ScalingLimit::Server);
+    let said = full.sentence();
+    assert!(said.starts_with("2 clients reach half of the peak of 2500/s"), "{said}");
+    assert!(said.contains("more than 3 gain nothing; the server is the limit"), "{said}");
+    let busy = of_creations(&[&[1e3], &[600.0; 2], &[410.0; 3]], 95.0);
+    assert!(busy.limit == ScalingLimit::Client && busy.processors_busy);
+    let free = of_creations(&[&[1e3], &[1e3; 2], &[1e3; 3]], 20.0);
+    assert_eq!(free.limit, ScalingLimit::Client);
+    let one_slow = of_creations(&[&[1e3], &[1e3; 2], &[1e3, 1e3, 300.0]], 20.0);
+    assert_eq!(one_slow.limit, ScalingLimit::Imbalance);
+    assert_eq!(one_slow.slow_clients[0].host, "node2");
 }

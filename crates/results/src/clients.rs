@@ -93,7 +93,7 @@ impl ClientNumbers {
 }
 
 /// A client with less than this share of the median is slow.
-const SLOW_SHARE: f64 = 0.75;
+pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
     /// Summarizes the clients of a workload's runs; `None` if there was only one.

@@ -9,7 +9,7 @@ use crate::ladder::Ladder;
 use crate::latency_goal::LatencyGoal;
 use crate::operation::OperationRate;
 use crate::point::Point;
-use crate::scaling::Scaling;
+use crate::scaling::{OperationScaling, Scaling};
 use crate::seconds::SecondRecord;
 use machine::units::show_time;
 use machine::{Machine, MachineFacts, MemoryUse, Nanos, TargetFacts};
@@ -68,6 +68,9 @@ pub struct Results {
     /// The gain of more clients, for each workload measured with several numbers of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scaling: Vec<Scaling>,
+    /// The gain of more clients for operations on files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operation_scaling: Vec<OperationScaling>,
     /// The user's interrupt ended the command early: the points are those measured until then, and
     /// a study has no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -121,6 +124,7 @@ impl Results {
             ladder: None,
             clients: None,
             scaling: Vec::new(),
+            operation_scaling: Vec::new(),
             incomplete: false,
         }
     }

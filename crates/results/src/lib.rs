@@ -43,7 +43,7 @@ pub use answer::{
     ServiceMode, ServiceModel, Varied,
 };
 pub use checks::{CACHED_PERCENT, NO_IO};
-pub use clients::{Client, ClientNumbers, Clients, PointClients, jain};
+pub use clients::{Client, ClientNumbers, Clients, PointClients, SLOW_SHARE, jain};
 pub use csv::{csv, history_csv};
 pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
@@ -61,7 +61,7 @@ pub use limit::{
     WriteBackWait,
 };
 pub use long_writes::{FELL, Lasting, LongWrites, WriteLevel, WriteRate};
-pub use metadata::{MetadataResult, OperationResult, measure_metadata};
+pub use metadata::{MetadataResult, OperationResult, Rounds, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Growing, Output, OutputError, append};
 pub use over_time::IntervalNumbers;
@@ -75,7 +75,8 @@ pub use point::{
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};
 pub use scaling::{
-    ModelForm, Scaling, ScalingLimit, ScalingModel, ScalingPrediction, ScalingStep, SlowClient,
+    Growth, ModelForm, OperationScaling, OperationStep, Scaling, ScalingLimit, ScalingModel,
+    ScalingPrediction, ScalingStep, SlowClient,
 };
 pub use seconds::SecondRecord;
 pub use visits::representatives;

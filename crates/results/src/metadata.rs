@@ -1,4 +1,5 @@
 use crate::{Latency, LatencySummary, OperationRate};
+use machine::Nanos;
 use machine::files::{FileSync, FileSystem};
 use machine::live::{self, Goal, Reading};
 use measure::histogram::Histogram;
@@ -6,11 +7,14 @@ use measure::stats::{Estimate, estimate_values};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
-use workload::metadata::{MetadataError, MetadataPlan, Operation, PhaseTimes, run};
+use workload::metadata::{MetadataError, MetadataPlan, Operation, run};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetadataResult {
     pub plan: MetadataPlan,
+    /// Number of clients that ran the plan at once, each on files of its own.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub clients: u32,
     /// The operations in the order of a round.
     pub operations: Vec<OperationResult>,
     /// User time over all rounds and threads.
@@ -25,10 +29,19 @@ pub struct MetadataResult {
     pub warnings: Vec<String>,
 }
 
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(clients: &u32) -> bool {
+    *clients == 1
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationResult {
     pub operation: Operation,
-    /// Operations in one round: files, or directories for a listing.
+    /// Operations of all clients in one round: files, or directories for a listing.
     pub count: u64,
     /// Time of the phase, by round.
     pub elapsed_ns: Vec<u64>,
@@ -42,6 +55,24 @@ pub struct OperationResult {
     /// The rate with its 95 % interval over the rounds; `None` for a single round.
     pub rate_interval_per_s: Option<Estimate>,
     pub latency: Latency,
+    /// Rate of each of several clients in its own time, in operations per second.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_rates_per_s: Vec<f64>,
+    /// Processor time of the clients over that of their host's processors, in percent: that of the
+    /// host with the lowest share. Absent for a single client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_percent: Option<f64>,
+}
+
+/// The measured rounds of an operation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rounds {
+    /// The time of each operation, over all rounds and clients.
+    pub latency: Histogram,
+    /// Time of each complete round.
+    pub elapsed_ns: Vec<Nanos>,
+    /// Time of the round that the user ended early.
+    pub unfinished_ns: Option<Nanos>,
 }
 
 /// Minimum length of a phase; shorter ones are too short to judge.
@@ -91,30 +122,23 @@ fn once<F: FileSystem>(
     let before = system.usage();
     let times = run(system, plan, interrupt, progress, records)?;
     let after = system.usage();
-    let begun = |operation: &Operation| {
-        latencies.iter().any(|thread| !thread[*operation as usize].is_empty())
-    };
-    let operations: Vec<OperationResult> = Operation::ALL
-        .into_iter()
-        .filter(begun)
-        .map(|operation| operation_result(plan, operation, &latencies, &times))
-        .collect();
-    if operations.is_empty() {
-        return Err(MetadataError::Interrupted);
-    }
-    let mut result = MetadataResult {
-        plan: plan.clone(),
-        operations,
-        cpu_user_ns: after.user_ns.saturating_sub(before.user_ns),
-        cpu_system_ns: after.system_ns.saturating_sub(before.system_ns),
-        device_read_bytes: before
-            .block_bytes
-            .zip(after.block_bytes)
-            .map(|(was, is)| is.0.saturating_sub(was.0)),
-        interrupted: times.unfinished.is_some(),
-        warnings: Vec::new(),
-    };
-    result.warnings = warnings(&result);
+    let rounds = Operation::ALL.map(|operation| {
+        let mut latency = Histogram::new();
+        latencies.iter().for_each(|thread| latency.merge(&thread[operation as usize]));
+        let unfinished = times.unfinished.filter(|one| one.0 == operation);
+        Rounds {
+            latency,
+            elapsed_ns: times.rounds[operation as usize].clone(),
+            unfinished_ns: unfinished.map(|one| one.1),
+        }
+    });
+    let mut result = MetadataResult::new(plan, 1, &rounds)?;
+    result.cpu_user_ns = after.user_ns.saturating_sub(before.user_ns);
+    result.cpu_system_ns = after.system_ns.saturating_sub(before.system_ns);
+    result.device_read_bytes =
+        before.block_bytes.zip(after.block_bytes).map(|(was, is)| is.0.saturating_sub(was.0));
+    result.interrupted = times.unfinished.is_some();
+    result.warn();
     if let Some((operation, _)) = times.unfinished {
         result.warnings.push(format!(
             "interrupted in the {} of round {} of {}: the figures are those until then",
@@ -128,28 +152,27 @@ fn once<F: FileSystem>(
 
 fn operation_result(
     plan: &MetadataPlan,
+    clients: u32,
     operation: Operation,
-    latencies: &[[Histogram; 6]],
-    times: &PhaseTimes,
+    rounds: &Rounds,
 ) -> OperationResult {
-    let mut latency = Histogram::new();
-    latencies.iter().for_each(|thread| latency.merge(&thread[operation as usize]));
-    let count = u64::from(if operation == Operation::List { plan.directories } else { plan.files });
-    let elapsed_ns = times.rounds[operation as usize].clone();
-    let unfinished_ns = times.unfinished.filter(|one| one.0 == operation).map(|one| one.1);
-    let total = elapsed_ns.iter().chain(&unfinished_ns).sum::<u64>();
-    let rate_per_s = latency.count() as f64 * 1e9 / total.max(1) as f64;
-    let times: Vec<f64> = elapsed_ns.iter().map(|&ns| ns as f64).collect();
+    let of_each = if operation == Operation::List { plan.directories } else { plan.files };
+    let count = u64::from(of_each) * u64::from(clients);
+    let total = rounds.elapsed_ns.iter().chain(&rounds.unfinished_ns).sum::<u64>();
+    let rate_per_s = rounds.latency.count() as f64 * 1e9 / total.max(1) as f64;
+    let times: Vec<f64> = rounds.elapsed_ns.iter().map(|&ns| ns as f64).collect();
     OperationResult {
         operation,
         count,
-        unfinished_ns,
+        unfinished_ns: rounds.unfinished_ns,
         rate_per_s,
-        files_per_s: rate_per_s * f64::from(plan.files) / count.max(1) as f64,
+        files_per_s: rate_per_s * f64::from(plan.files) / f64::from(of_each.max(1)),
         rate_interval_per_s: estimate_values(&times)
             .and_then(|time| time.rate_of(count as f64 * 1e9)),
-        latency: Latency::of(&latency),
-        elapsed_ns,
+        latency: Latency::of(&rounds.latency),
+        elapsed_ns: rounds.elapsed_ns.clone(),
+        client_rates_per_s: Vec::new(),
+        processor_percent: None,
     }
 }
 
@@ -178,9 +201,46 @@ fn warnings(result: &MetadataResult) -> Vec<String> {
 }
 
 impl MetadataResult {
+    /// Creates the result of rounds; they are in the order of [`Operation::ALL`].
+    ///
+    /// # Errors
+    /// No operation has begun.
+    pub fn new(
+        plan: &MetadataPlan,
+        clients: u32,
+        rounds: &[Rounds; 6],
+    ) -> Result<MetadataResult, MetadataError> {
+        let operations: Vec<OperationResult> = (Operation::ALL.into_iter().zip(rounds))
+            .filter(|(_, rounds)| !rounds.latency.is_empty())
+            .map(|(operation, rounds)| operation_result(plan, clients, operation, rounds))
+            .collect();
+        if operations.is_empty() {
+            return Err(MetadataError::Interrupted);
+        }
+        Ok(MetadataResult {
+            plan: plan.clone(),
+            clients,
+            operations,
+            cpu_user_ns: 0,
+            cpu_system_ns: 0,
+            device_read_bytes: None,
+            interrupted: false,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Adds the warnings that follow from the figures.
+    pub fn warn(&mut self) {
+        let warnings = warnings(self);
+        self.warnings.extend(warnings);
+    }
+
     /// Returns the rate of each operation.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
-        let settings = self.plan.settings();
+        let mut settings = self.plan.settings();
+        if self.clients > 1 {
+            settings.push_str(&format!(" --clients {}", self.clients));
+        }
         let rate = |operation: &OperationResult| OperationRate {
             operation: operation.operation.name().into(),
             settings: settings.clone(),

@@ -1,7 +1,7 @@
 //! The gain of more clients: the rates with different numbers of them, and the conclusion.
 
 use crate::clients::ClientNumbers;
-use machine::units::show_rate;
+use machine::units::{grouped, show_rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,12 +111,36 @@ fn counted(clients: u32) -> String {
     format!("{clients} client{}", if clients == 1 { "" } else { "s" })
 }
 
-impl Scaling {
-    /// Returns the conclusion about more clients.
-    pub fn sentence(&self) -> String {
-        let Some(last) = self.steps.last() else { return String::new() };
-        let (most, knee, half) = (last.clients, self.knee_clients, self.half_power_clients);
-        let peak = show_rate(self.peak_bytes_per_s);
+/// The factor from which more clients gain something.
+const GAIN: f64 = 1.05;
+
+/// The growth of a rate with the number of clients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Growth {
+    /// The highest rate.
+    pub peak: f64,
+    /// The fewest clients that reach half of the peak.
+    pub half: u32,
+    /// The fewest clients from which more gain less than 5 %.
+    pub knee: u32,
+    /// The most clients.
+    pub most: u32,
+}
+
+impl Growth {
+    /// Finds the growth from numbers of clients and their rates, fewest clients first. `None` with
+    /// fewer than two.
+    pub fn of(rates: &[(u32, f64)]) -> Option<Growth> {
+        let &[_, .., (most, _)] = rates else { return None };
+        let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);
+        let fewest = |share: f64| rates.iter().find(|one| one.1 >= peak * share).map(|one| one.0);
+        Some(Growth { peak, half: fewest(0.5)?, knee: fewest(1.0 / GAIN)?, most })
+    }
+
+    /// Returns the conclusion; `peak` is the highest rate as text, `efficiency` that of the most
+    /// clients.
+    fn sentence(&self, peak: &str, why: &str, efficiency: Option<f64>) -> String {
+        let Growth { half, knee, most, .. } = *self;
         let reach = if half == 1 { "reaches" } else { "reach" };
         let begin = format!("{} {reach} half of the peak of {peak}", counted(half));
         let more = if knee < most {
@@ -124,37 +148,103 @@ impl Scaling {
         } else {
             format!("the rate still grows at {}", counted(most))
         };
-        let efficiency = last.efficiency.map_or(String::new(), |share| {
+        let efficiency = efficiency.map_or(String::new(), |share| {
             let share = share * 100.0;
             format!(" ({} get {share:.0} % of {most} times the rate of one)", counted(most))
         });
-        let why = match self.limit {
-            ScalingLimit::Client if self.processors_busy => {
-                "the clients are the limit: their processors are busy".into()
-            }
-            ScalingLimit::Client => {
-                "each client is its own limit, and more clients would gain more".into()
-            }
-            ScalingLimit::Server => "the server is the limit".into(),
-            ScalingLimit::Network => {
-                "the clients' network links are the limit: they carry what they can".into()
-            }
-            ScalingLimit::Imbalance => {
-                let name = |one: &SlowClient| {
-                    format!("rank {} ({}) at {:.0} %", one.rank, one.host, one.of_median * 100.0)
-                };
-                let names: Vec<String> = self.slow_clients.iter().map(name).collect();
-                let is = if names.len() == 1 { "is" } else { "are" };
-                format!(
-                    "the clients are not equal: {} of the median rate {is} slow",
-                    names.join(", ")
-                )
-            }
-            ScalingLimit::Undecided => {
-                "what limits them is not decided: measure with more clients, or longer".into()
-            }
-        };
         format!("{begin}; {more}; {why}{efficiency}.")
+    }
+}
+
+/// Names what limits several clients.
+fn why(limit: ScalingLimit, processors_busy: bool, slow: &[SlowClient]) -> String {
+    match limit {
+        ScalingLimit::Client if processors_busy => {
+            "the clients are the limit: their processors are busy".into()
+        }
+        ScalingLimit::Client => {
+            "each client is its own limit, and more clients would gain more".into()
+        }
+        ScalingLimit::Server => "the server is the limit".into(),
+        ScalingLimit::Network => {
+            "the clients' network links are the limit: they carry what they can".into()
+        }
+        ScalingLimit::Imbalance => {
+            let name = |one: &SlowClient| {
+                format!("rank {} ({}) at {:.0} %", one.rank, one.host, one.of_median * 100.0)
+            };
+            let names: Vec<String> = slow.iter().map(name).collect();
+            let is = if names.len() == 1 { "is" } else { "are" };
+            format!("the clients are not equal: {} of the median rate {is} slow", names.join(", "))
+        }
+        ScalingLimit::Undecided => {
+            "what limits them is not decided: measure with more clients, or longer".into()
+        }
+    }
+}
+
+impl Scaling {
+    /// Returns the conclusion about more clients.
+    pub fn sentence(&self) -> String {
+        let Some(last) = self.steps.last() else { return String::new() };
+        let growth = Growth {
+            peak: self.peak_bytes_per_s,
+            half: self.half_power_clients,
+            knee: self.knee_clients,
+            most: last.clients,
+        };
+        let why = why(self.limit, self.processors_busy, &self.slow_clients);
+        growth.sentence(&show_rate(self.peak_bytes_per_s), &why, last.efficiency)
+    }
+}
+
+/// The rates of an operation on files with different numbers of clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationScaling {
+    /// Name of the operation.
+    pub operation: String,
+    /// Rate with each number of clients, fewest first.
+    pub steps: Vec<OperationStep>,
+    /// The highest rate, in operations per second.
+    pub peak_per_s: f64,
+    /// The fewest measured clients that reach half of the peak.
+    pub half_power_clients: u32,
+    /// The fewest measured clients from which more gain less than 5 %.
+    pub knee_clients: u32,
+    /// The bottleneck with the most clients.
+    pub limit: ScalingLimit,
+    /// No client had a free processor.
+    pub processors_busy: bool,
+    /// Clients far below the median rate.
+    pub slow_clients: Vec<SlowClient>,
+}
+
+/// The rate of an operation on files with a number of clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationStep {
+    pub clients: u32,
+    /// Operations per second of all clients together.
+    pub per_s: f64,
+    /// The 95 % interval of the rate.
+    pub interval_95: Option<[f64; 2]>,
+    /// The rate over the number of clients times the rate of one client.
+    pub efficiency: Option<f64>,
+    /// Jain's index of the clients' rates.
+    pub fairness: Option<f64>,
+}
+
+impl OperationScaling {
+    /// Returns the conclusion about more clients.
+    pub fn sentence(&self) -> String {
+        let Some(last) = self.steps.last() else { return String::new() };
+        let growth = Growth {
+            peak: self.peak_per_s,
+            half: self.half_power_clients,
+            knee: self.knee_clients,
+            most: last.clients,
+        };
+        let why = why(self.limit, self.processors_busy, &self.slow_clients);
+        growth.sentence(&format!("{}/s", grouped(self.peak_per_s)), &why, last.efficiency)
     }
 }
 

@@ -7,14 +7,14 @@ use crate::points::{check_grid, grid, lists_in, points_on, target_of};
 use crate::progress;
 use crate::studies::{study_by, study_on};
 use crate::target::Where;
-use crate::tasks::{self, OverGroup};
+use crate::tasks::{self, Here, OverGroup};
 use crate::unfinished::Unfinished;
 use dialect::tasks::Worker;
-use host::{Host, HostTaskFiles};
+use host::Host;
 use hosts::{Error, Group, GroupMachine, Launch, Leader, MpiRank, SharedFile, follow};
 use machine::{Machine, TargetSpec};
 use measure::Resumable;
-use results::{Kind, Results};
+use results::{Clients, Kind, Results};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -46,9 +46,9 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     }
     let version = std::hint::black_box(VERSION);
     let hello = tasks::hello(&machine.facts(), version.rsplit(' ').next().unwrap_or(version));
-    let files = HostTaskFiles::new(crate::interrupt::flag());
+    let here = Here::new();
     if rank.rank() > 0 {
-        let mut worker = Worker::new(&files);
+        let mut worker = Worker::new(here.access());
         let perform = &mut |job: &str, start| tasks::perform(&mut worker, job, start);
         let followed = follow(&rank, &machine, &hello, &is_interrupted, perform);
         drop(worker);
@@ -59,7 +59,7 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     }
     let _display = context.console.display(mode);
     let (result, lost) = match Leader::meet(&rank, &machine, &hello, &is_interrupted) {
-        Ok(leader) => command(leader, cli.command, context, &files),
+        Ok(leader) => command(leader, cli.command, context, &here),
         Err(error) => (Err(failure(&error)), matches!(error, Error::Lost(_))),
     };
     // MPI ends when all ranks end it together: after an interrupt some may be dead already.
@@ -74,19 +74,24 @@ fn command(
     mut leader: Leader<'_, MpiRank, Host>,
     command: Command,
     context: &Context,
-    files: &HostTaskFiles,
+    here: &Here,
 ) -> (Result<(), Failure>, bool) {
     let result = match command {
         Command::Run(arguments) => return points(leader, context, &arguments, Kind::Run),
         Command::Sweep(arguments) => return points(leader, context, &arguments, Kind::Sweep),
         Command::Study(arguments) => return study(leader, context, &arguments),
         Command::Ior(arguments) => {
-            let group = &mut OverGroup::new(&mut leader, files);
+            let group = &mut OverGroup::new(&mut leader, here);
             tasks::ior(context.clone(), &arguments.words, Some(group))
         }
         Command::Mdtest(arguments) => {
-            let group = &mut OverGroup::new(&mut leader, files);
+            let group = &mut OverGroup::new(&mut leader, here);
             tasks::mdtest(context.clone(), &arguments.words, Some(group))
+        }
+        Command::Metadata(arguments) => {
+            let clients = Clients { ranks: leader.clients().to_vec(), same_directory: Some(true) };
+            let group = &mut OverGroup::new(&mut leader, here);
+            crate::metadata::by_clients(context, &arguments, group, &clients)
         }
         _ => Err(Failure::Usage("this command works with one client only".into())),
     };

@@ -1,4 +1,4 @@
-//! One file that all clients write, and IOR and mdtest under mpirun.
+//! One file that all clients write, and IOR, mdtest and operations on files under mpirun.
 
 use crate::common::places::memory_directory;
 use crate::common::{HALFPOWER, alone, halfpower_in, number, points, test_files};
@@ -93,4 +93,33 @@ fn ior_and_mdtest_run_as_ranks() {
     clients(directory.path(), 2, "ior --tasks 2 -o f").refused(&["--tasks", "mpirun"]);
     clients(directory.path(), 2, "ior -N 3 -o f").refused(&["-N 3"]);
     assert!(test_files(directory.path()).is_empty() && names(directory.path()).is_empty());
+}
+
+#[test]
+fn operations_on_files_are_measured_with_several_numbers_of_clients() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let directory = memory_directory();
+    let words = "metadata . --files 300 --rounds 2 --clients powers --progress none";
+    let json = document(&clients(directory.path(), 3, &format!("{words} --json")));
+    let rates = json["rates"].as_array().unwrap();
+    assert_eq!(rates.len(), 18, "6 operations with 1, 2 and 3 clients");
+    let created = |clients: &str| {
+        let of = |rate: &&serde_json::Value| {
+            rate["operation"] == "create" && rate["settings"].as_str().unwrap().ends_with(clients)
+        };
+        rates.iter().find(of).unwrap()["count"].as_u64().unwrap()
+    };
+    assert_eq!((created("--threads 1"), created("--clients 3")), (600, 1800));
+    let scaling = json["operation_scaling"].as_array().unwrap();
+    assert_eq!(scaling.len(), 6);
+    assert_eq!(scaling[0]["steps"].as_array().unwrap().len(), 3);
+    assert_eq!(json["metadata_by_clients"]["results"].as_array().unwrap().len(), 3);
+    assert_eq!(json["clients"]["ranks"].as_array().unwrap().len(), 3);
+    let text = clients(directory.path(), 2, "metadata . --files 300 --rounds 2 --progress none");
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(text.stdout.contains("Each client: 300 files"), "{}", text.stdout);
+    clients(directory.path(), 2, "metadata missing").refused(&["missing", "make it first"]);
+    clients(directory.path(), 2, "metadata . --clients 4").refused(&["--clients 4", "only 2"]);
+    assert!(names(directory.path()).is_empty());
 }

@@ -84,7 +84,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
             .into_iter()
             .map(|done| match done.reply {
                 tasks::Reply::Ior(reply) => Ok((reply, done.ahead_ns)),
-                tasks::Reply::Mdtest(_) => Err(Error::confused()),
+                _ => Err(Error::confused()),
             })
             .collect()
     }

@@ -149,7 +149,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
                     done.latency.merge(&latency);
                     done.wrong += wrong;
                 }
-                tasks::Reply::Ior(_) => return Err(Error::confused()),
+                _ => return Err(Error::confused()),
             }
         }
         Ok(done)

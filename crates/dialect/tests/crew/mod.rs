@@ -1,9 +1,11 @@
 //! Several tasks in one thread, each on its own pretended host: they do a step one after the other.
 
-use dialect::tasks::{Crew, Done, Error, Member, Step, Worker};
+use dialect::tasks::{Access, Crew, Done, Error, Member, Step, Worker};
 use host::HostTaskFiles;
+use host::files::HostFiles;
 use machine::{Nanos, TaskFiles};
 use std::path::Path;
+use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -13,7 +15,7 @@ pub fn files() -> HostTaskFiles {
 }
 
 pub struct Several<'f> {
-    workers: Vec<Worker<'f, HostTaskFiles>>,
+    workers: Vec<Worker<'f, HostTaskFiles, HostFiles>>,
     members: Vec<Member>,
     files: &'f HostTaskFiles,
 }
@@ -25,8 +27,10 @@ impl<'f> Several<'f> {
             kernel: "k".into(),
             process: std::process::id(),
         };
+        static SYSTEM: LazyLock<HostFiles> = LazyLock::new(HostFiles::new);
+        let access = Access { files, system: &*SYSTEM, interrupt: &NEVER };
         Several {
-            workers: (0..count).map(|_| Worker::new(files)).collect(),
+            workers: (0..count).map(|_| Worker::new(access)).collect(),
             members: (0..count).map(member).collect(),
             files,
         }

@@ -1,14 +1,15 @@
-use results::MetadataResult;
+use results::{MetadataResult, OperationResult, Results};
 use std::fmt::Write;
-use workload::metadata::Operation;
+use workload::metadata::{MetadataPlan, Operation};
 
-pub fn metadata(result: &MetadataResult) -> String {
-    let plan = &result.plan;
-    let several = |count: u32, one: &str, many: &str| {
-        format!("{count} {}", if count == 1 { one } else { many })
-    };
-    let mut text = format!(
-        "{} of {} over {} by {}, {}, engine {}, sync {}\n",
+fn several(count: u32, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Describes the work of one client.
+fn work(plan: &MetadataPlan) -> String {
+    format!(
+        "{} of {} over {} by {}, {}, engine {}, sync {}",
         several(plan.files, "file", "files"),
         several(plan.file_bytes, "byte", "bytes"),
         several(plan.directories, "directory", "directories"),
@@ -16,35 +17,81 @@ pub fn metadata(result: &MetadataResult) -> String {
         several(plan.rounds, "round", "rounds"),
         plan.engine.name(),
         plan.sync.name()
-    );
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        text,
-        "{:<7} {:>12} {:>8} {:>12} {:>10} {:>10} {:>10} {:>10} {:>10}",
-        "", "per second", "+- %", "files/s", "mean us", "50 % us", "95 % us", "99 % us", "max us"
-    );
+    )
+}
+
+const COLUMNS: [&str; 8] =
+    ["per second", "+- %", "files/s", "mean us", "50 % us", "95 % us", "99 % us", "max us"];
+
+fn header() -> String {
+    let [rate, spread, files, times @ ..] = COLUMNS;
+    let times: String = times.iter().map(|time| format!(" {time:>10}")).collect();
+    format!("{rate:>12} {spread:>8} {files:>12}{times}")
+}
+
+fn row(operation: &OperationResult) -> String {
+    let l = &operation.latency;
+    let spread = operation
+        .rate_interval_per_s
+        .map_or("-".into(), |e| format!("{:.1}", e.relative_half_width * 100.0));
+    let us: String =
+        [l.mean_ns, l.p50_ns as f64, l.p95_ns as f64, l.p99_ns as f64, l.max_ns as f64]
+            .iter()
+            .map(|ns| format!(" {:>10.2}", ns / 1e3))
+            .collect();
+    format!("{:>12.0} {spread:>8} {:>12.0}{us}", operation.rate_per_s, operation.files_per_s)
+}
+
+pub fn metadata(result: &MetadataResult) -> String {
+    let mut text = format!("{}\n{:<7} {}\n", work(&result.plan), "", header());
     for operation in &result.operations {
-        let l = &operation.latency;
-        let spread = operation
-            .rate_interval_per_s
-            .map_or("-".into(), |e| format!("{:.1}", e.relative_half_width * 100.0));
-        let us: String =
-            [l.mean_ns, l.p50_ns as f64, l.p95_ns as f64, l.p99_ns as f64, l.max_ns as f64]
-                .iter()
-                .map(|ns| format!(" {:>10.2}", ns / 1e3))
-                .collect();
-        let _ = writeln!(
-            text,
-            "{:<7} {:>12.0} {spread:>8} {:>12.0}{us}",
-            operation.operation.name(),
-            operation.rate_per_s,
-            operation.files_per_s
-        );
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:<7} {}", operation.operation.name(), row(operation));
     }
     for warning in &result.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
     text + &sentence(result) + "\n"
+}
+
+/// The results with several numbers of clients as text, and what more clients gain.
+pub fn metadata_by_clients(measured: &[MetadataResult], document: &Results) -> String {
+    let Some(first) = measured.first() else { return String::new() };
+    let mut text = format!(
+        "Each client: {}\n{:<7} {:>7} {} {:>10}\n",
+        work(&first.plan),
+        "",
+        "clients",
+        header(),
+        "efficiency"
+    );
+    for operation in Operation::ALL {
+        let scaling =
+            document.operation_scaling.iter().find(|one| one.operation == operation.name());
+        for result in measured {
+            let of = result.operations.iter().find(|one| one.operation == operation);
+            let Some(of) = of else { continue };
+            let steps = scaling.map_or(&[][..], |one| &one.steps);
+            let step = steps.iter().find(|step| step.clients == result.clients);
+            let efficiency = step
+                .and_then(|step| step.efficiency)
+                .map_or(String::new(), |share| format!("{:.0} %", share * 100.0));
+            let line = format!(
+                "{:<7} {:>7} {} {efficiency:>10}",
+                operation.name(),
+                result.clients,
+                row(of)
+            );
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+    for warning in &document.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    for one in &document.operation_scaling {
+        let _ = writeln!(text, "{}: {}", one.operation, one.sentence());
+    }
+    text
 }
 
 fn sentence(result: &MetadataResult) -> String {

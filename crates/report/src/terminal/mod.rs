@@ -19,7 +19,7 @@ pub(crate) use tables::{at, xs};
 
 use anstyle::{AnsiColor, Style};
 use machine::text::printable;
-pub use metadata::metadata;
+pub use metadata::{metadata, metadata_by_clients};
 use unicode_width::UnicodeWidthStr;
 
 /// The role of a piece of text, which determines its colour.

@@ -5,4 +5,4 @@ mod plan;
 mod run;
 
 pub use plan::{MetadataPlan, Operation, PlanError};
-pub use run::{MetadataError, PhaseTimes, run};
+pub use run::{MetadataError, PhaseTimes, Session, run};

@@ -36,7 +36,7 @@ struct Worker<W, R> {
 
 struct Shared<'a, F> {
     system: &'a F,
-    plan: &'a MetadataPlan,
+    plan: MetadataPlan,
     interrupt: &'a AtomicBool,
     failed: AtomicBool,
 }
@@ -96,7 +96,7 @@ impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
         number: u32,
         shared: &Shared<'_, F>,
     ) -> Result<(), MetadataError> {
-        let plan = shared.plan;
+        let plan = &shared.plan;
         let began = shared.system.now();
         let (expected, got) = match operation {
             Operation::Create => {
@@ -135,7 +135,7 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     operation: Operation,
     workers: &mut [Worker<W, R>],
     shared: &Shared<'_, F>,
-) -> Result<u64, MetadataError> {
+) -> Result<Range<Nanos>, MetadataError> {
     let began = shared.system.now();
     let (first, others) = workers.split_first_mut().expect("at least one worker");
     std::thread::scope(|scope| {
@@ -162,7 +162,72 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
         }
         result
     })?;
-    Ok(shared.system.now().saturating_sub(began))
+    Ok(began..shared.system.now())
+}
+
+/// The directories and threads of a plan between its phases. Dropping it removes all files.
+pub struct Session<'a, F: FileSystem, R> {
+    workers: Vec<Worker<<F::Area as FileArea>::Work, R>>,
+    area: F::Area,
+    shared: Shared<'a, F>,
+}
+
+impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
+    /// Makes the directories. `records` (one per thread) get the time of each operation in ns.
+    ///
+    /// # Errors
+    /// An invalid plan, an unusable location, or the user's interrupt.
+    pub fn open(
+        system: &'a F,
+        plan: &MetadataPlan,
+        interrupt: &'a AtomicBool,
+        records: Vec<R>,
+    ) -> Result<Self, MetadataError> {
+        plan.check()?;
+        let area = system.open(&plan.area())?;
+        if !area.make_subdirectories(interrupt)? {
+            return Err(MetadataError::Interrupted);
+        }
+        let workers = (0..plan.threads)
+            .zip(records)
+            .map(|(index, record)| {
+                let files = part(plan.files, index, plan.threads);
+                Ok(Worker {
+                    work: area.work()?,
+                    order: Permutation::new(
+                        files.len() as u64,
+                        plan.seed.wrapping_add(u64::from(index)),
+                    ),
+                    files,
+                    directories: part(plan.directories, index, plan.threads),
+                    content: vec![b'x'; plan.file_bytes as usize],
+                    record,
+                })
+            })
+            .collect::<Result<Vec<_>, FileError>>()?;
+        let shared =
+            Shared { system, plan: plan.clone(), interrupt, failed: AtomicBool::new(false) };
+        Ok(Session { workers, area, shared })
+    }
+
+    /// Applies an operation to all files; returns its begin and its end on the system's clock. The
+    /// operations of a round follow one another in the order of [`Operation::ALL`].
+    ///
+    /// # Errors
+    /// A failed operation, or the user's interrupt.
+    pub fn phase(&mut self, operation: Operation) -> Result<Range<Nanos>, MetadataError> {
+        phase(operation, &mut self.workers, &self.shared)
+    }
+
+    /// Removes the directories.
+    ///
+    /// # Errors
+    /// A directory that cannot be removed.
+    pub fn close(self) -> Result<(), MetadataError> {
+        // After an interrupt the area removes what is left; the measurement is complete.
+        self.area.remove_subdirectories(self.shared.interrupt)?;
+        Ok(())
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -187,36 +252,14 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
     progress: &mut dyn FnMut(u32, Operation),
     records: Vec<R>,
 ) -> Result<PhaseTimes, MetadataError> {
-    plan.check()?;
-    let area = system.open(&plan.area())?;
-    if !area.make_subdirectories(interrupt)? {
-        return Err(MetadataError::Interrupted);
-    }
-    let mut workers = (0..plan.threads)
-        .zip(records)
-        .map(|(index, record)| {
-            let files = part(plan.files, index, plan.threads);
-            Ok(Worker {
-                work: area.work()?,
-                order: Permutation::new(
-                    files.len() as u64,
-                    plan.seed.wrapping_add(u64::from(index)),
-                ),
-                files,
-                directories: part(plan.directories, index, plan.threads),
-                content: vec![b'x'; plan.file_bytes as usize],
-                record,
-            })
-        })
-        .collect::<Result<Vec<_>, FileError>>()?;
-    let shared = Shared { system, plan, interrupt, failed: AtomicBool::new(false) };
+    let mut session = Session::open(system, plan, interrupt, records)?;
     let mut times = PhaseTimes::default();
     for round in 0..plan.rounds {
         for operation in Operation::ALL {
             progress(round, operation);
             let began = system.now();
-            match phase(operation, &mut workers, &shared) {
-                Ok(ns) => times.rounds[operation as usize].push(ns),
+            match session.phase(operation) {
+                Ok(span) => times.rounds[operation as usize].push(span.end - span.start),
                 Err(MetadataError::Interrupted) => {
                     times.unfinished = Some((operation, system.now().saturating_sub(began)));
                     return Ok(times);
@@ -225,7 +268,6 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
             }
         }
     }
-    // After an interrupt the area removes what is left; the measurement is complete.
-    area.remove_subdirectories(interrupt)?;
+    session.close()?;
     Ok(times)
 }

@@ -1,0 +1,378 @@
+//! Operations on files by several tasks at once: each has files of its own, and every operation
+//! begins at the same time in all.
+
+use crate::tasks::{self, Crew, Error, Member, Span};
+use machine::files::{FileError, FileSystem, FileUsage};
+use machine::{Nanos, TaskFiles};
+use measure::histogram::Histogram;
+use results::{MetadataResult, Rounds};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use workload::metadata::{MetadataError, MetadataPlan, Operation, Session};
+
+/// An instruction for a task.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Step {
+    /// Make the directories of a plan.
+    Begin(MetadataPlan),
+    /// Apply an operation to all files.
+    Phase(Operation),
+    /// Remove the directories, which are empty after a round.
+    End,
+    /// Remove all files and directories after a failure.
+    CleanUp,
+}
+
+/// The answer of a task.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Reply {
+    /// The number of processors of the task's computer.
+    Ready { processors: u32 },
+    Done {
+        span: Span,
+        /// The time of each operation.
+        latency: Histogram,
+        /// User time of the task's process.
+        user_ns: Nanos,
+        /// System time of the task's process.
+        system_ns: Nanos,
+        /// Bytes that the process read from devices, if counted.
+        read_bytes: Option<u64>,
+    },
+}
+
+/// Takes the time of an operation.
+type Record = Box<dyn FnMut(Operation, Nanos) + Send>;
+
+/// The files of a plan, and where its threads record their times.
+struct Open<'f, S: FileSystem> {
+    place: PathBuf,
+    session: Session<'f, S, Record>,
+    times: Vec<Arc<Mutex<Histogram>>>,
+}
+
+/// A task between its steps; dropping it removes its files.
+pub struct Task<'f, F, S: FileSystem> {
+    files: &'f F,
+    system: &'f S,
+    interrupt: &'f AtomicBool,
+    open: Option<Open<'f, S>>,
+}
+
+impl<'f, F: TaskFiles, S: FileSystem> Task<'f, F, S> {
+    pub fn new(files: &'f F, system: &'f S, interrupt: &'f AtomicBool) -> Self {
+        Task { files, system, interrupt, open: None }
+    }
+
+    /// Does a step; `start` is the time of a common start on this computer's clock.
+    ///
+    /// # Errors
+    /// A place that is refused, an operation that failed, or the user's interrupt.
+    pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> machine::Result<Reply> {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        match step {
+            Step::Begin(plan) => {
+                let open = self.begin(plan).map_err(|error| of_plan(&plan.location, error))?;
+                self.open = Some(open);
+                Ok(Reply::Ready { processors })
+            }
+            Step::Phase(operation) => self.phase(*operation, start),
+            Step::End => {
+                if let Some(open) = self.open.take() {
+                    let Open { place, session, .. } = open;
+                    session.close().map_err(|error| of_plan(&place, error))?;
+                }
+                Ok(Reply::Ready { processors })
+            }
+            Step::CleanUp => {
+                self.open = None;
+                Ok(Reply::Ready { processors })
+            }
+        }
+    }
+
+    fn begin(&self, plan: &MetadataPlan) -> Result<Open<'f, S>, MetadataError> {
+        let times: Vec<Arc<Mutex<Histogram>>> = (0..plan.threads).map(|_| Arc::default()).collect();
+        let record = |times: &Arc<Mutex<Histogram>>| {
+            let times = Arc::clone(times);
+            Box::new(move |_, ns| {
+                times.lock().unwrap_or_else(PoisonError::into_inner).record(ns);
+            }) as Record
+        };
+        let records = times.iter().map(record).collect();
+        let session = Session::open(self.system, plan, self.interrupt, records)?;
+        Ok(Open { place: plan.location.clone(), session, times })
+    }
+
+    fn phase(&mut self, operation: Operation, start: Option<Nanos>) -> machine::Result<Reply> {
+        let Some(open) = &mut self.open else {
+            return Err(machine::Error::Unsupported("no files have been made".into()));
+        };
+        if let Some(start) = start {
+            self.files.wait_until(start);
+        }
+        let before = self.system.usage();
+        let span = open.session.phase(operation).map_err(|error| of_plan(&open.place, error))?;
+        let used = since(self.system.usage(), before);
+        let mut latency = Histogram::new();
+        for times in &open.times {
+            let own = &mut *times.lock().unwrap_or_else(PoisonError::into_inner);
+            latency.merge(&std::mem::take(own));
+        }
+        Ok(Reply::Done {
+            span: Span { from: span.start, to: span.end },
+            latency,
+            user_ns: used.user_ns,
+            system_ns: used.system_ns,
+            read_bytes: used.block_bytes.map(|bytes| bytes.0),
+        })
+    }
+}
+
+fn since(now: FileUsage, before: FileUsage) -> FileUsage {
+    FileUsage {
+        user_ns: now.user_ns.saturating_sub(before.user_ns),
+        system_ns: now.system_ns.saturating_sub(before.system_ns),
+        block_bytes: before
+            .block_bytes
+            .zip(now.block_bytes)
+            .map(|(was, is)| (is.0.saturating_sub(was.0), is.1.saturating_sub(was.1))),
+    }
+}
+
+/// Converts the failure of a plan in a directory.
+pub fn of_plan(place: &Path, error: MetadataError) -> machine::Error {
+    match error {
+        MetadataError::Interrupted => machine::Error::Interrupted,
+        MetadataError::File(error) => of_file(place, error),
+        error @ MetadataError::Plan(_) => {
+            machine::Error::refused("metadata", error.to_string(), "change the options")
+        }
+        error => machine::Error::Unsupported(error.to_string()),
+    }
+}
+
+/// Converts the failure of an operation on a file in a directory.
+pub fn of_file(place: &Path, error: FileError) -> machine::Error {
+    let what = place.display().to_string();
+    match error {
+        FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. } => {
+            let hint = "name another directory or setting";
+            machine::Error::refused(what, error.to_string(), hint)
+        }
+        FileError::Refused { why, .. } => machine::Error::refused(what, why, "change the setting"),
+        error => machine::Error::Unsupported(error.to_string()),
+    }
+}
+
+/// The results of [`run`].
+#[derive(Debug)]
+pub struct Measured {
+    /// The result with each number of tasks.
+    pub results: Vec<MetadataResult>,
+    /// The reason of an early end: `results` has what was measured until then.
+    pub ended: Option<Error>,
+}
+
+/// Runs a plan with each number of tasks in `counts`; they join in this order. `progress` is called
+/// before each phase with the number of tasks, the round and the operation.
+///
+/// # Errors
+/// A task that refuses, before anything is measured.
+pub fn run(
+    crew: &mut dyn Crew,
+    plan: &MetadataPlan,
+    counts: &[usize],
+    order: &[usize],
+    progress: &mut dyn FnMut(usize, u32, Operation),
+) -> Result<Measured, Error> {
+    let members: Vec<Member> = order.iter().map(|&task| crew.members()[task].clone()).collect();
+    let elsewhere = crew.elsewhere(&plan.location)?;
+    if !elsewhere.is_empty() {
+        let why = format!(
+            "{} do not see the directory of the first task under this name",
+            elsewhere.join(", ")
+        );
+        let hint = "name a directory on a file system that all see";
+        let place = plan.location.display().to_string();
+        return Err(machine::Error::refused(place, why, hint).into());
+    }
+    let mut results = Vec::new();
+    for &count in counts {
+        let count = count.min(order.len());
+        let mut test = Test::new(crew, plan, &order[..count], &members[..count]);
+        let ended = test.rounds(progress);
+        if let Some(result) = test.result(matches!(&ended, Err(error) if error.is_interrupt())) {
+            results.push(result);
+        }
+        if let Err(error) = ended {
+            if !matches!(error, Error::Lost(_)) {
+                // The files go; the reason of the end is already known.
+                let _ = test.all(&Step::CleanUp, false);
+            }
+            if results.is_empty() {
+                return Err(error);
+            }
+            return Ok(Measured { results, ended: Some(error) });
+        }
+    }
+    Ok(Measured { results, ended: None })
+}
+
+/// The share of one task in an operation, over all rounds.
+#[derive(Default, Clone)]
+struct Share {
+    operations: u64,
+    /// Time from the first task's begin to this one's.
+    late_ns: Nanos,
+    time_ns: Nanos,
+    processor_ns: Nanos,
+}
+
+/// A plan on a number of tasks.
+struct Test<'a, C: Crew + ?Sized> {
+    crew: &'a mut C,
+    plan: &'a MetadataPlan,
+    tasks: &'a [usize],
+    /// The tasks' computers, in the order of `tasks`.
+    members: &'a [Member],
+    processors: Vec<u32>,
+    rounds: [Rounds; 6],
+    shares: [Vec<Share>; 6],
+    user_ns: Nanos,
+    system_ns: Nanos,
+    read_bytes: Option<u64>,
+}
+
+impl<'a, C: Crew + ?Sized> Test<'a, C> {
+    fn new(
+        crew: &'a mut C,
+        plan: &'a MetadataPlan,
+        tasks: &'a [usize],
+        members: &'a [Member],
+    ) -> Self {
+        Test {
+            crew,
+            plan,
+            tasks,
+            members,
+            processors: Vec::new(),
+            rounds: Default::default(),
+            shares: std::array::from_fn(|_| vec![Share::default(); members.len()]),
+            user_ns: 0,
+            system_ns: 0,
+            read_bytes: Some(0),
+        }
+    }
+
+    fn all(&mut self, step: &Step, together: bool) -> Result<Vec<(Reply, i64)>, Error> {
+        let of = |&task: &usize| (task, tasks::Step::Metadata(step.clone()));
+        let steps = self.tasks.iter().map(of).collect();
+        let replies = self.crew.perform(steps, together)?;
+        replies
+            .into_iter()
+            .map(|done| match done.reply {
+                tasks::Reply::Metadata(reply) => Ok((reply, done.ahead_ns)),
+                _ => Err(Error::confused()),
+            })
+            .collect()
+    }
+
+    fn rounds(&mut self, progress: &mut dyn FnMut(usize, u32, Operation)) -> Result<(), Error> {
+        for (reply, _) in self.all(&Step::Begin(self.plan.clone()), false)? {
+            let Reply::Ready { processors } = reply else { return Err(Error::confused()) };
+            self.processors.push(processors);
+        }
+        for round in 0..self.plan.rounds {
+            for operation in Operation::ALL {
+                progress(self.members.len(), round, operation);
+                self.phase(operation)?;
+            }
+        }
+        self.all(&Step::End, false).map(drop)
+    }
+
+    fn phase(&mut self, operation: Operation) -> Result<(), Error> {
+        let replies = self.all(&Step::Phase(operation), true)?;
+        let at = operation as usize;
+        let mut spans = Vec::new();
+        for (task, (reply, ahead_ns)) in replies.into_iter().enumerate() {
+            let Reply::Done { span, latency, user_ns, system_ns, read_bytes } = reply else {
+                return Err(Error::confused());
+            };
+            spans.push(span.shifted(ahead_ns));
+            let share = &mut self.shares[at][task];
+            share.operations += latency.count();
+            share.time_ns += span.ns();
+            share.processor_ns += user_ns + system_ns;
+            self.rounds[at].latency.merge(&latency);
+            self.user_ns += user_ns;
+            self.system_ns += system_ns;
+            self.read_bytes = self.read_bytes.zip(read_bytes).map(|(sum, more)| sum + more);
+        }
+        let first = spans.iter().map(|span| span.from).min().unwrap_or(0);
+        for (share, span) in self.shares[at].iter_mut().zip(&spans) {
+            share.late_ns += span.from - first;
+        }
+        self.rounds[at].elapsed_ns.push(Span::around(spans).ns());
+        Ok(())
+    }
+
+    /// Returns the result of the complete phases; `None` without any.
+    fn result(&self, interrupted: bool) -> Option<MetadataResult> {
+        let clients = self.members.len() as u32;
+        let mut result = MetadataResult::new(self.plan, clients, &self.rounds).ok()?;
+        for one in result.operations.iter_mut().filter(|_| clients > 1) {
+            let shares = &self.shares[one.operation as usize];
+            one.client_rates_per_s = shares
+                .iter()
+                .map(|share| share.operations as f64 * 1e9 / share.time_ns.max(1) as f64)
+                .collect();
+            one.processor_percent = self.processor_percent(shares, one.elapsed_ns.iter().sum());
+        }
+        result.cpu_user_ns = self.user_ns;
+        result.cpu_system_ns = self.system_ns;
+        result.device_read_bytes = self.read_bytes;
+        result.warnings = self.unequal();
+        result.warn();
+        if interrupted {
+            result.interrupted = true;
+            let phases: usize = self.rounds.iter().map(|rounds| rounds.elapsed_ns.len()).sum();
+            let all = self.plan.rounds as usize * Operation::ALL.len();
+            result.warnings.push(format!(
+                "interrupted after {phases} of {all} phases: the figures are those until then"
+            ));
+        }
+        Some(result)
+    }
+
+    /// Warns about tasks that began late or were slow, over all rounds of an operation.
+    fn unequal(&self) -> Vec<String> {
+        let of = |operation: Operation| {
+            let shares = &self.shares[operation as usize];
+            let late = |share: &Share| Span { from: share.late_ns, to: share.late_ns };
+            let begins: Vec<Span> = shares.iter().map(late).collect();
+            let times: Vec<Nanos> = shares.iter().map(|share| share.time_ns).collect();
+            let counts: Vec<u64> = shares.iter().map(|share| share.operations).collect();
+            tasks::unequal(self.members, operation.name(), &begins, &times, &counts)
+        };
+        Operation::ALL.into_iter().flat_map(of).collect()
+    }
+
+    /// Returns the processor time of the tasks of the computer on which it is the lowest share of
+    /// all processors, in percent.
+    fn processor_percent(&self, shares: &[Share], elapsed_ns: Nanos) -> Option<f64> {
+        let of_host = |host: &str| {
+            let own = || (0..shares.len()).filter(|&task| self.members[task].host == host);
+            let used: u64 = own().map(|task| shares[task].processor_ns).sum();
+            let processors = own().find_map(|task| self.processors.get(task)).copied()?;
+            let all = elapsed_ns as f64 * f64::from(processors);
+            Some(used as f64 / all.max(1.0) * 100.0)
+        };
+        let percents: Option<Vec<f64>> =
+            self.members.iter().map(|member| of_host(&member.host)).collect();
+        percents?.into_iter().reduce(f64::min)
+    }
+}

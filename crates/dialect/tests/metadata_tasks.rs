@@ -1,0 +1,92 @@
+//! Operations on files by several tasks.
+
+mod crew;
+
+use crew::{Several, files};
+use dialect::metadata::{Measured, run};
+use std::fs;
+use std::path::Path;
+use workload::metadata::{MetadataPlan, Operation};
+
+fn plan(directory: &Path) -> MetadataPlan {
+    MetadataPlan {
+        location: directory.to_owned(),
+        files: 60,
+        directories: 3,
+        threads: 2,
+        file_bytes: 100,
+        rounds: 2,
+        ..MetadataPlan::default()
+    }
+}
+
+fn left(directory: &Path) -> usize {
+    fs::read_dir(directory).unwrap().count()
+}
+
+#[test]
+fn each_number_of_tasks_does_all_operations_on_files_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = files();
+    let mut crew = Several::new(&files, 3);
+    let mut phases = Vec::new();
+    let Measured { results, ended } = run(
+        &mut crew,
+        &plan(directory.path()),
+        &[1, 3],
+        &[0, 2, 1],
+        &mut |count, round, operation| phases.push((count, round, operation)),
+    )
+    .unwrap();
+    assert!(ended.is_none(), "{ended:?}");
+    assert_eq!(phases.len(), 2 * 2 * Operation::ALL.len());
+    assert_eq!(results.iter().map(|one| one.clients).collect::<Vec<_>>(), [1, 3]);
+    for result in &results {
+        assert_eq!(result.operations.len(), Operation::ALL.len());
+        for one in &result.operations {
+            let of_each = if one.operation == Operation::List { 3 } else { 60 };
+            let count = of_each * u64::from(result.clients);
+            assert_eq!((one.count, one.latency.count), (count, count * 2), "{:?}", one.operation);
+            assert_eq!(one.elapsed_ns.len(), 2);
+            let shares = if result.clients == 1 { 0 } else { 3 };
+            assert_eq!(one.client_rates_per_s.len(), shares);
+        }
+        let settings = &result.operation_rates()[0].settings;
+        assert_eq!(settings.contains("--clients 3"), result.clients == 3, "{settings}");
+    }
+    assert_eq!(left(directory.path()), 0);
+}
+
+#[test]
+fn a_directory_that_is_missing_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = files();
+    let mut crew = Several::new(&files, 2);
+    let plan = plan(&directory.path().join("missing"));
+    let error = run(&mut crew, &plan, &[2], &[0, 1], &mut |_, _, _| ()).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("missing"), "{error}");
+}
+
+#[test]
+fn a_failure_keeps_what_was_measured_and_removes_all_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = files();
+    let mut crew = Several::new(&files, 2);
+    let place = directory.path().to_owned();
+    // Someone else removes a file in the second round.
+    let mut meddle = |_, round, operation| {
+        if round == 1 && operation == Operation::Stat {
+            let area = fs::read_dir(&place).unwrap().next().unwrap().unwrap().path();
+            let own = fs::read_dir(area).unwrap().map(|entry| entry.unwrap().path());
+            let directory = own.into_iter().find(|path| path.is_dir()).unwrap();
+            let file = fs::read_dir(directory).unwrap().next().unwrap().unwrap().path();
+            fs::remove_file(file).unwrap();
+        }
+    };
+    let plan = plan(directory.path());
+    let Measured { results, ended } = run(&mut crew, &plan, &[2], &[0, 1], &mut meddle).unwrap();
+    assert!(ended.is_some_and(|error| error.to_string().contains("removed")));
+    let counts: Vec<usize> = results[0].operations.iter().map(|one| one.elapsed_ns.len()).collect();
+    assert_eq!(counts, [2, 1, 1, 1, 1, 1], "create of both rounds, the others of the first");
+    assert_eq!(left(directory.path()), 0);
+}
