@@ -161,7 +161,7 @@ mod tests {
     fn contexts_do_not_share_state() {
         let (limited, free) = (context(), context());
         limited.writes.allow(Some(1 << 20));
-        let runs = PlannedWrites { least_bytes: 2 << 20, most_bytes: 2 << 20, timed_ns: 0 };
+        let runs = PlannedWrites { min_bytes: 2 << 20, max_bytes: 2 << 20, timed_ns: 0 };
         limited.writes.plan(Planned::Runs(runs));
         let target = TargetFacts::new("t", TargetKind::Device, 4 << 20);
         let opening = |context: &Context| {

@@ -68,9 +68,9 @@ impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
     pub(crate) fn new(leader: &'l mut Leader<'a, G, M>, here: &'l Here) -> Self {
         let members = leader.clients().iter().zip(leader.processes());
         let members = members
-            .map(|(client, (kernel, process))| Member {
+            .map(|(client, (space, process))| Member {
                 host: client.host.clone(),
-                kernel: kernel.clone(),
+                process_space: space.clone(),
                 process: *process,
             })
             .collect();
@@ -140,7 +140,7 @@ pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
         host: facts.name.clone(),
         processors: facts.processors,
         process: std::process::id(),
-        kernel: host::process_space(),
+        process_space: host::process_space(),
     }
 }
 

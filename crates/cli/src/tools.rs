@@ -68,11 +68,6 @@ fn keep_document<M: Machine>(
     output::save(output, &output::json(text)?)
 }
 
-/// Joins words as a shell takes them.
-fn typed(words: &[String]) -> String {
-    dialect::joined(words)
-}
-
 pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failure> {
     let asks = |option: &str| words.iter().any(|word| word == option);
     if asks("-h") || asks("--help") {
@@ -82,9 +77,12 @@ pub(crate) fn iozone(mut context: Context, words: &[String]) -> Result<(), Failu
         return context.console.print(&dialect::iozone::version());
     }
     let options = dialect::iozone::parse(&context.take_ours(words)?)?;
-    let options =
-        dialect::iozone::Options { force: context.force, typed: Some(typed(words)), ..options }
-            .with_clients()?;
+    let options = dialect::iozone::Options {
+        force: context.force,
+        typed: Some(dialect::joined(words)),
+        ..options
+    }
+    .with_clients()?;
     context.writes.destroys(&options.destroy);
     let files = dialect::iozone::files(&options);
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
@@ -229,7 +227,7 @@ pub(crate) fn diskspd(mut context: Context, words: &[String]) -> Result<(), Fail
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u32);
     let options = dialect::diskspd::parse(&context.take_ours(words)?)?.seeded(clock);
-    let options = dialect::diskspd::Options { typed: Some(typed(words)), ..options };
+    let options = dialect::diskspd::Options { typed: Some(dialect::joined(words)), ..options };
     context.writes.destroys(&options.destroy);
     let profile = dialect::diskspd::profile(&options)?;
     if options.profile_only {

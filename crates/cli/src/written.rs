@@ -143,11 +143,11 @@ impl Writes {
     /// Announces and checks the amount of a command whose files are not opened by a machine.
     pub(crate) fn of_files(
         &self,
-        [least_bytes, most_bytes]: [u64; 2],
+        [min_bytes, max_bytes]: [u64; 2],
         directory: &str,
     ) -> std::result::Result<(), Failure> {
         let max = self.max();
-        let planned = Planned::Runs(PlannedWrites { least_bytes, most_bytes, timed_ns: 0 });
+        let planned = Planned::Runs(PlannedWrites { min_bytes, max_bytes, timed_ns: 0 });
         refuse(&planned, 0, max)?;
         if let Some(amount) = amount(&planned, 0, max) {
             self.announcement.announce(&amount, &[directory], "", false);
@@ -165,8 +165,8 @@ impl Writes {
         if !is_silent(destroys) {
             return self.of_files(bytes, directory);
         }
-        let [least_bytes, most_bytes] = bytes;
-        let planned = Planned::Runs(PlannedWrites { least_bytes, most_bytes, timed_ns: 0 });
+        let [min_bytes, max_bytes] = bytes;
+        let planned = Planned::Runs(PlannedWrites { min_bytes, max_bytes, timed_ns: 0 });
         Ok(refuse(&planned, 0, max)?)
     }
 }
@@ -250,7 +250,7 @@ fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
 fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     let Some(max) = max else { return Ok(()) };
     let least = fill_bytes.saturating_add(match planned {
-        Planned::Runs(runs) => runs.least_bytes,
+        Planned::Runs(runs) => runs.min_bytes,
         // Of a time-bound run, the limit takes a part; of these, the command does itself.
         Planned::AsAsked | Planned::About { .. } | Planned::UpTo { .. } => 0,
     });
@@ -273,8 +273,8 @@ fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[Strin
         Planned::AsAsked if fill_bytes == 0 => "what the options ask".to_owned(),
         Planned::AsAsked => format!("{}, then what the options ask", shown(fill_bytes)),
         Planned::Runs(runs) => {
-            let low = fill_bytes.saturating_add(runs.least_bytes);
-            let high = fill_bytes.saturating_add(runs.most_bytes);
+            let low = fill_bytes.saturating_add(runs.min_bytes);
+            let high = fill_bytes.saturating_add(runs.max_bytes);
             let known =
                 if low == high { shown(low) } else { format!("{} to {}", shown(low), shown(high)) };
             match runs.timed_ns {
@@ -309,8 +309,8 @@ fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[Strin
 mod tests {
     use super::*;
 
-    fn runs(least_bytes: u64, most_bytes: u64, timed_ns: u64) -> Planned {
-        Planned::Runs(PlannedWrites { least_bytes, most_bytes, timed_ns })
+    fn runs(min_bytes: u64, max_bytes: u64, timed_ns: u64) -> Planned {
+        Planned::Runs(PlannedWrites { min_bytes, max_bytes, timed_ns })
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub struct Member {
     /// The name of the task's computer.
     pub host: String,
     /// The task's process space; tasks in the same one see one another's processes.
-    pub kernel: String,
+    pub process_space: String,
     /// The task's process on that computer.
     pub process: u32,
 }
@@ -169,7 +169,7 @@ pub struct Alone<'f, F: TaskFiles, S: FileSystem> {
 
 impl<'f, F: TaskFiles, S: FileSystem> Alone<'f, F, S> {
     pub fn new(access: Access<'f, F, S>, host: String) -> Self {
-        let member = Member { host, kernel: String::new(), process: std::process::id() };
+        let member = Member { host, process_space: String::new(), process: std::process::id() };
         Alone { worker: Worker::new(access), member }
     }
 }
@@ -315,7 +315,11 @@ mod tests {
 
     fn members(count: usize) -> Vec<Member> {
         (0..count)
-            .map(|task| Member { host: format!("h{task}"), kernel: String::new(), process: 1 })
+            .map(|task| Member {
+                host: format!("h{task}"),
+                process_space: String::new(),
+                process: 1,
+            })
             .collect()
     }
 

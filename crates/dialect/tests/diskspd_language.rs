@@ -1,19 +1,18 @@
 //! diskspd's command line and profiles: what is taken, what is refused, what is planned, and that
 //! no text does harm.
 
+mod words;
+
 use dialect::diskspd::{
     Caching, Format, Options, Profile, RangeLength, Source, Target, ThreadPool, TimeSpan, parse,
     profile_xml, read_profile,
 };
 use machine::{Buffering, Engine, Hint};
 use proptest::prelude::*;
+use words::words;
 use workload::{Pattern, Stop};
 
 const ENGINES: [Engine; 2] = [Engine::Sync, Engine::IoUring];
-
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(String::from).collect()
-}
 
 fn options(line: &str) -> Options {
     parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"))

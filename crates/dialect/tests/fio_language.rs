@@ -1,11 +1,14 @@
 //! fio's language: accepted text round-trips, other text gives one clear error, and no text causes
 //! a panic.
 
+mod words;
+
 use dialect::fio::{Amount, Command, Distribution, FioError, JobFile, Plan, SyncMode, World};
 use machine::Engine;
 use proptest::prelude::*;
 use std::io;
 use std::path::Path;
+use words::words;
 use workload::SizeMix;
 
 fn nothing(_: &Path) -> io::Result<Vec<u8>> {
@@ -396,10 +399,6 @@ fn includes_are_found_next_to_their_file_without_loops() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("does one include itself?"), "{error}");
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(String::from).collect()
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! IOR's options on the command line, as directives and in scripts.
 
+mod words;
+
 use dialect::ior::{Format, Options, Tests, parse};
 use proptest::prelude::*;
 use std::path::PathBuf;
-
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(String::from).collect()
-}
+use words::words;
 
 fn tests(line: &str) -> Tests {
     parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"))

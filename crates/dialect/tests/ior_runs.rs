@@ -2,8 +2,9 @@
 //! what goes wrong.
 
 mod crew;
+mod words;
 
-use crew::{Several, files, words};
+use crew::{Several, files};
 use dialect::ior::{Direction, IorResult, Surroundings, parse, run};
 use dialect::reading::read_report;
 use dialect::tasks::Error;
@@ -11,6 +12,7 @@ use results::compare::Measure;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use words::words;
 
 fn ran(tasks: usize, line: &str) -> (Result<IorResult, Error>, String) {
     let files = files();

@@ -1,14 +1,13 @@
 //! IOzone's command line: what is taken, what is refused, what is planned, and that no text does
 //! harm.
 
+mod words;
+
 use dialect::iozone::{Cell, Options, STDIO_BYTES, Test, parse};
 use machine::{Allocation, Buffering, Engine};
 use proptest::prelude::*;
+use words::words;
 use workload::{Pattern, Stop};
-
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(String::from).collect()
-}
 
 fn options(line: &str) -> Options {
     parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"))

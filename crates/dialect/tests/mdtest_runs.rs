@@ -1,14 +1,16 @@
 //! mdtest's language, and whole runs on this computer with several tasks.
 
 mod crew;
+mod words;
 
-use crew::{Several, files, words};
+use crew::{Several, files};
 use dialect::mdtest::{Kind, MdtestResult, Operation, Options, Surroundings, parse, run};
 use dialect::reading::read_report;
 use dialect::tasks::Error;
 use results::compare::Measure;
 use std::fs;
 use std::path::Path;
+use words::words;
 
 fn options(line: &str) -> Options {
     parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"))

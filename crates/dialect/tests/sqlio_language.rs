@@ -1,18 +1,17 @@
 //! SQLIO's command line and parameter file: what is taken, what is refused, what is planned, and
 //! that no text does harm.
 
+mod words;
+
 use dialect::sqlio::{
     Access, Caching, FileLine, Kind, Multi, Options, files, matrix, parse, parse_parameters,
 };
 use machine::{Buffering, Engine};
 use proptest::prelude::*;
+use words::words;
 use workload::{Pattern, Stop};
 
 const ENGINES: [Engine; 2] = [Engine::Sync, Engine::IoUring];
-
-fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(String::from).collect()
-}
 
 fn options(line: &str) -> Options {
     parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"))

@@ -157,7 +157,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
                     }
                 },
             };
-            leader.processes.push((hello.kernel, hello.process));
+            leader.processes.push((hello.process_space, hello.process));
             let client = Client {
                 rank: rank as u32,
                 host: hello.host,

@@ -18,7 +18,7 @@ pub struct Hello {
     /// The number of the process on its host.
     pub process: u32,
     /// An identifier of the kernel and of its set of process numbers.
-    pub kernel: String,
+    pub process_space: String,
 }
 
 /// An instruction of rank 0.

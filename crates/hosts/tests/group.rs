@@ -97,7 +97,7 @@ fn hello(rank: usize) -> Hello {
         host: format!("node{rank}"),
         processors: 2,
         process: rank as u32,
-        kernel: "k".into(),
+        process_space: "k".into(),
     }
 }
 

@@ -395,9 +395,9 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
     /// Minimum of the runs that end after bytes.
-    pub least_bytes: u64,
+    pub min_bytes: u64,
     /// Maximum, if every point takes all its runs; [`u64::MAX`] if not known.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     /// Time of the runs that only time ends.
     pub timed_ns: u64,
 }
@@ -415,8 +415,8 @@ impl PlannedWrites {
                 Stop::AfterBytes(bytes) => {
                     let bytes = written(bytes.min(workload.limit_bytes.unwrap_or(u64::MAX)));
                     let times = |runs: u32| bytes.saturating_mul(u64::from(runs));
-                    all.least_bytes = all.least_bytes.saturating_add(times(repeats.min));
-                    all.most_bytes = all.most_bytes.saturating_add(times(repeats.max));
+                    all.min_bytes = all.min_bytes.saturating_add(times(repeats.min));
+                    all.max_bytes = all.max_bytes.saturating_add(times(repeats.max));
                 }
                 Stop::AfterNs(ns) => {
                     let most = ns.saturating_mul(u64::from(repeats.max));

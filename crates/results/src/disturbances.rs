@@ -28,8 +28,8 @@ pub struct Disturbances {
     /// Number of processors kept busy by other programs, mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_processors: Option<f64>,
-    /// Time in which an issuing thread was runnable and not scheduled, in percent; absent unless
-    /// other programs kept processors busy.
+    /// Time in which issuing threads were runnable and not scheduled, in percent, mean over the
+    /// threads; absent unless other programs kept processors busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention_percent: Option<f64>,
     /// Periods in which a quota held the program, in percent of those in which it wanted a

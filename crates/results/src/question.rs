@@ -104,7 +104,7 @@ impl fmt::Display for Question {
 
 fn mix(mix: &SizeMix) -> String {
     match mix {
-        SizeMix::Range { least_bytes, most_bytes } => format!("{least_bytes}-{most_bytes}"),
+        SizeMix::Range { min_bytes, max_bytes } => format!("{min_bytes}-{max_bytes}"),
         SizeMix::Shares(shares) => {
             let each: Vec<String> =
                 shares.iter().map(|share| format!("{}:{}%", share.bytes, share.percent)).collect();
@@ -152,7 +152,7 @@ mod tests {
             Workload { sizes: sizes(1024, 512), ..base() },
             Workload {
                 sizes: Some(Sizes {
-                    read: SizeMix::Range { least_bytes: 512, most_bytes: 1024 },
+                    read: SizeMix::Range { min_bytes: 512, max_bytes: 1024 },
                     write: shares(512),
                 }),
                 ..base()

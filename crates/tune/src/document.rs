@@ -25,7 +25,8 @@ pub struct Tuning {
     pub left_out: Vec<LeftOut>,
     /// Time budget of the whole tuning.
     pub budget_ns: u64,
-    /// Least time of the trials; absent if runs end after an amount of data.
+    /// Least time of the trials; absent if runs end after an amount of data, and for a whole
+    /// benchmark.
     #[serde(rename = "least_ns")]
     pub min_ns: Option<u64>,
     /// A question is decided once any change larger than this is ruled out, in percent.

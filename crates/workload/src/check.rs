@@ -283,8 +283,8 @@ impl Workload {
         values.extend(self.align_bytes.map(|bytes| ("alignment", u64::from(bytes))));
         for mix in self.sizes.iter().flat_map(|sizes| [&sizes.read, &sizes.write]) {
             match mix {
-                SizeMix::Range { least_bytes, .. } => {
-                    values.push(("request size", u64::from(*least_bytes)))
+                SizeMix::Range { min_bytes, .. } => {
+                    values.push(("request size", u64::from(*min_bytes)))
                 }
                 SizeMix::Shares(shares) => values
                     .extend(shares.iter().map(|share| ("request size", u64::from(share.bytes)))),

@@ -17,9 +17,9 @@ enum Draw {
 impl SizeDraw {
     pub fn new(mix: &SizeMix) -> SizeDraw {
         SizeDraw(match mix {
-            SizeMix::Range { least_bytes, most_bytes } => Draw::Range {
-                min: *least_bytes,
-                count: u64::from(most_bytes / (*least_bytes).max(1)).max(1),
+            SizeMix::Range { min_bytes, max_bytes } => Draw::Range {
+                min: *min_bytes,
+                count: u64::from(max_bytes / (*min_bytes).max(1)).max(1),
             },
             SizeMix::Shares(shares) => {
                 let mut sum = 0u128;
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_range_is_uniform_over_its_multiples() {
-        let range = SizeMix::Range { least_bytes: 4 * KIB, most_bytes: 43 * KIB };
+        let range = SizeMix::Range { min_bytes: 4 * KIB, max_bytes: 43 * KIB };
         assert_eq!(range.mean(), 5.5 * 4096.0);
         let mut workload = workload(Pattern::Random, range.clone(), range, 0);
         workload.request_bytes = 43 * KIB;
@@ -339,7 +339,7 @@ mod tests {
         #[test]
         fn sequential_requests_leave_no_gap_and_end_with_the_region(units in 40u64..400, min in 1u32..5, times in 2u32..9, seed: u64) {
             let unit = min * 512;
-            let range = SizeMix::Range { least_bytes: unit, most_bytes: unit * times };
+            let range = SizeMix::Range { min_bytes: unit, max_bytes: unit * times };
             let workload = Workload { seed, ..workload(Pattern::Seq, range.clone(), range, 100) };
             let bytes = units * u64::from(unit);
             let mut sequence = sequence(&workload, bytes + 100);

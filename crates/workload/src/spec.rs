@@ -75,8 +75,10 @@ pub enum SizeMix {
     /// Every multiple of the minimum up to the maximum, equally often.
     Range {
         /// The minimum size in bytes; all sizes are multiples of it.
-        least_bytes: u32,
-        most_bytes: u32,
+        #[serde(rename = "least_bytes")]
+        min_bytes: u32,
+        #[serde(rename = "most_bytes")]
+        max_bytes: u32,
     },
     /// Several sizes with their percentages, which add up to 100 %.
     Shares(Vec<SizeShare>),
@@ -90,7 +92,7 @@ impl SizeMix {
     /// Returns the smallest and largest size in bytes; `None` without sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
-            SizeMix::Range { least_bytes, most_bytes } => Some((*least_bytes, *most_bytes)),
+            SizeMix::Range { min_bytes, max_bytes } => Some((*min_bytes, *max_bytes)),
             SizeMix::Shares(shares) => {
                 let sizes =
                     || shares.iter().filter(|share| share.percent > 0).map(|share| share.bytes);
@@ -102,9 +104,9 @@ impl SizeMix {
     /// Returns the mean size in bytes.
     pub fn mean(&self) -> f64 {
         match self {
-            SizeMix::Range { least_bytes, most_bytes } => {
-                let min = (*least_bytes).max(1);
-                f64::from(min) * (1.0 + f64::from(most_bytes / min)) / 2.0
+            SizeMix::Range { min_bytes, max_bytes } => {
+                let min = (*min_bytes).max(1);
+                f64::from(min) * (1.0 + f64::from(max_bytes / min)) / 2.0
             }
             SizeMix::Shares(shares) => shares
                 .iter()

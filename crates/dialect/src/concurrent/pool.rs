@@ -107,8 +107,8 @@ fn run_once<M: Machine>(
     let Some(first) = jobs.first() else {
         return Err(machine::Error::Unsupported("a pool has no target".into()));
     };
-    let most_bytes = facts.iter().map(|facts| facts.size_bytes).max().unwrap_or(0);
-    let access = machine::Access { region: (0, most_bytes), ..first.workload.access(most_bytes) };
+    let max_bytes = facts.iter().map(|facts| facts.size_bytes).max().unwrap_or(0);
+    let access = machine::Access { region: (0, max_bytes), ..first.workload.access(max_bytes) };
     let scheduling = Scheduling { processors: &first.processors, ..Scheduling::default() };
     let targets = jobs.iter().map(|job| job.target).collect();
     let buffering = Vec::new();

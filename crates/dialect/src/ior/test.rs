@@ -174,7 +174,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         let destroy = self.tests.destroy.iter().any(|named| *named == path || named == base);
         let sharing = match self.held {
             Some(number) if writes && task > 0 && !self.layout.per_task => {
-                let here = |one: &&Member| one.kernel == self.members[task].kernel;
+                let here = |one: &&Member| one.process_space == self.members[task].process_space;
                 let processes = self.members.iter().filter(here).map(|one| one.process).collect();
                 Some(Sharing::Joins { number, processes })
             }

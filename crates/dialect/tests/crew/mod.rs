@@ -24,7 +24,7 @@ impl<'f> Several<'f> {
     pub fn new(files: &'f HostTaskFiles, count: usize) -> Several<'f> {
         let member = |task| Member {
             host: format!("h{task}"),
-            kernel: "k".into(),
+            process_space: "k".into(),
             process: std::process::id(),
         };
         static SYSTEM: LazyLock<HostFiles> = LazyLock::new(HostFiles::new);
@@ -59,8 +59,4 @@ impl Crew for Several<'_> {
     fn pause(&mut self, for_ns: Nanos) {
         self.files.wait_until(self.files.now() + for_ns);
     }
-}
-
-pub fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(String::from).collect()
 }

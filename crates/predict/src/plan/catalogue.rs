@@ -233,8 +233,8 @@ impl CatalogueVolume {
             )),
         };
         let iops = within("iops", iops, own_iops, most_iops)?;
-        let most_bytes = self.bytes_per_s.most(gib, iops).filter(|_| tier.is_none());
-        let bytes_per_s = within("throughput", bytes_per_s, own_bytes, most_bytes)?;
+        let max_bytes = self.bytes_per_s.most(gib, iops).filter(|_| tier.is_none());
+        let bytes_per_s = within("throughput", bytes_per_s, own_bytes, max_bytes)?;
         let burst = self.burst.clone().filter(|_| bursts).unwrap_or_default();
         let burst_iops = burst.iops.unwrap_or(iops).max(iops);
         let per_size = burst.bytes_per_s_per_gib * gib as f64;

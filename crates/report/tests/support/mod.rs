@@ -223,6 +223,7 @@ pub fn study() -> Results {
         ladder: Some(answer::ladder()),
         clients: None,
         scaling: Vec::new(),
+        operation_scaling: Vec::new(),
         warnings: vec![
             "the hypervisor took up to 7 % of a processor away: rates of small requests may be low"
                 .into(),

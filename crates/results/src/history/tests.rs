@@ -77,6 +77,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         ladder: None,
         clients: None,
         scaling: Vec::new(),
+        operation_scaling: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -36,13 +36,13 @@ pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     // As in fio, a colon works like a dash.
     let [min, max] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
-    let (least_bytes, most_bytes) = (request(min)?, request(max)?);
+    let (min_bytes, max_bytes) = (request(min)?, request(max)?);
     // Sizes beyond the last multiple are never used.
-    let most_bytes = most_bytes / least_bytes * least_bytes;
-    Ok(if least_bytes == most_bytes {
-        SizeMix::one(least_bytes)
+    let max_bytes = max_bytes / min_bytes * min_bytes;
+    Ok(if min_bytes == max_bytes {
+        SizeMix::one(min_bytes)
     } else {
-        SizeMix::Range { least_bytes, most_bytes }
+        SizeMix::Range { min_bytes, max_bytes }
     })
 }
 
@@ -353,12 +353,9 @@ mod tests {
     fn ranges_hold_multiples_of_the_first_size() {
         assert_eq!(
             range("4k-64k", 1024),
-            Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 65_536 })
+            Ok(SizeMix::Range { min_bytes: 4096, max_bytes: 65_536 })
         );
-        assert_eq!(
-            range("4k-10k", 1024),
-            Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 })
-        );
+        assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { min_bytes: 4096, max_bytes: 8192 }));
         assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
         assert_eq!(range("512:1M", 1024), range("512-1m", 1024));
         assert!(range("8k-4k", 1024).unwrap_err().contains("above"));

@@ -90,7 +90,7 @@ impl Method {
     }
 
     /// Returns the bytes of the smallest block: a header and some data.
-    pub(crate) fn least_bytes(self) -> u64 {
+    pub(crate) fn min_bytes(self) -> u64 {
         match self {
             Method::Pattern | Method::Nothing => 1,
             // The data must hold the first block that fio copies.

@@ -175,7 +175,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         );
     }
     check_overlaps(job)?;
-    let (request, min) = (job.min_request_bytes(), method.least_bytes());
+    let (request, min) = (job.min_request_bytes(), method.min_bytes());
     let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
     if block < min {
         return Err(job.wrong(format!(

@@ -72,7 +72,7 @@ pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     let passes =
         Some(clone.passes).filter(|_| clone.limit_bytes.is_some() && job.options.io_size.is_none());
     let files = clone.files.len() as u64;
-    FileTurns::of_passes(job, files, (clone.part, &clone.lengths), seed, passes)
+    FileTurns::new(job, files, (clone.part, &clone.lengths), seed, passes)
 }
 
 /// Returns the workload of one clone: one stream in its part of its files.

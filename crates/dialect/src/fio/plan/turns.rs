@@ -171,16 +171,10 @@ struct State {
 }
 
 impl FileTurns {
-    /// Starts at the beginning of this many files; `part` is the first byte and length used of
-    /// each.
-    #[cfg(test)]
-    pub(crate) fn new(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
-        FileTurns::of_passes(job, files, (part, &[]), seed, Some(1))
-    }
-
-    /// Starts at the beginning of the files for a number of passes, `None`: endless; `lengths` are
-    /// those of the parts, if they differ.
-    pub(crate) fn of_passes(
+    /// Starts at the beginning of the files for a number of passes, `None`: endless. `part` is the
+    /// first byte and the length used of each file; `lengths` are those of the parts, if they
+    /// differ.
+    pub(crate) fn new(
         job: &Job,
         files: u64,
         (part, lengths): ((u64, u64), &[u64]),

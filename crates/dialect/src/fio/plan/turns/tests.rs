@@ -13,18 +13,23 @@ fn placed(turns: &FileTurns, requests: &[(Op, u64)]) -> Vec<(u32, u64)> {
     requests.iter().map(place).collect()
 }
 
+/// One pass over whole parts of equal length.
+fn one_pass(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
+    FileTurns::new(job, files, (part, &[]), seed, Some(1))
+}
+
 #[test]
 fn file_service_types_pick_files() {
     let part = (0, 2 * 4096);
     let writes: Vec<(Op, u64)> = (0..6).map(|block| (Op::Write, block)).collect();
-    let turns = FileTurns::new(&job("rw=write nrfiles=3"), 3, part, 1);
+    let turns = one_pass(&job("rw=write nrfiles=3"), 3, part, 1);
     assert_eq!(turns.region(), (0, 6 * 4096));
     assert_eq!(placed(&turns, &writes), [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]);
-    let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=sequential"), 3, part, 1);
+    let turns = one_pass(&job("rw=write nrfiles=3 file_service_type=sequential"), 3, part, 1);
     assert_eq!(turns.region(), part);
     let one_file: Vec<(Op, u64)> = (0..7).map(|block| (Op::Write, block % 2)).collect();
     assert_eq!(placed(&turns, &one_file), [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 0)]);
-    let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random"), 3, part, 1);
+    let turns = one_pass(&job("rw=write nrfiles=3 file_service_type=random"), 3, part, 1);
     let mut drawn = placed(&turns, &writes);
     let of_file =
         |file: u32| drawn.iter().filter(move |(drawn, _)| *drawn == file).map(|(_, block)| *block);
@@ -35,7 +40,7 @@ fn file_service_types_pick_files() {
 
 #[test]
 fn strides_skip_the_gaps_between_zones() {
-    let turns = FileTurns::new(
+    let turns = one_pass(
         &job("rw=read zonemode=strided zonesize=8k zonerange=12k zoneskip=4k"),
         1,
         (0, 36864),
@@ -52,7 +57,7 @@ fn strides_skip_the_gaps_between_zones() {
 
 #[test]
 fn gaps_apply_to_alternating_files_and_mixes() {
-    let turns = FileTurns::new(&job("rw=write:4k nrfiles=2"), 2, (8192, 4 * 4096), 1);
+    let turns = one_pass(&job("rw=write:4k nrfiles=2"), 2, (8192, 4 * 4096), 1);
     assert_eq!(
         (turns.region(), turns.pass_bytes()),
         ((16384, 16384), 16384),
@@ -60,7 +65,7 @@ fn gaps_apply_to_alternating_files_and_mixes() {
     );
     let writes: Vec<(Op, u64)> = (4..8).map(|block| (Op::Write, block)).collect();
     assert_eq!(placed(&turns, &writes), [(0, 2), (1, 2), (0, 4), (1, 4)]);
-    let turns = FileTurns::new(&job("rw=rw:4k"), 1, (0, 8 * 4096), 1);
+    let turns = one_pass(&job("rw=rw:4k"), 1, (0, 8 * 4096), 1);
     let mix = [(Op::Read, 0), (Op::Write, 1), (Op::Read, 2), (Op::Write, 3)];
     assert_eq!(placed(&turns, &mix), [(0, 0), (0, 0), (0, 2), (0, 2)]);
 }
@@ -68,7 +73,7 @@ fn gaps_apply_to_alternating_files_and_mixes() {
 #[test]
 fn a_mix_with_gaps_ends_with_its_first_direction() {
     let mix = job("rw=rw:8k loops=2");
-    let turns = FileTurns::of_passes(&mix, 1, ((0, 16 * 4096), &[]), 1, Some(2));
+    let turns = FileTurns::new(&mix, 1, ((0, 16 * 4096), &[]), 1, Some(2));
     assert_eq!(turns.region(), (0, 16 * 4096), "each direction has the whole file");
     let mut places = Vec::new();
     // Two reads before each write: in each pass six reads and two or three writes.
@@ -89,7 +94,7 @@ fn a_mix_with_gaps_ends_with_its_first_direction() {
     };
     assert_eq!(of(0), [0, 3, 6, 9, 12, 15, 0, 3, 6, 9, 12, 15]);
     assert_eq!(&of(1)[..3], [0, 3, 6]);
-    let again = FileTurns::of_passes(&job("rw=rw:4k"), 1, ((0, 16 * 4096), &[]), 1, Some(1));
+    let again = FileTurns::new(&job("rw=rw:4k"), 1, ((0, 16 * 4096), &[]), 1, Some(1));
     let reads: Vec<(Op, u64)> = (0..10).map(|block| (Op::Read, block)).collect();
     let blocks: Vec<u64> = placed(&again, &reads).into_iter().map(|(_, block)| block).collect();
     assert_eq!(
@@ -101,7 +106,7 @@ fn a_mix_with_gaps_ends_with_its_first_direction() {
 
 #[test]
 fn normal_offsets_collide_as_often_as_with_fios_hash() {
-    let turns = FileTurns::new(
+    let turns = one_pass(
         &job("rw=randread norandommap=1 random_distribution=normal:20"),
         1,
         (0, 2048 * 4096),
@@ -126,7 +131,7 @@ fn normal_offsets_collide_as_often_as_with_fios_hash() {
 #[test]
 fn requests_go_backward_from_the_end() {
     let blocks = |settings: &str| -> Vec<u64> {
-        let turns = FileTurns::new(&job(settings), 1, (0, 16 * 4096), 1);
+        let turns = one_pass(&job(settings), 1, (0, 16 * 4096), 1);
         let reads: Vec<(Op, u64)> = (0..20).map(|block| (Op::Read, block % 16)).collect();
         placed(&turns, &reads).into_iter().map(|(_, block)| block).collect()
     };
@@ -141,11 +146,10 @@ fn requests_go_backward_from_the_end() {
 fn consecutive_requests_go_to_one_file() {
     let part = (0, 3 * 4096);
     let writes: Vec<(Op, u64)> = (0..9).map(|block| (Op::Write, block)).collect();
-    let turns =
-        FileTurns::new(&job("rw=write nrfiles=3 file_service_type=roundrobin:2"), 3, part, 1);
+    let turns = one_pass(&job("rw=write nrfiles=3 file_service_type=roundrobin:2"), 3, part, 1);
     let wanted = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 2), (1, 2), (2, 2)];
     assert_eq!(placed(&turns, &writes), wanted);
-    let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random:3"), 3, part, 1);
+    let turns = one_pass(&job("rw=write nrfiles=3 file_service_type=random:3"), 3, part, 1);
     let drawn = placed(&turns, &writes);
     assert!(drawn.chunks(3).all(|row| row.iter().all(|(file, _)| *file == row[0].0)), "{drawn:?}");
 }
@@ -153,7 +157,7 @@ fn consecutive_requests_go_to_one_file() {
 #[test]
 fn random_offsets_come_from_one_zone_after_the_other() {
     let settings = "rw=randread zonemode=strided zonesize=16k zonerange=8k zoneskip=4k";
-    let turns = FileTurns::new(&job(settings), 1, (4096, 36864), 1);
+    let turns = one_pass(&job(settings), 1, (4096, 36864), 1);
     let places = placed(&turns, &[(Op::Read, 1); 16]);
     let sorted = |range: std::ops::Range<usize>| {
         let mut blocks: Vec<u64> = places[range].iter().map(|(_, block)| *block).collect();
@@ -169,7 +173,7 @@ fn random_offsets_come_from_one_zone_after_the_other() {
 
 #[test]
 fn zones_get_their_share_of_the_requests_on_all_offsets() {
-    let turns = FileTurns::new(
+    let turns = one_pass(
         &job("rw=randread random_distribution=zoned:50/10:30/20:20/"),
         1,
         (4096, 100 * 4096),
@@ -189,7 +193,7 @@ fn zones_get_their_share_of_the_requests_on_all_offsets() {
 #[test]
 fn mixed_sizes_alternate_between_files_and_stay_inside() {
     let settings = "rw=write nrfiles=3 bsrange=4k-8k";
-    let turns = FileTurns::new(&job(settings), 3, (0, 20480), 1);
+    let turns = one_pass(&job(settings), 3, (0, 20480), 1);
     assert_eq!(turns.region(), (0, 20480));
     let mut ends = [0; 3];
     for number in 0..9u32 {
@@ -206,7 +210,7 @@ fn mixed_sizes_alternate_between_files_and_stay_inside() {
 
 #[test]
 fn sequential_mixes_have_a_cursor_for_each_direction() {
-    let turns = FileTurns::new(&job("rw=rw"), 1, (8 * 4096, 4 * 4096), 1);
+    let turns = one_pass(&job("rw=rw"), 1, (8 * 4096, 4 * 4096), 1);
     let (r, w) = (Op::Read, Op::Write);
     // The mix as Debian's fio 3.33 logs it: each direction has a cursor, and a pass ends after the
     // region's bytes.
@@ -218,7 +222,7 @@ fn sequential_mixes_have_a_cursor_for_each_direction() {
 /// size.
 fn spread(settings: &str, files: u64, len: u64, max: usize) -> Vec<(u32, u64, u32)> {
     let job = job(settings);
-    let turns = FileTurns::new(&job, files, (4096, len), 1);
+    let turns = one_pass(&job, files, (4096, len), 1);
     let one = || {
         let len = job.request_bytes() as u32;
         let mut request = Request { op: Op::Write, target: 0, offset: 0, len, slot: 0 };
@@ -260,7 +264,7 @@ fn mixed_random_sizes_cover_each_file_once_or_repeat() {
 
 /// Counts the requests of a job to each place of each file.
 fn hits(options: &str, files: u64, places: u64, count: u64) -> Vec<Vec<u64>> {
-    let turns = FileTurns::of_passes(&job(options), files, ((0, places * 4096), &[]), 7, None);
+    let turns = FileTurns::new(&job(options), files, ((0, places * 4096), &[]), 7, None);
     let mut hits = vec![vec![0; places as usize]; files as usize];
     for _ in 0..count {
         let mut request = Request { op: Op::Read, target: 0, offset: 0, len: 4096, slot: 0 };
@@ -293,7 +297,7 @@ fn skewed_places_are_drawn_in_each_file() {
 
 /// Returns the file and block of each of `count` sequential requests of 4 KiB, as in `0:0 1:0`.
 fn in_order(settings: &str, files: u64, blocks: u64, count: usize) -> String {
-    let turns = FileTurns::of_passes(&job(settings), files, ((0, blocks * 4096), &[]), 1, None);
+    let turns = FileTurns::new(&job(settings), files, ((0, blocks * 4096), &[]), 1, None);
     let op = if settings.contains("rw=write") { Op::Write } else { Op::Read };
     let requests: Vec<(Op, u64)> = (0..count as u64).map(|block| (op, block)).collect();
     let all = placed(&turns, &requests);
@@ -403,7 +407,7 @@ fn files_are_opened_when_those_before_are_done() {
 fn a_file_that_ends_before_the_others_has_no_more_turns_in_the_pass() {
     let part = ((4096, 3 * 4096), &[4096, 3 * 4096, 0, 2 * 4096][..]);
     let writes: Vec<(Op, u64)> = (0..12).map(|block| (Op::Write, block)).collect();
-    let turns = FileTurns::of_passes(&job("rw=write nrfiles=4"), 4, part, 1, Some(2));
+    let turns = FileTurns::new(&job("rw=write nrfiles=4"), 4, part, 1, Some(2));
     assert_eq!((turns.region(), turns.pass_bytes()), ((4 * 4096, 6 * 4096), 6 * 4096));
     let pass = [(0, 1), (1, 1), (3, 1), (1, 2), (3, 2), (1, 3)];
     assert_eq!(placed(&turns, &writes), [pass, pass].concat());
@@ -412,7 +416,7 @@ fn a_file_that_ends_before_the_others_has_no_more_turns_in_the_pass() {
 
     for service in ["roundrobin", "random", "sequential"] {
         let options = format!("rw=randread nrfiles=4 filesize=4k-12k file_service_type={service}");
-        let turns = FileTurns::of_passes(&job(&options), 4, part, 1, Some(1));
+        let turns = FileTurns::new(&job(&options), 4, part, 1, Some(1));
         let mut drawn = placed(&turns, &writes[..6]);
         drawn.sort_unstable();
         assert_eq!(drawn, [(0, 1), (1, 1), (1, 2), (1, 3), (3, 1), (3, 2)], "{service}");
@@ -425,12 +429,12 @@ fn each_direction_and_file_goes_on_after_a_random_place() {
         .into_iter()
         .zip([5, 20, 30, 9, 12, 17])
         .collect();
-    let turns = FileTurns::new(&job("rw=randrw:3"), 1, (0, 64 * 4096), 1);
+    let turns = one_pass(&job("rw=randrw:3"), 1, (0, 64 * 4096), 1);
     // The stream draws the first of three; a write has no place to go on from yet.
     assert_eq!(placed(&turns, &mix), [(0, 5), (0, 0), (0, 6), (0, 9), (0, 1), (0, 2)]);
 
     let reads: Vec<(Op, u64)> = (0..8).map(|block| (Op::Read, block)).collect();
-    let turns = FileTurns::new(&job("rw=randread:4 nrfiles=2"), 2, (0, 64 * 4096), 1);
+    let turns = one_pass(&job("rw=randread:4 nrfiles=2"), 2, (0, 64 * 4096), 1);
     let places = placed(&turns, &reads);
     assert!(places.iter().enumerate().all(|(at, (file, _))| *file as usize == at % 2));
     let first = places[0].1;
