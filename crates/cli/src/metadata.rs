@@ -5,20 +5,25 @@ use crate::clients::Clients;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
+use crate::postmark::places::Simulated;
+#[cfg(feature = "mpi")]
+use crate::target::no_twin;
+use crate::target::{check_length, is_twin};
 use clap::{Args, FromArgMatches};
 use host::Host;
 use host::files::{HostFiles, directory_facts, remove_leftovers};
-use machine::files::{FileEngine, FileError, FileSync};
+use machine::files::{FileEngine, FileError, FileSync, FileSystem};
 use machine::text::printable_lines;
 use machine::units::parse_size;
-use results::{Began, Kind, Results, measure_metadata};
+use results::{Began, Kind, MetadataResult, Results, measure_metadata};
 use std::path::PathBuf;
 use workload::metadata::{MetadataError, MetadataPlan, Operation};
 
 /// Options of `metadata`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
-    /// Directory in which the files are created; they are removed at the end
+    /// Directory in which the files are created, or a simulated machine (twin:NAME); they are removed
+    /// at the end
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
     /// Number of files, over all directories
@@ -51,7 +56,7 @@ pub(crate) struct Arguments {
     seed: u64,
     /// Under mpirun: measure with these numbers of clients (1,2,4), or with powers of two; each has
     /// files of its own [default: all]
-    #[arg(long, value_name = "LIST|powers")]
+    #[arg(long, alias = "hosts", value_name = "LIST|powers")]
     clients: Option<Clients>,
     /// Print the results as JSON on standard output
     #[arg(long)]
@@ -122,7 +127,6 @@ fn prepare(
     plan: &MetadataPlan,
     clients: u64,
 ) -> Result<(), Failure> {
-    crate::target::no_twin(&plan.location)?;
     let files = u64::from(plan.rounds) * u64::from(plan.files) * clients;
     let bytes = files * u64::from(plan.file_bytes);
     context.writes.allow(arguments.max_written);
@@ -164,28 +168,54 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
         ));
     }
     let plan = plan(arguments)?;
-    let interrupt = crate::interrupt::flag();
-    let host = Host::new(interrupt);
+    check_length(&plan.location)?;
+    let program = crate::context::program();
+    if is_twin(&plan.location) {
+        let simulated = Simulated::new(&plan.location).map_err(MetadataError::from)?;
+        let result = measure(context, &simulated.files, &plan)?;
+        let (machine, target) = (&simulated.twin, simulated.facts());
+        let document =
+            Results::new(machine, Kind::Metadata, program, simulated.began, target, plan.seed);
+        return finish(context, arguments.json, document, &result);
+    }
+    let host = Host::new(crate::interrupt::flag());
     let began = Began::now(&host);
     prepare(context, arguments, &plan, 1)?;
-    let bar = context.console.bar(phases(&plan));
+    let result = measure(context, &HostFiles::new(), &plan)?;
+    let target = directory_facts(std::slice::from_ref(&plan.location))?;
+    let document = Results::new(&host, Kind::Metadata, program, began, target, plan.seed);
+    finish(context, arguments.json, document, &result)
+}
+
+/// Measures a plan, with its progress.
+fn measure<F: FileSystem>(
+    context: &Context,
+    files: &F,
+    plan: &MetadataPlan,
+) -> Result<MetadataResult, Failure> {
+    let bar = context.console.bar(phases(plan));
     let measured =
-        measure_metadata(&HostFiles::new(), &plan, interrupt, &mut |round, operation| {
+        measure_metadata(files, plan, crate::interrupt::flag(), &mut |round, operation| {
             let words = format!("round {} of {}: {}", round + 1, plan.rounds, operation.name());
             bar.set_message(words);
             bar.set_position(u64::from(round) * Operation::ALL.len() as u64 + operation as u64);
         });
     bar.finish_and_clear();
-    let result = measured?;
-    let target = directory_facts(std::slice::from_ref(&result.plan.location))?;
-    let program = crate::context::program();
-    let document = Results::new(&host, Kind::Metadata, program, began, target, result.plan.seed);
+    Ok(measured?)
+}
+
+/// Completes the document, and shows it.
+fn finish(
+    context: &Context,
+    json: bool,
+    document: Results,
+    result: &MetadataResult,
+) -> Result<(), Failure> {
     let document =
         Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
     let document = if result.interrupted { document.interrupted(None) } else { document };
-    show(context, arguments.json, &document, ("metadata", &result), || {
-        report::terminal::metadata(&result)
-    })?;
+    let text = || report::terminal::metadata(result);
+    show(context, json, &document, ("metadata", result), text)?;
     if result.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
@@ -203,7 +233,7 @@ fn phases(plan: &MetadataPlan) -> u64 {
 #[cfg(feature = "mpi")]
 #[derive(serde::Serialize)]
 struct ByClients<'a> {
-    results: &'a [results::MetadataResult],
+    results: &'a [MetadataResult],
 }
 
 /// Measures with the clients that mpirun started: all at once, or in several numbers.
@@ -223,6 +253,7 @@ pub(crate) fn by_clients(
     };
     let host = Host::new(crate::interrupt::flag());
     let began = Began::now(&host);
+    no_twin(&plan.location)?;
     let target = crate::tasks::target_of(std::slice::from_ref(&plan.location))?;
     prepare(context, arguments, &plan, counts.iter().sum::<usize>() as u64)?;
     let order = hosts::joining_order(ranks);
@@ -247,7 +278,7 @@ pub(crate) fn by_clients(
         warnings.extend(one.warnings.iter().map(with));
     }
     let document = Results {
-        rates: measured.results.iter().flat_map(results::MetadataResult::operation_rates).collect(),
+        rates: measured.results.iter().flat_map(MetadataResult::operation_rates).collect(),
         operation_scaling: hosts::operation_scalings(&measured.results, &joined),
         clients: Some(clients.clone()),
         warnings,

@@ -1,6 +1,6 @@
 //! `halfpower postmark`: PostMark commands from a file, a prompt or a pipe.
 
-mod places;
+pub(crate) mod places;
 
 use crate::console::cannot_print;
 use crate::context::Context;

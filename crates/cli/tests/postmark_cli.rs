@@ -498,6 +498,31 @@ fn metadata_in_the_current_directory() {
 }
 
 #[test]
+fn metadata_on_a_simulated_machine() {
+    let here = tempfile::tempdir().unwrap();
+    let of = |place: &str| {
+        let words = ["metadata", place, "--files", "200", "--rounds", "2", "--json"];
+        let output = halfpower(&words, here.path(), b"");
+        assert_eq!(output.status.code(), Some(0), "{place}: {}", err(&output));
+        serde_json::from_slice::<results::Results>(&output.stdout).unwrap()
+    };
+    let (disk, cached) = (of("twin:laptop-xp"), of("twin:laptop-xp,ramcache=256m"));
+    assert_eq!((disk.kind, disk.rates.len()), (results::Kind::Metadata, 6));
+    assert!(disk.warnings[0].contains("simulated"), "{:?}", disk.warnings);
+    assert!(disk.target.name.contains("laptop-xp"), "{}", disk.target.name);
+    assert!(disk.elapsed_ns > 0, "virtual time");
+    assert!(disk.rates.iter().zip(&cached.rates).any(|(disk, cached)| disk.per_s != cached.per_s));
+    for (place, words) in
+        [("twin:laptop-xp#f", "leave out what follows '#'"), ("twin:nowhere", "nowhere")]
+    {
+        let output = halfpower(&["metadata", place], here.path(), b"");
+        assert_eq!(output.status.code(), Some(2), "{place}: {}", err(&output));
+        assert!(err(&output).contains(words), "{place}: {}", err(&output));
+    }
+    assert!(names(here.path()).is_empty());
+}
+
+#[test]
 fn metadata_that_cannot_be_measured() {
     let here = tempfile::tempdir().unwrap();
     fs::write(here.path().join("plain"), "").unwrap();

@@ -94,7 +94,8 @@ pub fn measure_metadata<F: FileSystem>(
         let (result, paused) = system.watched(|| once(system, plan, interrupt, progress));
         Ok::<_, MetadataError>((result?, paused))
     })?;
-    result.warnings.splice(0..0, left_out.iter().map(ToString::to_string));
+    let own = system.warnings().into_iter().chain(left_out.iter().map(ToString::to_string));
+    result.warnings.splice(0..0, own);
     Ok(result)
 }
 

@@ -18,20 +18,22 @@ pub(super) struct Places {
 }
 
 /// A simulated machine with its files and the start time of the session.
-pub(super) struct Simulated {
+pub(crate) struct Simulated {
     name: PathBuf,
-    files: TwinFiles,
-    pub twin: Twin,
-    pub began: Began,
+    pub(crate) files: TwinFiles,
+    pub(crate) twin: Twin,
+    pub(crate) began: Began,
 }
 
 impl Simulated {
-    fn new(name: &Path) -> Result<Simulated, FileError> {
+    /// # Errors
+    /// A wrong name or setting, or a file of the machine.
+    pub(crate) fn new(name: &Path) -> Result<Simulated, FileError> {
         let text = name.to_string_lossy();
         let refused = |why: String| FileError::Refused { path: name.to_owned(), why };
         if split_file(&text).1.is_some() {
             return Err(refused(
-                "PostMark makes files of its own; leave out what follows '#'".into(),
+                "this command makes files of its own; leave out what follows '#'".into(),
             ));
         }
         let setup = Setup::parse(&text).map_err(|error| refused(error.to_string()))?;
@@ -41,7 +43,7 @@ impl Simulated {
     }
 
     /// Returns the machine's volume, advanced by the time of the session.
-    pub fn facts(&self) -> TargetFacts {
+    pub(crate) fn facts(&self) -> TargetFacts {
         self.twin.pause(self.files.now().saturating_sub(self.twin.now()));
         self.twin.target_facts(&self.twin.volume())
     }
