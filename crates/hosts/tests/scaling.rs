@@ -13,24 +13,7 @@ use workload::Workload;
 use workload::metadata::{MetadataPlan, Operation};
 
 fn facts() -> TargetFacts {
-    TargetFacts {
-        name: "/shared".into(),
-        kind: TargetKind::TestFile,
-        size_bytes: 1 << 30,
-        writable: true,
-        direct: true,
-        direct_refused: None,
-        direct_align_bytes: 512,
-        physical_block_bytes: 512,
-        block_bytes: 512,
-        members: 1,
-        chunk_bytes: None,
-        raid5: None,
-        in_memory: false,
-        devices: Vec::new(),
-        layers: Vec::new(),
-        warnings: Vec::new(),
-    }
+    TargetFacts::new("/shared", TargetKind::TestFile, 1 << 30)
 }
 
 /// A point at these rates of its clients, in requests of 64 KiB per second.

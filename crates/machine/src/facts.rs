@@ -188,22 +188,11 @@ mod tests {
             ..Layer::new(kind, name)
         };
         TargetFacts {
-            name: "a b".into(),
-            kind: TargetKind::Stripe,
-            size_bytes: 1 << 30,
-            writable: true,
-            direct: true,
-            direct_refused: None,
-            direct_align_bytes: 512,
-            physical_block_bytes: 512,
             block_bytes: 4096,
             members,
             chunk_bytes: Some(65_536),
-            raid5: None,
-            in_memory: false,
-            devices: Vec::new(),
             layers: layers.iter().map(layer).collect(),
-            warnings: Vec::new(),
+            ..TargetFacts::new("a b", TargetKind::Stripe, 1 << 30)
         }
     }
 

@@ -298,7 +298,7 @@ fn a_failed_disk_slows_reads_and_its_rebuild_slows_them_more() {
     assert!(rebuilding < 0.9 * degraded, "{degraded} {rebuilding}");
 }
 
-/// What a drive of a stripe does when the program returns to it.
+/// A drive of a stripe idles while the program reads the other chunks.
 #[test]
 fn a_drive_that_was_idle_for_a_revolution_starts_again() {
     let fast = |pause_ms: u64| {

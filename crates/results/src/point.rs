@@ -26,7 +26,7 @@ pub struct Point {
     /// Why the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the verification of data found, if requested.
+    /// Result of the verification of data, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
     /// The stripe, if it was changed for this point.

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct Scaling {
     /// The workload in words.
     pub workload: String,
-    /// Rate with each number of clients, fewest first.
+    /// Rate with each number of clients, by rising number.
     pub steps: Vec<ScalingStep>,
     /// The highest rate.
     pub peak_bytes_per_s: f64,
-    /// The fewest measured clients that reach half of the peak.
+    /// The smallest measured number of clients that reaches half of the peak.
     pub half_power_clients: u32,
-    /// The fewest measured clients from which more gain less than 5 %.
+    /// The smallest measured number of clients from which more gain less than 5 %.
     pub knee_clients: u32,
     /// The bottleneck with the most clients.
     pub limit: ScalingLimit,
@@ -119,17 +119,17 @@ const GAIN: f64 = 1.05;
 pub struct Growth {
     /// The highest rate.
     pub peak: f64,
-    /// The fewest clients that reach half of the peak.
+    /// The smallest number of clients that reaches half of the peak.
     pub half: u32,
-    /// The fewest clients from which more gain less than 5 %.
+    /// The smallest number of clients from which more gain less than 5 %.
     pub knee: u32,
     /// The most clients.
     pub most: u32,
 }
 
 impl Growth {
-    /// Finds the growth from numbers of clients and their rates, fewest clients first. `None` with
-    /// fewer than two.
+    /// Finds the growth from the rates of rising numbers of clients. `None` with fewer than two
+    /// numbers.
     pub fn of(rates: &[(u32, f64)]) -> Option<Growth> {
         let &[_, .., (most, _)] = rates else { return None };
         let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);
@@ -203,13 +203,13 @@ impl Scaling {
 pub struct OperationScaling {
     /// Name of the operation.
     pub operation: String,
-    /// Rate with each number of clients, fewest first.
+    /// Rate with each number of clients, by rising number.
     pub steps: Vec<OperationStep>,
     /// The highest rate, in operations per second.
     pub peak_per_s: f64,
-    /// The fewest measured clients that reach half of the peak.
+    /// The smallest measured number of clients that reaches half of the peak.
     pub half_power_clients: u32,
-    /// The fewest measured clients from which more gain less than 5 %.
+    /// The smallest measured number of clients from which more gain less than 5 %.
     pub knee_clients: u32,
     /// The bottleneck with the most clients.
     pub limit: ScalingLimit,

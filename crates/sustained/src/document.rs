@@ -174,7 +174,7 @@ pub enum StopReason {
 /// Something that a longer run would show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unseen {
-    /// What was not seen, as in "… was not seen".
+    /// The subject of the sentence "… was not seen".
     pub what: String,
     /// Time of the run that would show it, as far as known.
     pub needs_s: Option<f64>,

@@ -429,20 +429,12 @@ impl machine::Machine for Twin {
             .flat_map(|layer| layer.facts.bursts.iter().map(|burst| burst.sentence(&layer.name)));
         let mut warnings = vec!["simulated: these are predictions, not measurements".to_owned()];
         warnings.extend(bursts);
+        let name = format!("twin:{}{name}", self.setup.name);
         TargetFacts {
-            name: format!("twin:{}{name}", self.setup.name),
-            kind: TargetKind::Simulated,
-            size_bytes: file.size,
-            writable: true,
-            direct: true,
-            direct_refused: None,
             direct_align_bytes: SECTOR as u32,
-            physical_block_bytes: 512,
             block_bytes: self.setup.description.file_system.block_bytes,
             members: layout.members,
             chunk_bytes: (layout.members > 1).then_some(layout.chunk),
-            raid5: None,
-            in_memory: false,
             devices: file
                 .members
                 .iter()
@@ -450,6 +442,7 @@ impl machine::Machine for Twin {
                 .collect(),
             layers,
             warnings,
+            ..TargetFacts::new(name, TargetKind::Simulated, file.size)
         }
     }
 

@@ -80,23 +80,13 @@ impl<M: Machine> Group<'_, M> {
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
+        let max_bytes = files.iter().map(|file| file.bytes).max().unwrap_or(0);
         TargetFacts {
-            name: names.join(", "),
-            kind: TargetKind::TestFile,
-            size_bytes: files.iter().map(|file| file.bytes).max().unwrap_or(0),
-            writable: true,
             direct: false,
-            direct_refused: None,
             direct_align_bytes: 0,
             physical_block_bytes: 0,
             block_bytes: 0,
-            members: 1,
-            chunk_bytes: None,
-            raid5: None,
-            in_memory: false,
-            devices: Vec::new(),
-            layers: Vec::new(),
-            warnings: Vec::new(),
+            ..TargetFacts::new(names.join(", "), TargetKind::TestFile, max_bytes)
         }
     }
 }
