@@ -79,6 +79,12 @@ pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence())).collect()
 }
 
+/// Returns the gain of more clients, for each operation on files.
+pub(crate) fn of_operations(results: &Results) -> Vec<String> {
+    let of_all = results.operation_scaling.iter();
+    of_all.map(|one| format!("{}: {}", one.operation, one.sentence())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -114,6 +114,13 @@ fn operations_on_files_are_measured_with_several_numbers_of_clients() {
     let scaling = json["operation_scaling"].as_array().unwrap();
     assert_eq!(scaling.len(), 6);
     assert_eq!(scaling[0]["steps"].as_array().unwrap().len(), 3);
+    let reported = memory_directory();
+    fs::write(reported.path().join("results.json"), json.to_string()).unwrap();
+    let report = halfpower_in(reported.path(), "report results.json");
+    let page = fs::read_to_string(reported.path().join("report.html")).unwrap();
+    for text in [&report.stdout, &page] {
+        assert!(text.contains("create: ") && text.contains("half of the peak of "), "{text}");
+    }
     assert_eq!(json["metadata_by_clients"]["results"].as_array().unwrap().len(), 3);
     assert_eq!(json["clients"]["ranks"].as_array().unwrap().len(), 3);
     let text = clients(directory.path(), 2, "metadata . --files 300 --rounds 2 --progress none");

@@ -11,7 +11,7 @@ pub(crate) use experiments::{ExperimentView, section_view};
 pub(crate) use values::{ShownCurve, figures_json, shown_json};
 
 use crate::format::{cell, date, rate_unit, spent};
-use crate::{Error, plot};
+use crate::{Error, plot, sentences};
 use machine::text::printable;
 use machine::units::{Units, shown_in};
 use minijinja::value::{Value, ValueKind};
@@ -59,6 +59,7 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
         layers => method::layers(results),
         rate_columns => rate_columns().map(|column| column.heading).collect::<Vec<_>>(),
         rates => results.rates.iter().map(|rate| rate_columns().map(|column| cell(column, rate)).collect()).collect::<Vec<Vec<_>>>(),
+        operation_clients => sentences::of_operations(results),
         one_point => one_point(results),
         point_columns => method::headings(),
         points => method::points(results, rows),

@@ -1,3 +1,4 @@
+use crate::sentences;
 use results::{MetadataResult, OperationResult, Results};
 use std::fmt::Write;
 use workload::metadata::{MetadataPlan, Operation};
@@ -88,8 +89,8 @@ pub fn metadata_by_clients(measured: &[MetadataResult], document: &Results) -> S
     for warning in &document.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
-    for one in &document.operation_scaling {
-        let _ = writeln!(text, "{}: {}", one.operation, one.sentence());
+    for sentence in sentences::of_operations(document) {
+        let _ = writeln!(text, "{sentence}");
     }
     text
 }

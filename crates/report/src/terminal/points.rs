@@ -4,6 +4,7 @@ use super::one_point::block;
 use super::over_time::{intervals, intervals_of_all};
 use super::{Tone, paint, table, wrap};
 use crate::format::{cell, heading, plural, rate_unit};
+use crate::sentences;
 use machine::text::printable;
 use results::columns::{self, Column};
 use results::{Kind, Results};
@@ -27,7 +28,7 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
         return crate::hosts::terminal(results, width, colour);
     }
     let width = width.max(40);
-    let rates = operations(&results.rates, width, colour);
+    let rates = operations(&results.rates, width, colour) + &of_clients(results, width);
     let table = match (results.points.as_slice(), results.kind) {
         ([], _) if rates.is_empty() => "no measured points\n".into(),
         ([], _) => rates,
@@ -49,6 +50,13 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
         None => String::new(),
     };
     table + &latency_goals(results, width) + &beside
+}
+
+/// The gain of more clients for operations on whole files.
+fn of_clients(results: &Results, width: usize) -> String {
+    let sentences = sentences::of_operations(results);
+    let lines = sentences.iter().flat_map(|sentence| wrap(&printable(sentence), width));
+    lines.map(|line| line + "\n").collect()
 }
 
 fn latency_goals(results: &Results, width: usize) -> String {
