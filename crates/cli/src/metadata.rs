@@ -219,6 +219,62 @@ fn finish(
     if result.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
+/// The number of files of each client in a first short run, which shows how many fit into the time.
+#[cfg(feature = "mpi")]
+const FIRST_FILES: u32 = 50;
+
+/// Measures operations on files with 1, 2, 4, ... and all clients in this time in ns, and adds their
+/// rates to a study. A failure is a warning: the study is complete without them.
+#[cfg(feature = "mpi")]
+pub(crate) fn add_to_study(
+    context: &Context,
+    (directory, time_ns): (&std::path::Path, machine::Nanos),
+    crew: &mut dyn dialect::tasks::Crew,
+    ranks: &[results::Client],
+    study: &mut Results,
+) {
+    let order = hosts::joining_order(ranks);
+    let counts = Clients::Powers.of(ranks.len()).unwrap_or_default();
+    let plan = MetadataPlan {
+        location: directory.to_owned(),
+        files: FIRST_FILES,
+        rounds: 1,
+        ..MetadataPlan::default()
+    };
+    let mut run = |plan: &MetadataPlan, counts: &[usize]| {
+        let bar = context.console.bar(phases(plan) * counts.len() as u64);
+        let mut done = 0;
+        let measured =
+            dialect::metadata::run(crew, plan, counts, &order, &mut |count, _, operation| {
+                bar.set_message(format!("files, clients {count}: {}", operation.name()));
+                bar.set_position(done);
+                done += 1;
+            });
+        bar.finish_and_clear();
+        measured.and_then(|measured| measured.ended.map_or(Ok(measured.results), Err))
+    };
+    let rounds = MetadataPlan::default().rounds;
+    let measured = run(&plan, &[ranks.len()]).and_then(|first| {
+        let phases = first.iter().flat_map(|one| &one.operations);
+        let first_ns: u64 = phases.flat_map(|one| &one.elapsed_ns).sum();
+        let rounds_of_all = u64::from(rounds) * counts.len() as u64;
+        let times = time_ns / (first_ns * rounds_of_all).max(1);
+        let max = u64::from(MetadataPlan::default().files);
+        let files = (u64::from(FIRST_FILES) * times).clamp(u64::from(FIRST_FILES), max) as u32;
+        run(&MetadataPlan { files, rounds, ..plan.clone() }, &counts)
+    });
+    match measured {
+        Ok(measured) => {
+            let of_each = measured.iter().flat_map(MetadataResult::operation_rates);
+            study.rates.extend(of_each);
+            let joined: Vec<results::Client> =
+                order.iter().map(|&rank| ranks[rank].clone()).collect();
+            study.operation_scaling = hosts::operation_scalings(&measured, &joined);
+        }
+        Err(error) => study.warnings.push(format!("operations on files failed: {error}")),
+    }
+}
+
 #[cfg(feature = "mpi")]
 fn counted(clients: u32) -> String {
     format!("{clients} client{}", if clients == 1 { "" } else { "s" })

@@ -85,6 +85,11 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         GroupMachine { shared, ..self }
     }
 
+    /// Lets the ranks do other work between two runs; `None` after an early end.
+    pub fn with_leader<T>(&self, work: impl FnOnce(&mut Leader<'a, G, M>) -> T) -> Option<T> {
+        self.ended.borrow().is_none().then(|| work(&mut self.leader.borrow_mut()))
+    }
+
     /// Returns the ranks, with their clocks at the last run.
     pub fn clients(&self) -> Clients {
         Clients {

@@ -1,6 +1,6 @@
 //! The sentences that people read, in full and in short, from the values of a document.
 
-use results::{Answer, Limit, LimitOf, LimitTrial, Predicted, Results};
+use results::{Answer, Limit, LimitOf, LimitTrial, OperationScaling, Predicted, Results};
 use workload::OpKind;
 
 use crate::format::rate;
@@ -74,15 +74,25 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
 }
 
-/// Returns the gain of more clients, for each workload.
+/// Returns the gain of more clients, for each workload and the main operations on files.
 pub(crate) fn of_clients(results: &Results) -> Vec<String> {
-    results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence())).collect()
+    let of_workloads =
+        results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence()));
+    let main = |one: &&OperationScaling| MAIN_OPERATIONS.contains(&one.operation.as_str());
+    let of_files = results.operation_scaling.iter().filter(main).map(of_operation);
+    of_workloads.chain(of_files).collect()
+}
+
+/// The operations on files of a study's first screen; its tables have all.
+const MAIN_OPERATIONS: [&str; 3] = ["create", "stat", "delete"];
+
+fn of_operation(one: &OperationScaling) -> String {
+    format!("{}: {}", one.operation, one.sentence())
 }
 
 /// Returns the gain of more clients, for each operation on files.
 pub(crate) fn of_operations(results: &Results) -> Vec<String> {
-    let of_all = results.operation_scaling.iter();
-    of_all.map(|one| format!("{}: {}", one.operation, one.sentence())).collect()
+    results.operation_scaling.iter().map(of_operation).collect()
 }
 
 #[cfg(test)]

@@ -22,6 +22,13 @@ const RUN_SHARE: f64 = 3e-4;
 /// A probing run, longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
+/// A probing run takes at most one part in this many of what may still be written, so that most is
+/// left for the points.
+const PARTS_OF_ALLOWANCE: u64 = 50;
+
+/// Requests of a probing run with little left to write, times those outstanding.
+const MIN_TURNS: u64 = 8;
+
 const BURSTY_SAMPLES: usize = 2;
 
 /// The assumed flush rate before one is measured, in bytes per second: low, so no flush takes long.
@@ -110,7 +117,12 @@ fn probe_one<M: Machine>(
     let (mut speed, mut single) = (OpSpeed { bytes_per_s: 0.0, iops: 0.0 }, f64::MAX);
     for (request, depth, pattern) in PROBES {
         let request = request.max(align).min(largest);
-        let index = sampler.push(Workload { pattern, ..setting.deep(op, request, depth) }, None);
+        let left = Some(sampler.machine.may_write()).filter(|&left| left < u64::MAX);
+        let limit_bytes = left.filter(|_| op == OpKind::Write).map(|left| {
+            (left / PARTS_OF_ALLOWANCE).max(u64::from(request) * u64::from(depth) * MIN_TURNS)
+        });
+        let workload = Workload { pattern, limit_bytes, ..setting.deep(op, request, depth) };
+        let index = sampler.push(workload, None);
         sampler.run(index)?;
         let entry = &sampler.entries[index];
         if let Some(sample) = entry.samples().first() {

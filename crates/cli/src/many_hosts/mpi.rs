@@ -19,6 +19,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
+use study::Plan;
 use workload::{Pattern, Workload};
 
 /// The version that all ranks must have. In the program it follows a label, so that one can find it
@@ -79,7 +80,7 @@ fn command(
     let result = match command {
         Command::Run(arguments) => return points(leader, context, &arguments, Kind::Run),
         Command::Sweep(arguments) => return points(leader, context, &arguments, Kind::Sweep),
-        Command::Study(arguments) => return study(leader, context, &arguments),
+        Command::Study(arguments) => return study(leader, context, &arguments, here),
         Command::Ior(arguments) => {
             let group = &mut OverGroup::new(&mut leader, here);
             tasks::ior(context.clone(), &arguments.words, Some(group))
@@ -262,6 +263,7 @@ fn study(
     leader: Leader<'_, MpiRank, Host>,
     context: &Context,
     arguments: &StudyArguments,
+    here: &Here,
 ) -> (Result<(), Failure>, bool) {
     let given = [
         (arguments.sustained.sustained, "--sustained"),
@@ -278,7 +280,23 @@ fn study(
         let ranks = GroupMachine::new(leader, unique());
         let (mut own, begun) = Measuring::begin(context, ranks, "study", spec, arguments.resume);
         let begun = begun.map(|()| {
+            let directory = directory_of(spec).filter(|_| plan.only.is_empty());
+            let files_ns = plan.budget_ns / FILES_PART;
+            let whole_ns = plan.budget_ns;
+            let budget_ns = whole_ns - directory.map_or(0, |_| files_ns);
+            let plan = &Plan { budget_ns, ..plan.clone() };
             let results = study_on(context, &own.machine, spec, plan).map(|mut results| {
+                let studied = own.machine.now();
+                if let Some(directory) = directory.filter(|_| !results.incomplete) {
+                    own.machine.inner().with_leader(|leader| {
+                        let ranks = leader.clients().to_vec();
+                        let group = &mut OverGroup::new(leader, here);
+                        let place = (directory, files_ns);
+                        crate::metadata::add_to_study(context, place, group, &ranks, &mut results);
+                    });
+                }
+                results.budget_ns = results.budget_ns.map(|_| whole_ns);
+                results.elapsed_ns += own.machine.now().saturating_sub(studied);
                 own.describe(&mut results);
                 results
             });
@@ -295,6 +313,15 @@ fn study(
         }
         (None, None) => (result, false),
     }
+}
+
+/// The time for operations on files: one part in this many of a study's time.
+const FILES_PART: u64 = 10;
+
+/// Returns the target, if it is a directory.
+fn directory_of(spec: &TargetSpec) -> Option<&Path> {
+    let [place] = spec.places.as_slice() else { return None };
+    place.is_dir().then_some(place)
 }
 
 /// Divides the file that all ranks use.

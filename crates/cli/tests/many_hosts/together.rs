@@ -96,6 +96,28 @@ fn ior_and_mdtest_run_as_ranks() {
 }
 
 #[test]
+fn a_study_of_a_directory_has_operations_on_files() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let (directory, output) = (memory_directory(), memory_directory());
+    let study = format!(
+        "study . --quick --budget 12s --size 4m --output {} --progress none --json",
+        output.path().display()
+    );
+    let json = document(&clients(directory.path(), 2, &study));
+    assert_eq!(json["budget_ns"], 12_000_000_000_u64);
+    assert_eq!(json["rates"].as_array().unwrap().len(), 12, "6 operations with 1 and 2 clients");
+    let scaling = json["operation_scaling"].as_array().unwrap();
+    assert_eq!((scaling.len(), &scaling[0]["operation"]), (6, &"create".into()));
+    let page = fs::read_to_string(output.path().join("report.html")).unwrap();
+    assert!(page.contains("Operations on files") && page.contains("create: "));
+    let only = study.replace("--quick", "--quick --only clients --force");
+    let json = self::document(&clients(directory.path(), 2, &only));
+    assert!(json["rates"].as_array().unwrap().is_empty(), "only the clients");
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
 fn operations_on_files_are_measured_with_several_numbers_of_clients() {
     or_skip!(mpi_is_here());
     let _alone = alone();
