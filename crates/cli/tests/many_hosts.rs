@@ -392,6 +392,7 @@ mod over_mpi {
         let ended = clients(Path::new("/"), 3, &words);
         let document = document(&ended);
         assert_eq!(document["kind"], "study");
+        assert!(document["rates"].is_null(), "--only leaves operations on files out");
         assert_eq!(document["clients"]["ranks"].as_array().unwrap().len(), 3);
         let experiments = document["experiments"].as_array().unwrap();
         let own = experiments.iter().find(|one| one["id"] == "clients").unwrap();
