@@ -422,7 +422,8 @@ fn a_simulated_machine_only_serves_files() {
             "fio --name=a --filename=twin:gateway-1997 --size=1m --rw=write --verify=crc32c",
             "holds no data",
         ),
-        ("metadata twin:gateway-1997", "name a directory"),
+        ("metadata twin:gateway-1997 --threads 2", "--threads 1"),
+        ("metadata twin:gateway-1997 --sync file", "--sync none"),
     ] {
         let done = halfpower(here.path(), line);
         let said = String::from_utf8(done.stderr).unwrap();

@@ -383,7 +383,7 @@ impl FileSystem for TwinFiles {
         }
         if spec.sync != FileSync::None {
             return Err(self.unsupported(
-                "a simulated machine does not synchronise single files; set sync none",
+                "a simulated machine does not synchronise single files; use none (set sync none, --sync none)",
             ));
         }
         let mut state = lock(&self.state);
@@ -439,7 +439,9 @@ impl FileArea for TwinArea {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         *workers += 1;
         if *workers > 1 {
-            let why = "a simulated machine has one thread for files; set threads 1".to_owned();
+            let why =
+                "a simulated machine has one thread for files; use 1 (set threads 1, --threads 1)"
+                    .to_owned();
             return Err(FileError::Refused { path: self.name.clone(), why });
         }
         Ok(TwinWork { state: self.state.clone(), spec: self.spec.clone() })
