@@ -251,11 +251,11 @@ pub(crate) fn add_to_study(
                 done += 1;
             });
         bar.finish_and_clear();
-        measured.and_then(|measured| measured.ended.map_or(Ok(measured.results), Err))
+        measured
     };
     let rounds = MetadataPlan::default().rounds;
     let measured = run(&plan, &[ranks.len()]).and_then(|first| {
-        let phases = first.iter().flat_map(|one| &one.operations);
+        let phases = first.results.iter().flat_map(|one| &one.operations);
         let first_ns: u64 = phases.flat_map(|one| &one.elapsed_ns).sum();
         let rounds_of_all = u64::from(rounds) * counts.len() as u64;
         let times = time_ns / (first_ns * rounds_of_all).max(1);
@@ -264,14 +264,29 @@ pub(crate) fn add_to_study(
         run(&MetadataPlan { files, rounds, ..plan.clone() }, &counts)
     });
     match measured {
-        Ok(measured) => {
-            let of_each = measured.iter().flat_map(MetadataResult::operation_rates);
-            study.rates.extend(of_each);
-            let joined: Vec<results::Client> =
-                order.iter().map(|&rank| ranks[rank].clone()).collect();
-            study.operation_scaling = hosts::operation_scalings(&measured, &joined);
-        }
+        Ok(measured) => add(&measured, &order, ranks, study),
         Err(error) => study.warnings.push(format!("operations on files failed: {error}")),
+    }
+}
+
+/// Adds rates of operations on files, and what more clients gain, to a document.
+#[cfg(feature = "mpi")]
+fn add(
+    measured: &dialect::metadata::Measured,
+    order: &[usize],
+    ranks: &[results::Client],
+    document: &mut Results,
+) {
+    let results = &measured.results;
+    document.rates.extend(results.iter().flat_map(MetadataResult::operation_rates));
+    let joined: Vec<results::Client> = order.iter().map(|&rank| ranks[rank].clone()).collect();
+    document.operation_scaling = hosts::operation_scalings(results, &joined);
+    for one in results {
+        let with = |warning: &String| format!("files with {}: {warning}", counted(one.clients));
+        document.warnings.extend(one.warnings.iter().map(with));
+    }
+    if let Some(error) = &measured.ended {
+        document.warnings.push(format!("operations on files ended early: {error}"));
     }
 }
 
@@ -327,28 +342,10 @@ pub(crate) fn by_clients(
     let measured = measured?;
     let program = crate::context::program();
     let document = Results::new(&host, Kind::Metadata, program, began, target, plan.seed);
-    let joined: Vec<results::Client> = order.iter().map(|&rank| ranks[rank].clone()).collect();
-    let mut warnings: Vec<String> = hosts::shared_hosts(ranks).into_iter().collect();
-    for one in &measured.results {
-        let with = |warning: &String| format!("with {} at once: {warning}", counted(one.clients));
-        warnings.extend(one.warnings.iter().map(with));
-    }
-    let document = Results {
-        rates: measured.results.iter().flat_map(MetadataResult::operation_rates).collect(),
-        operation_scaling: hosts::operation_scalings(&measured.results, &joined),
-        clients: Some(clients.clone()),
-        warnings,
-        ..document
-    };
-    let document = match &measured.ended {
-        None => document,
-        Some(error) if error.is_interrupt() => document.interrupted(None),
-        Some(error) => {
-            let mut document = Results { incomplete: true, ..document };
-            document.warnings.push(format!("it ended early: {error}"));
-            document
-        }
-    };
+    let mut document = Results { clients: Some(clients.clone()), ..document };
+    document.warnings.extend(hosts::shared_hosts(ranks));
+    add(&measured, &order, ranks, &mut document);
+    document.incomplete = measured.ended.is_some();
     let own = ByClients { results: &measured.results };
     show(context, arguments.json, &document, ("metadata_by_clients", &own), || {
         report::terminal::metadata_by_clients(&measured.results, &document)
