@@ -212,9 +212,9 @@ mod over_mpi {
         or_skip!(mpi_is_here());
         let _alone = alone();
         let mount = or_skip!(Mount::on_loop("ext4", 64 << 20));
-        let group = or_skip!(SlowGroup::make(mount.device(), 5_000_000));
+        let group = or_skip!(SlowGroup::make(mount.device(), 2_500_000));
         let words = format!(
-            "run {} --size 4m --request 48k --rate 203 --runtime 4s --repeats 1 --max-repeats 1 --clients 1,4 --progress none --json",
+            "run {} --size 4m --request 48k --rate 102 --runtime 4s --repeats 1 --max-repeats 1 --clients 1,4 --progress none --json",
             mount.name()
         );
         let enter = format!("echo $$ > {}/tasks && exec \"$0\" \"$@\"", group.0.display());

@@ -381,9 +381,9 @@ impl Reading {
                 self.options.overrides.seed = seed;
             }
             'Z' => {
-                (self.target.source, self.sizes.source) = match value {
-                    "" => (Source::Zero, None),
-                    "r" => (Source::Random, None),
+                (self.target.source, self.sizes.source, self.target.source_file) = match value {
+                    "" => (Source::Zero, None, None),
+                    "r" => (Source::Random, None, None),
                     _ => {
                         let (bytes, file) = value
                             .split_once(',')
@@ -395,8 +395,8 @@ impl Reading {
                                 "write -Z1M,FILE, or leave out the comma",
                             );
                         }
-                        self.target.source_file = file.map(PathBuf::from);
-                        (Source::Random, Some(Size::parse(spelling, bytes)?))
+                        let size = Size::parse(spelling, bytes)?;
+                        (Source::Random, Some(size), file.map(PathBuf::from))
                     }
                 }
             }
