@@ -371,8 +371,8 @@ fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<Pt
 /// Returns the amount to be written, and the time for it.
 fn planned(estimate: &Estimate) -> Planned {
     let rate = machine::units::show_rate(estimate.bytes_per_s);
-    Planned::About {
-        bytes: estimate.written_bytes,
+    Planned::UpTo {
+        bytes: estimate.max_written_bytes as u64,
         seconds: estimate.seconds,
         note: format!("at {rate}; --dry-run shows the plan"),
     }

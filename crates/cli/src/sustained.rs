@@ -117,8 +117,8 @@ pub(crate) fn study(
     context.writes.endurance(arguments.endurance.endurance);
     context.writes.plan(Planned::UpTo {
         bytes: plan.max_written,
-        seconds: plan.for_ns as f64 * 1e-9,
-        note: "--max-written and --for change this",
+        seconds: [0.0, plan.for_ns as f64 * 1e-9],
+        note: "--max-written and --for change this".into(),
     });
     let began_unix_s = crate::history::now_unix_s();
     let measured = match place {

@@ -19,10 +19,8 @@ pub(crate) enum Planned {
     AsAsked,
     /// A range known before the start, apart from runs that only time ends.
     Runs(PlannedWrites),
-    /// A range of bytes at an assumed rate, and the range of time.
-    About { bytes: [f64; 2], seconds: [f64; 2], note: String },
-    /// A maximum of bytes, and of time.
-    UpTo { bytes: u64, seconds: f64, note: &'static str },
+    /// The most bytes, which may follow from an assumed rate, and the shortest and longest time.
+    UpTo { bytes: u64, seconds: [f64; 2], note: String },
 }
 
 #[derive(Debug, Clone, Default)]
@@ -185,7 +183,7 @@ impl Announcement {
         let planned = &state.planned;
         refuse(planned, fill_bytes, state.max)?;
         let simulated = targets.iter().all(|facts| facts.kind == TargetKind::Simulated);
-        let is_announced = matches!(planned, Planned::About { .. } | Planned::UpTo { .. });
+        let is_announced = matches!(planned, Planned::UpTo { .. });
         if simulated && !is_announced {
             return Ok(());
         }
@@ -219,7 +217,6 @@ fn is_silent(destroys: bool) -> bool {
 /// Returns the share of the drives' endurance that a long run takes.
 fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     let most = match &state.planned {
-        Planned::About { bytes: [_, high], .. } => *high,
         Planned::UpTo { bytes, .. } => *bytes as f64,
         Planned::AsAsked | Planned::Runs(_) => return None,
     };
@@ -252,7 +249,7 @@ fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     let least = fill_bytes.saturating_add(match planned {
         Planned::Runs(runs) => runs.min_bytes,
         // Of a time-bound run, the limit takes a part; of these, the command does itself.
-        Planned::AsAsked | Planned::About { .. } | Planned::UpTo { .. } => 0,
+        Planned::AsAsked | Planned::UpTo { .. } => 0,
     });
     if least <= max {
         return Ok(());
@@ -270,8 +267,8 @@ fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[Strin
     let shown = |bytes: u64| show_size_rounded(bytes as f64);
     let mut after = String::new();
     let what = match planned {
-        Planned::AsAsked if fill_bytes == 0 => "what the options ask".to_owned(),
-        Planned::AsAsked => format!("{}, then what the options ask", shown(fill_bytes)),
+        Planned::AsAsked if fill_bytes == 0 => "what the options ask for".to_owned(),
+        Planned::AsAsked => format!("{}, then what the options ask for", shown(fill_bytes)),
         Planned::Runs(runs) => {
             let low = fill_bytes.saturating_add(runs.min_bytes);
             let high = fill_bytes.saturating_add(runs.max_bytes);
@@ -287,19 +284,11 @@ fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[Strin
                 }
             }
         }
-        Planned::About { bytes, seconds, note } => {
-            let [low, high] = bytes.map(show_size_rounded);
-            let [shortest, longest] = seconds.map(show_span);
-            after = format!(", in {shortest} to {longest} ({note})");
-            return Some(match max {
-                Some(max) => [format!("up to {} will be written", show_size(max)), after],
-                None if low == high => [format!("about {low} will be written"), after],
-                None => [format!("{low} to {high} will be written"), after],
-            });
-        }
-        Planned::UpTo { bytes, seconds, note } => {
-            after = format!(", in up to {} ({note})", show_span(*seconds));
-            return Some([format!("up to {} will be written", show_size(*bytes)), after]);
+        Planned::UpTo { bytes, seconds: [shortest, longest], note } => {
+            let shortest = if *shortest > 0.0 { show_span(*shortest) } else { "up".to_owned() };
+            after = format!(", in {shortest} to {} ({note})", show_span(*longest));
+            let most = max.filter(|max| max <= bytes).map_or_else(|| shown(*bytes), show_size);
+            return Some([format!("up to {most} will be written"), after]);
         }
     };
     Some([format!("{what}{limit} will be written"), after])

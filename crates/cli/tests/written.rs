@@ -59,7 +59,7 @@ fn the_first_line_says_how_much() {
         ),
         (
             format!("fio --name=a --filename={mine} --destroy-data={mine} --rw=write --size=1m"),
-            "what the options ask will be written to",
+            "what the options ask for will be written to",
         ),
     ] {
         let ended = halfpower(&line);

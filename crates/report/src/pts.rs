@@ -62,11 +62,10 @@ pub fn terminal(result: &PtsResult, width: usize, colour: bool) -> String {
 
 /// The plan of a test, for `--dry-run`.
 pub fn plan(plan: &PtsPlan, estimate: &Estimate, width: usize, colour: bool) -> String {
-    let both = |[low, high]: [f64; 2], show: &dyn Fn(f64) -> String| {
-        let (low, high) = (show(low), show(high));
+    let time = |seconds: [f64; 2]| {
+        let [low, high] = seconds.map(|end| if end == 0.0 { "-".to_owned() } else { span(end) });
         if low == high { low } else { format!("{low} to {high}") }
     };
-    let time = |seconds: f64| if seconds == 0.0 { "-".into() } else { span(seconds) };
     let size = |bytes: f64| if bytes == 0.0 { "-".into() } else { show_size_rounded(bytes) };
     let rows: Vec<Vec<String>> = estimate
         .phases
@@ -77,12 +76,12 @@ pub fn plan(plan: &PtsPlan, estimate: &Estimate, width: usize, colour: bool) -> 
                 phase.title.clone(),
                 if low == high { low.to_string() } else { format!("{low} to {high}") },
                 phase.cells.to_string(),
-                both(phase.seconds, &time),
-                both(phase.written_bytes, &size),
+                time(phase.seconds),
+                size(phase.max_written_bytes),
             ]
         })
         .collect();
-    let head = ["phase", "rounds", "cells", "time", "written"].map(str::to_owned);
+    let head = ["phase", "rounds", "cells", "time", "written at most"].map(str::to_owned);
     let mut out = format!(
         "{} on {}{}\n\n",
         plan.test.title(),
@@ -96,9 +95,9 @@ pub fn plan(plan: &PtsPlan, estimate: &Estimate, width: usize, colour: bool) -> 
     out += &table(&head, &rows, 1, width.max(40), colour);
     let _ = writeln!(
         out,
-        "\nIn all {}, {} written, at an assumed {} (--assume-rate).",
-        both(estimate.seconds, &time),
-        both(estimate.written_bytes, &size),
+        "\nIn all {}, at most {} written, at an assumed {} (--assume-rate).",
+        time(estimate.seconds),
+        size(estimate.max_written_bytes),
         show_rate(estimate.bytes_per_s)
     );
     for one in &plan.left_out {

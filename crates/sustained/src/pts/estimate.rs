@@ -13,8 +13,8 @@ pub struct PhaseEstimate {
     pub cells: usize,
     /// The shortest and the longest time.
     pub seconds: [f64; 2],
-    /// Bytes written in those times.
-    pub written_bytes: [f64; 2],
+    /// Bytes written at most, at the assumed rate.
+    pub max_written_bytes: f64,
 }
 
 /// Time and bytes of a plan.
@@ -24,7 +24,8 @@ pub struct Estimate {
     pub bytes_per_s: f64,
     pub phases: Vec<PhaseEstimate>,
     pub seconds: [f64; 2],
-    pub written_bytes: [f64; 2],
+    /// Bytes written at most, at that rate.
+    pub max_written_bytes: f64,
 }
 
 /// A cell's writes at the rate; random small requests are slower, so this is an upper bound for
@@ -52,7 +53,7 @@ pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
                     rounds: [0; 2],
                     cells: 0,
                     seconds: [0.0; 2],
-                    written_bytes: [0.0; 2],
+                    max_written_bytes: 0.0,
                 },
                 PhaseKind::Fill { times, .. } => {
                     let bytes = plan.active_bytes as f64 * f64::from(*times);
@@ -61,7 +62,7 @@ pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
                         rounds: [1; 2],
                         cells: 1,
                         seconds: [bytes / bytes_per_s; 2],
-                        written_bytes: [bytes; 2],
+                        max_written_bytes: bytes,
                     }
                 }
                 PhaseKind::Rounds { cells, until, .. } => {
@@ -86,8 +87,7 @@ pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
                         rounds,
                         cells: cells.len(),
                         seconds: rounds.map(|count| f64::from(count) * round_s),
-                        written_bytes: rounds
-                            .map(|count| (f64::from(count) * round_bytes).min(most)),
+                        max_written_bytes: (f64::from(max) * round_bytes).min(most),
                     }
                 }
                 PhaseKind::Histograms { of_phase, which, seconds, writes_before_s } => {
@@ -106,15 +106,13 @@ pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
                         rounds: [1; 2],
                         cells: count as usize,
                         seconds: [all * (seconds + writes_before_s); 2],
-                        written_bytes: [all * bytes_per_s * (seconds * share + writes_before_s); 2],
+                        max_written_bytes: all * bytes_per_s * (seconds * share + writes_before_s),
                     }
                 }
             }
         })
         .collect();
-    let sum = |of: fn(&PhaseEstimate) -> [f64; 2]| {
-        phases.iter().map(of).fold([0.0; 2], |all, one| [all[0] + one[0], all[1] + one[1]])
-    };
-    let (seconds, written_bytes) = (sum(|one| one.seconds), sum(|one| one.written_bytes));
-    Estimate { bytes_per_s, phases, seconds, written_bytes }
+    let seconds = [0, 1].map(|end| phases.iter().map(|phase| phase.seconds[end]).sum());
+    let max_written_bytes = phases.iter().map(|phase| phase.max_written_bytes).sum();
+    Estimate { bytes_per_s, phases, seconds, max_written_bytes }
 }
