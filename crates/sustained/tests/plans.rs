@@ -121,6 +121,27 @@ fn all_tracked_cells_must_be_steady() {
 }
 
 #[test]
+fn a_round_that_has_not_ended_does_not_count() {
+    let plan = of(PtsTest::Iops);
+    let PhaseKind::Rounds { cells, tracking, .. } = &plan.phases[2].kind else { panic!("rounds") };
+    let steps = |rates: [f64; 5], more: usize| -> Vec<PtsStep> {
+        let whole = (0..5).flat_map(|round| {
+            (0..cells.len()).map(move |cell| step(cell, round, rates[round as usize]))
+        });
+        whole.chain((0..more).map(|cell| step(cell, 5, 1000.0))).collect()
+    };
+    // With what has been measured of a sixth round, all five values of each cell would be equal.
+    let falls = [2000.0, 1000.0, 1000.0, 1000.0, 1000.0];
+    let most = cells.len() - 1;
+    assert!(most > *tracking);
+    let check = steady_round(&plan, &steps(falls, most), 2).unwrap();
+    assert!(!check.to_specification, "{check:?}");
+    assert!(steady_round(&plan, &steps([1000.0; 5], most), 2).unwrap().to_specification);
+    // A test of other rounds ends after their number.
+    assert_eq!(steady_round(&of(PtsTest::Xsr), &steps([1000.0; 5], 0), 1), None);
+}
+
+#[test]
 fn of_half_hours_the_first_minute_counts() {
     let plan = of(PtsTest::Hir);
     let PhaseKind::Rounds { until: Until::Steady { every, .. }, .. } = plan.phases[1].kind else {

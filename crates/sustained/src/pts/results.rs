@@ -20,12 +20,21 @@ fn of_phase(steps: &[PtsStep], phase: usize) -> impl Iterator<Item = &PtsStep> +
     steps.iter().filter(move |step| step.phase == phase)
 }
 
-/// The steady-state check of the last rounds of a phase; of several tracked cells, of the least
-/// steady one.
+/// The number of rounds of a phase of which all cells have ended.
+fn whole_rounds(steps: &[PtsStep], phase: usize, cells: &[Cell]) -> u32 {
+    of_phase(steps, phase).filter(|step| step.cell + 1 == cells.len()).count() as u32
+}
+
+/// The steady-state check of the last whole rounds of a phase; of several tracked cells, of the
+/// least steady one. `None` of a phase that a number of rounds ends.
 pub fn steady_round(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Option<SteadyCheck> {
-    let PhaseKind::Rounds { tracking, also_tracking, .. } = &plan.phases.get(phase)?.kind else {
+    let PhaseKind::Rounds { tracking, also_tracking, until, .. } = &plan.phases.get(phase)?.kind
+    else {
         return None;
     };
+    if matches!(until, Until::Rounds(_)) {
+        return None;
+    }
     let mut all = Vec::new();
     for cell in std::iter::once(tracking).chain(also_tracking) {
         all.push(steady_cell(plan, steps, phase, *cell)?);
@@ -43,10 +52,13 @@ fn steady_cell(
     phase: usize,
     cell: usize,
 ) -> Option<SteadyCheck> {
-    let PhaseKind::Rounds { measured, until, .. } = &plan.phases.get(phase)?.kind else {
+    let PhaseKind::Rounds { cells, measured, until, .. } = &plan.phases.get(phase)?.kind else {
         return None;
     };
-    let counts = |step: &&PtsStep| step.cell == cell && step.round.is_multiple_of(until.every());
+    let rounds = whole_rounds(steps, phase, cells);
+    let counts = |step: &&PtsStep| {
+        step.cell == cell && step.round < rounds && step.round.is_multiple_of(until.every())
+    };
     let tracked: Vec<&PtsStep> = of_phase(steps, phase).filter(counts).collect();
     let window = &tracked[tracked.len().checked_sub(WINDOW)?..];
     let rounds: Vec<f64> = window.iter().map(|step| value(step, *measured)).collect();
@@ -82,12 +94,11 @@ pub fn phase_results(plan: &PtsPlan, steps: &[PtsStep]) -> Vec<PhaseResult> {
                 return None;
             };
             let own = || of_phase(steps, index);
+            let rounds = whole_rounds(steps, index, cells);
             let tracked: Vec<f64> = own()
-                .filter(|step| step.cell == *tracking)
+                .filter(|step| step.cell == *tracking && step.round < rounds)
                 .map(|step| value(step, *measured))
                 .collect();
-            let last = cells.len() - 1;
-            let rounds = own().filter(|step| step.cell == last).count() as u32;
             (rounds > 0).then(|| PhaseResult {
                 phase: index,
                 title: phase.title.clone(),
@@ -180,29 +191,31 @@ fn name(cell: &Cell) -> String {
     }
 }
 
-fn steadiness(result: &PtsResult, phase: &PhaseResult) -> String {
+/// What the rounds of a phase say about the steady state; `None` of a phase that a number of rounds
+/// ends.
+fn steadiness(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
+    let PhaseKind::Rounds { until, .. } = &result.plan.phases[phase.phase].kind else {
+        return None;
+    };
+    let max = match until {
+        Until::Rounds(_) => return None,
+        Until::Steady { max_rounds, .. } => (phase.rounds >= *max_rounds).then_some(max_rounds),
+        Until::Written { .. } => None,
+    };
     let Some(check) = &phase.steady else {
-        return format!("no steady state after {} rounds", phase.rounds);
+        return Some(format!("no steady state after {} rounds", phase.rounds));
     };
     let numbers = format!("range {:.1} %, slope {:.1} %", check.range_percent, check.slope_percent);
-    let until = match &result.plan.phases[phase.phase].kind {
-        PhaseKind::Rounds { until, .. } => *until,
-        _ => Until::Rounds(0),
-    };
-    match (check.to_specification, check.contradicted_by) {
-        (true, None) => format!("steady state in round {} ({numbers})", phase.rounds),
-        (true, Some(pattern)) => format!(
+    Some(match (check.to_specification, check.contradicted_by, max) {
+        (true, None, _) => format!("steady state in round {} ({numbers})", phase.rounds),
+        (true, Some(pattern), _) => format!(
             "steady state by the specification's rule in round {} ({numbers}), but the rate {}",
             phase.rounds,
             pattern.sentence()
         ),
-        (false, _) => match until {
-            Until::Steady { max_rounds, .. } if phase.rounds >= max_rounds => {
-                format!("no steady state within {max_rounds} rounds ({numbers})")
-            }
-            _ => format!("no steady state in the last five rounds ({numbers})"),
-        },
-    }
+        (false, _, Some(max)) => format!("no steady state within {max} rounds ({numbers})"),
+        (false, _, None) => format!("no steady state in the last five rounds ({numbers})"),
+    })
 }
 
 /// The conclusions of a test, the answer first.
@@ -247,17 +260,9 @@ pub fn pts_sentences(result: &PtsResult) -> Vec<String> {
         PtsTest::Xsr => all.extend(cross_stimulus(result)),
         PtsTest::Dirth => all.extend(demand(result)),
     }
-    let steady: Vec<&PhaseResult> = (result.phases.iter())
-        .filter(|phase| {
-            matches!(
-                &result.plan.phases[phase.phase].kind,
-                PhaseKind::Rounds { until: Until::Steady { .. } | Until::Written { .. }, .. }
-            )
-        })
-        .collect();
-    all.extend(
-        steady.iter().map(|phase| format!("{}: {}.", phase.title, steadiness(result, phase))),
-    );
+    let said =
+        |phase: &PhaseResult| Some(format!("{}: {}.", phase.title, steadiness(result, phase)?));
+    all.extend(result.phases.iter().filter_map(said));
     if !result.complete {
         all.insert(0, "The test is not complete: its numbers are preliminary.".into());
     }
@@ -302,14 +307,16 @@ fn saturation(result: &PtsResult) -> Option<String> {
 
 fn idle_recovery(result: &PtsResult) -> Option<String> {
     let base = result.phases.first()?.tracked.last()?;
-    let of = |wait: &f64| {
-        let title = format!("5 s of writes, {wait:.0} s idle");
-        let phase = result.phases.iter().find(|phase| phase.title == title)?;
+    let rests = result.phases.iter().filter(|phase| {
+        let kind = &result.plan.phases[phase.phase].kind;
+        matches!(kind, PhaseKind::Rounds { cells, .. } if cells[0].wait_s > 0.0)
+    });
+    let of = |(phase, wait): (&PhaseResult, &f64)| {
         let last = &phase.tracked[phase.tracked.len().saturating_sub(WINDOW)..];
         let mean = last.iter().sum::<f64>() / last.len() as f64;
-        Some(format!("{:.2} with {wait:.0} s", mean / base))
+        format!("{:.2} with {wait:.0} s", mean / base)
     };
-    let parts: Vec<String> = WAITS_S.iter().filter_map(of).collect();
+    let parts: Vec<String> = rests.zip(&WAITS_S).map(of).collect();
     (!parts.is_empty()).then(|| {
         format!(
             "Base rate {} writes/s. Idle times after 5 s of writes raise it to this multiple: {}.",
