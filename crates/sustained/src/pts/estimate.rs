@@ -28,10 +28,17 @@ pub struct Estimate {
     pub max_written_bytes: f64,
 }
 
+/// The time of a cell's requests at the rate: a scaled cell may be shorter than the requests that it
+/// has outstanding.
+fn busy_s(cell: &Cell, bytes_per_s: f64) -> f64 {
+    let outstanding = f64::from(cell.threads) * f64::from(cell.depth) * f64::from(cell.block_bytes);
+    cell.seconds.max(outstanding / bytes_per_s)
+}
+
 /// A cell's writes at the rate; random small requests are slower, so this is an upper bound for
 /// them.
 fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
-    cell.seconds * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
+    busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }
 
 /// Rounds until steady state is first judged.
@@ -39,8 +46,8 @@ fn first_check(until: &Until) -> u32 {
     (WINDOW as u32 - 1) * until.every() + 1
 }
 
-/// Estimates a plan at an assumed rate of the target. Times of rounds are exact; the time of
-/// preconditioning and the bytes written follow from the rate.
+/// Estimates a plan at an assumed rate of the target. Times of rounds to the specification are exact;
+/// the time of preconditioning and the bytes written follow from the rate.
 pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
     let phases: Vec<PhaseEstimate> = plan
         .phases
@@ -66,7 +73,8 @@ pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
                     }
                 }
                 PhaseKind::Rounds { cells, until, .. } => {
-                    let round_s: f64 = cells.iter().map(|cell| cell.seconds + cell.wait_s).sum();
+                    let round_s: f64 =
+                        cells.iter().map(|cell| busy_s(cell, bytes_per_s) + cell.wait_s).sum();
                     let round_bytes: f64 =
                         cells.iter().map(|cell| written(cell, bytes_per_s)).sum();
                     let max = until.max_rounds();
