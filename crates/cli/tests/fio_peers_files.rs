@@ -41,6 +41,10 @@ fn files_smaller_than_a_page_are_files() {
         "--filesize=1k --bs=512 --rw=randread",
         "--size=8k --nrfiles=8 --bs=512 --rw=write",
         "--size=2k --bs=512 --rw=read --ioengine=mmap",
+        "--size=2k --bs=512 --rw=read --ioengine=splice",
+        "--size=600k --bs=200k --rw=randwrite --ioengine=splice --verify=crc32c --verify_state_save=0",
+        "--size=600k --bs=200k --rw=randread --ioengine=splice --direct=1",
+        "--size=64k --bs=4k --rw=randrw --ioengine=splice --direct=1",
         "--size=2k --bs=512 --rw=write --ioengine=io_uring --iodepth=4 --verify=crc32c --verify_state_save=0",
         "--size=512 --bs=512 --rw=write --ioengine=libaio --iodepth=2",
     ] {
@@ -237,7 +241,7 @@ fn files_of_others_are_not_deleted() {
         ("--fsync=1", "transfers no data"),
         ("--allow_file_create=0", "allow_file_create"),
         ("--ioengine=filestat --filename=twin:hdd-2020", "simulated"),
-        ("--ioengine=splice", "psync"),
+        ("--ioengine=cpuio", "processor"),
     ] {
         let said = refused(options);
         assert!(said.contains(word), "{options}: {said}");

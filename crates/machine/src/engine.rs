@@ -28,6 +28,8 @@ pub enum Engine {
     /// Linux asynchronous I/O with `io_submit`.
     Libaio,
     Mmap,
+    /// Linux `splice` and `vmsplice`, one block at a time through a pipe.
+    Splice,
     /// No I/O: measures only the generator.
     Null,
     /// Windows: an event per request; a younger completion is taken only after the oldest.
@@ -73,7 +75,7 @@ const BLOCKING: Row = Row {
 };
 
 /// The engines, in the order of the enum and of the help.
-const ENGINES: [Row; 9] = [
+const ENGINES: [Row; 10] = [
     BLOCKING,
     Row {
         engine: Engine::Threads,
@@ -105,6 +107,12 @@ const ENGINES: [Row; 9] = [
         name: "mmap",
         mapped: true,
         advice: "map the file into memory",
+        ..BLOCKING
+    },
+    Row {
+        engine: Engine::Splice,
+        name: "splice",
+        advice: "move blocks through a pipe with splice and vmsplice",
         ..BLOCKING
     },
     Row {

@@ -41,7 +41,7 @@ pub fn modelled(workload: &Workload) -> f64 {
         _ => fixed_s,
     };
     let engine = match workload.engine {
-        Engine::Sync | Engine::IoUring | Engine::Null => 1.0,
+        Engine::Sync | Engine::Splice | Engine::IoUring | Engine::Null => 1.0,
         Engine::Events | Engine::Routines | Engine::Port => 0.97,
         Engine::Libaio => 0.97,
         Engine::Threads => 0.88,

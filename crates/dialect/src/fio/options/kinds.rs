@@ -1,7 +1,7 @@
 use machine::Engine;
 
 /// fio's engine names; the usual name of an engine comes first.
-const ENGINES: [(&str, Engine); 16] = [
+const ENGINES: [(&str, Engine); 17] = [
     ("psync", Engine::Sync),
     ("sync", Engine::Sync),
     ("vsync", Engine::Sync),
@@ -12,6 +12,7 @@ const ENGINES: [(&str, Engine); 16] = [
     // Threads with blocking calls, in the C library.
     ("posixaio", Engine::Threads),
     ("mmap", Engine::Mmap),
+    ("splice", Engine::Splice),
     ("null", Engine::Null),
     // Operations on whole files and directories, which transfer no data: [`FileOperation`].
     ("filecreate", Engine::Null),
@@ -80,9 +81,6 @@ pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
     found.ok_or_else(|| match text {
-        "splice" => {
-            "it moves each block through a pipe, with two calls (vmsplice and splice), which are not supported; use psync or mmap".into()
-        }
         "net" | "netsplice" => "it measures the network, not storage; use fio".into(),
         "cpuio" => "it uses the processor, not storage; start another program to load the processors".into(),
         "falloc" | "ftruncate" | "e4defrag" => {

@@ -5,6 +5,7 @@ mod aio;
 mod mmap;
 mod null;
 mod open;
+mod splice;
 mod sync;
 mod uring;
 
@@ -158,6 +159,7 @@ engines! {
     IoUring: queued uring::Ring<'_>, no_op uring::NoOps;
     Libaio: queued aio::NativeAio<'_>;
     Mmap: blocking mmap::Mapped<'_>;
+    Splice: blocking splice::Spliced<'_>;
     Null: queued null::Null;
 }
 
