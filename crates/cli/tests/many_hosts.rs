@@ -308,7 +308,7 @@ mod over_mpi {
     }
 
     /// The process of a rank, among mpirun's own children.
-    fn process_of(mpirun: u32, rank: &str) -> Option<u32> {
+    pub fn process_of(mpirun: u32, rank: &str) -> Option<u32> {
         let tasks = fs::read_dir(format!("/proc/{mpirun}/task")).ok()?;
         let children: String = tasks
             .flatten()

@@ -1,9 +1,9 @@
 //! One file that all clients write, and IOR, mdtest and operations on files under mpirun.
 
 use crate::common::places::memory_directory;
-use crate::common::{HALFPOWER, alone, halfpower_in, number, points, test_files};
+use crate::common::{HALFPOWER, alone, halfpower_in, number, places, points, test_files};
 use crate::or_skip;
-use crate::over_mpi::{clients, document, launch, mpi_is_here};
+use crate::over_mpi::{clients, document, launch, mpi_is_here, process_of};
 use std::fs;
 use std::path::Path;
 
@@ -111,6 +111,32 @@ fn a_study_of_a_directory_has_operations_on_files() {
     assert_eq!((scaling.len(), &scaling[0]["operation"]), (6, &"create".into()));
     let page = fs::read_to_string(output.path().join("report.html")).unwrap();
     assert!(page.contains("Operations on files") && page.contains("create: "));
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn ctrl_c_in_a_study_s_operations_on_files_keeps_its_points() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let (directory, output) = (memory_directory(), memory_directory());
+    let study = format!(
+        "study . --quick --budget 12s --size 4m --output {} --progress none",
+        output.path().display()
+    );
+    let mpirun = launch(directory.path(), &[(2, &[], HALFPOWER)], &study).spawn().unwrap();
+    let has_files = || names(directory.path()).iter().any(|name| name.ends_with(".files"));
+    crate::common::wait_until("the study works on files", has_files);
+    // mpirun passes the exit code of rank 0 on; interrupted itself, it would have its own.
+    let first = process_of(mpirun.id(), "0").unwrap().to_string();
+    places::tool("kill", &["-INT", &first]).unwrap();
+    let ended = crate::common::ended(mpirun);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let json = fs::read_to_string(output.path().join("results.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["incomplete"], true);
+    assert!(points(&json).len() > 10, "the points of the study stay");
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("it ended early: interrupted"), "{warnings}");
     assert!(names(directory.path()).is_empty());
 }
 
