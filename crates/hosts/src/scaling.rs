@@ -117,7 +117,7 @@ fn limit_of_growth(
 }
 
 /// Returns the scaling of each operation on files that was measured with several numbers of
-/// clients; `ranks` are the clients.
+/// clients; all results are of one plan, and `ranks` are the clients.
 pub fn operation_scalings(measured: &[MetadataResult], ranks: &[Client]) -> Vec<OperationScaling> {
     let of = |operation| operation_scaling(operation, measured, ranks);
     Operation::ALL.into_iter().filter_map(of).collect()
@@ -131,7 +131,8 @@ fn operation_scaling(
     let mut of_all: Vec<(u32, &OperationResult)> = (measured.iter())
         .filter_map(|one| {
             let found = one.operations.iter().find(|result| result.operation == operation)?;
-            Some((one.clients, found))
+            // Its rate says nothing about the files of others.
+            (!one.is_served_by_own_cache(operation)).then_some((one.clients, found))
         })
         .collect();
     of_all.sort_by_key(|one| one.0);
@@ -160,6 +161,8 @@ fn operation_scaling(
     };
     Some(OperationScaling {
         operation: operation.name().into(),
+        files: measured.first().map_or(String::new(), |one| one.plan.files_in_words()),
+        by_another_client: measured.iter().any(|one| one.plan.shift > 0 && operation.visits()),
         steps,
         peak_per_s: growth.peak,
         half_power_clients: growth.half,

@@ -157,15 +157,24 @@ fn one_number_of_clients_has_no_scaling() {
 
 /// The scaling of creations at these rates of each client, with 1, 2, 3, ... of them.
 fn of_creations(each: &[&[f64]], processor_percent: f64) -> OperationScaling {
-    let plan = MetadataPlan { rounds: 1, ..MetadataPlan::default() };
+    of_operation(Operation::Create, &MetadataPlan::default(), each, processor_percent)
+}
+
+fn of_operation(
+    operation: Operation,
+    plan: &MetadataPlan,
+    each: &[&[f64]],
+    processor_percent: f64,
+) -> OperationScaling {
+    let plan = MetadataPlan { rounds: 1, ..plan.clone() };
     let measured: Vec<MetadataResult> = (each.iter())
         .map(|rates| {
             let clients = rates.len() as u32;
             let count = u64::from(plan.files) * u64::from(clients);
-            let mut rounds: [Rounds; 6] = Default::default();
-            let create = &mut rounds[Operation::Create as usize];
-            (0..count).for_each(|_| create.latency.record(1000));
-            create.elapsed_ns.push((count as f64 * 1e9 / rates.iter().sum::<f64>()) as u64);
+            let mut rounds: [Rounds; Operation::ALL.len()] = Default::default();
+            let own = &mut rounds[operation as usize];
+            (0..count).for_each(|_| own.latency.record(1000));
+            own.elapsed_ns.push((count as f64 * 1e9 / rates.iter().sum::<f64>()) as u64);
             let mut result = MetadataResult::new(&plan, clients, &rounds).unwrap();
             result.operations[0].client_rates_per_s = rates.to_vec();
             result.operations[0].processor_percent = Some(processor_percent);
@@ -181,8 +190,20 @@ fn of_creations(each: &[&[f64]], processor_percent: f64) -> OperationScaling {
     };
     let ranks: Vec<Client> = (0..8).map(rank).collect();
     let mut found = operation_scalings(&measured, &ranks);
-    assert_eq!(found.len(), 1, "only creations");
+    assert_eq!(found.len(), 1, "only one operation");
     found.remove(0)
+}
+
+#[test]
+fn a_client_that_reads_its_own_files_is_not_compared_with_those_that_read_files_of_others() {
+    let plan = MetadataPlan { file_bytes: 4096, shift: 1, ..MetadataPlan::default() };
+    let each: [&[f64]; 3] = [&[9e3], &[1e3; 2], &[1e3; 3]];
+    let read = of_operation(Operation::Read, &plan, &each, 20.0);
+    let numbers: Vec<u32> = read.steps.iter().map(|step| step.clients).collect();
+    assert_eq!((numbers, read.peak_per_s), (vec![2, 3], 3000.0));
+    assert_eq!(read.title(), "read (4 KiB, by another client)");
+    let made = of_operation(Operation::Create, &plan, &each, 20.0);
+    assert_eq!((made.steps.len(), made.title().as_str()), (3, "create (4 KiB)"));
 }
 
 #[test]

@@ -203,6 +203,12 @@ impl Scaling {
 pub struct OperationScaling {
     /// Name of the operation.
     pub operation: String,
+    /// The files in words; empty: empty files in directories of each client.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub files: String,
+    /// The files were made by another client than the one that looked them up or read them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_another_client: bool,
     /// Rate with each number of clients, by rising number.
     pub steps: Vec<OperationStep>,
     /// The highest rate, in operations per second.
@@ -234,6 +240,17 @@ pub struct OperationStep {
 }
 
 impl OperationScaling {
+    /// Returns the operation with its files.
+    pub fn title(&self) -> String {
+        let files = (!self.files.is_empty()).then_some(self.files.as_str());
+        let visited = self.by_another_client.then_some("by another client");
+        let words: Vec<&str> = files.into_iter().chain(visited).collect();
+        match words.is_empty() {
+            true => self.operation.clone(),
+            false => format!("{} ({})", self.operation, words.join(", ")),
+        }
+    }
+
     /// Returns the conclusion about more clients.
     pub fn sentence(&self) -> String {
         let Some(last) = self.steps.last() else { return String::new() };

@@ -106,9 +106,13 @@ fn a_study_of_a_directory_has_operations_on_files() {
     );
     let json = document(&clients(directory.path(), 2, &study));
     assert_eq!(json["budget_ns"], 12_000_000_000_u64);
-    assert_eq!(json["rates"].as_array().unwrap().len(), 12, "6 operations with 1 and 2 clients");
+    let rates = json["rates"].as_array().unwrap();
+    assert_eq!(rates.len(), 2 * (6 + 6 + 7), "own and shared directories, and small files");
     let scaling = json["operation_scaling"].as_array().unwrap();
-    assert_eq!((scaling.len(), &scaling[0]["operation"]), (6, &"create".into()));
+    let of = |files: &str| scaling.iter().filter(|one| one["files"] == files).count();
+    // With one client, stat, open and read are of its own files: they are not compared.
+    assert_eq!((scaling.len(), of("in a shared directory"), of("4 KiB")), (6 + 4 + 4, 4, 4));
+    assert_eq!(scaling[0]["operation"], "create");
     let page = fs::read_to_string(output.path().join("report.html")).unwrap();
     assert!(page.contains("Operations on files") && page.contains("create: "));
     assert!(names(directory.path()).is_empty());
@@ -171,6 +175,26 @@ fn operations_on_files_are_measured_with_several_numbers_of_clients() {
     let text = clients(directory.path(), 2, "metadata . --files 300 --rounds 2 --progress none");
     assert_eq!(text.code, Some(0), "{}", text.stderr);
     assert!(text.stdout.contains("Each client: 300 files"), "{}", text.stdout);
+    let shared = "--files 100 --rounds 1 --shared-directory --shift 1 --file-bytes 4k";
+    let words = format!("metadata . {shared} --clients 2,3 --progress none");
+    let json = document(&clients(directory.path(), 3, &format!("{words} --json")));
+    assert_eq!(json["rates"].as_array().unwrap().len(), 14, "7 operations with 2 and 3 clients");
+    let scaling = json["operation_scaling"].as_array().unwrap();
+    let read = scaling.iter().find(|one| one["operation"] == "read").unwrap();
+    assert_eq!(
+        (&read["files"], &read["by_another_client"]),
+        (&"4 KiB, in a shared directory".into(), &true.into())
+    );
+    let text = clients(directory.path(), 3, &words).stdout;
+    for words in
+        ["over 1 shared directory", "read (4 KiB, in a shared directory, by another client)"]
+    {
+        assert!(text.contains(words), "{text}");
+    }
+    for option in ["--shared-directory", "--shift 1"] {
+        let alone = halfpower_in(directory.path(), &format!("metadata . {option}"));
+        alone.refused(&[option.split(' ').next().unwrap(), "mpirun -np 4"]);
+    }
     clients(directory.path(), 2, "metadata missing").refused(&["missing", "make it first"]);
     clients(directory.path(), 2, "metadata . --clients 4").refused(&["--clients 4", "only 2"]);
     assert!(names(directory.path()).is_empty());
