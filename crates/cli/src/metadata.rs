@@ -38,7 +38,8 @@ pub(crate) struct Arguments {
     /// Size of each new file; with data, the files are read, too
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "0")]
     file_bytes: u32,
-    /// Rounds of create, stat, open, read, rename, list and delete; the interval comes from their spread
+    /// Rounds of create, stat, open, read, rename, list and delete; the interval comes from their
+    /// spread
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
     /// When an operation counts as complete: none (at once), file (its data is on stable storage)
@@ -61,8 +62,8 @@ pub(crate) struct Arguments {
     /// Under mpirun: all clients work in the same directories, each on files of its own
     #[arg(long)]
     shared_directory: bool,
-    /// Under mpirun: each client looks up, opens and reads the files of the client this many further
-    /// on, so that its own cache does not serve it
+    /// Under mpirun: each client looks up, opens and reads the files of the client this many
+    /// further on, so that its own cache does not serve it
     #[arg(long, value_name = "N", default_value_t = 0)]
     shift: u32,
     /// Print the results as JSON on standard output

@@ -82,6 +82,7 @@ impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
     }
 
     /// Returns the reason for which the ranks cannot go on, if any.
+    #[cfg(feature = "mpi")]
     pub(crate) fn into_ended(self) -> Option<hosts::Error> {
         self.ended
     }

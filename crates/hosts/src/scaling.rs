@@ -133,7 +133,7 @@ fn operation_scaling(
     let mut of_all: Vec<(u32, &OperationResult)> = (measured.iter())
         .filter_map(|one| {
             let found = one.operations.iter().find(|result| result.operation == operation)?;
-            // Its rate says nothing about the files of others.
+            // Such a rate cannot be compared with those of files of others.
             (!one.is_served_by_own_cache(operation)).then_some((one.clients, found))
         })
         .collect();

@@ -110,6 +110,7 @@ fn on_this_computer() {
             engine,
             sync,
             seed: 3,
+            ..MetadataPlan::default()
         };
         let result = run(&HostFiles::new(), &plan, &NEVER, &mut |_, _| {}).unwrap();
         assert!(result.operations.iter().all(|operation| operation.rate_per_s > 0.0));

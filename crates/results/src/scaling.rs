@@ -21,7 +21,7 @@ pub struct Scaling {
     pub model: Option<ScalingModel>,
 }
 
-/// What more clients gain, and what limits them.
+/// The gain of more clients, and their limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
     /// The smallest measured number of clients that reaches half of the peak.

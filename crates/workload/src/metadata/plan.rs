@@ -209,7 +209,7 @@ impl Operation {
         Operation::Delete,
     ];
 
-    /// Returns whether it leaves the files as they are, so that it can visit those of another client.
+    /// Returns whether it leaves the files as they are: it can visit those of another client.
     pub fn visits(self) -> bool {
         matches!(self, Operation::Stat | Operation::Open | Operation::Read)
     }
