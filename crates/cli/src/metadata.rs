@@ -17,7 +17,7 @@ use machine::text::printable_lines;
 use machine::units::parse_size;
 use results::{Began, Kind, MetadataResult, Results, measure_metadata};
 use std::path::PathBuf;
-use workload::metadata::{MetadataError, MetadataPlan, Operation};
+use workload::metadata::{MetadataError, MetadataPlan};
 
 /// Options of `metadata`.
 #[derive(Args, Clone)]
@@ -29,16 +29,17 @@ pub(crate) struct Arguments {
     /// Number of files, over all directories
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     files: u32,
-    /// Number of directories [default: 10, but no more than files]
+    /// Number of directories [default: 10, but no more than files; 1 with --shared-directory]
     #[arg(long, value_name = "N")]
     directories: Option<u32>,
     /// Threads, which share the files
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
-    /// Size of each new file
+    /// Size of each new file; with data, the files are read, too
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "0")]
     file_bytes: u32,
-    /// Rounds of create, stat, open, rename, list and delete; the interval comes from their spread
+    /// Rounds of create, stat, open, read, rename, list and delete; the interval comes from their
+    /// spread
     #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
     /// When an operation counts as complete: none (at once), file (its data is on stable storage)
@@ -54,13 +55,32 @@ pub(crate) struct Arguments {
     /// Seed of the order in which files are visited
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Under mpirun: measure with these numbers of clients (1,2,4), or with powers of two; each has
-    /// files of its own [default: all]
+    /// Under mpirun: measure with these numbers of clients (1,2,4), or with powers of two [default:
+    /// all]
     #[arg(long, alias = "hosts", value_name = "LIST|powers")]
     clients: Option<Clients>,
+    /// Under mpirun: all clients work in the same directories, each on files of its own
+    #[arg(long)]
+    shared_directory: bool,
+    /// Under mpirun: each client looks up, opens and reads the files of the client this many
+    /// further on, so that its own cache does not serve it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    shift: u32,
     /// Print the results as JSON on standard output
     #[arg(long)]
     json: bool,
+}
+
+impl Arguments {
+    /// Returns the first option that needs several clients.
+    fn of_several(&self) -> Option<&'static str> {
+        let given = [
+            (self.clients.is_some(), "--clients"),
+            (self.shared_directory, "--shared-directory"),
+            (self.shift > 0, "--shift"),
+        ];
+        given.into_iter().find(|one| one.0).map(|one| one.1)
+    }
 }
 
 fn bytes(text: &str) -> Result<u32, String> {
@@ -85,17 +105,19 @@ impl From<MetadataError> for Failure {
 }
 
 fn plan(arguments: &Arguments) -> Result<MetadataPlan, Failure> {
-    let usual = MetadataPlan::default();
+    let usual = if arguments.shared_directory { 1 } else { MetadataPlan::default().directories };
     let plan = MetadataPlan {
         location: arguments.directory.clone(),
         files: arguments.files,
-        directories: arguments.directories.unwrap_or(usual.directories.min(arguments.files.max(1))),
+        directories: arguments.directories.unwrap_or(usual.min(arguments.files.max(1))),
         threads: arguments.threads,
         file_bytes: arguments.file_bytes,
         rounds: arguments.rounds,
         sync: arguments.sync,
         engine: arguments.engine,
         seed: arguments.seed,
+        shared_directory: arguments.shared_directory,
+        shift: arguments.shift,
     };
     plan.check().map_err(MetadataError::from)?;
     Ok(plan)
@@ -113,9 +135,12 @@ pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     let matches = command.try_get_matches_from(words).map_err(|error| wrong(error.to_string()))?;
     let arguments =
         Arguments::from_arg_matches(&matches).map_err(|error| wrong(error.to_string()))?;
-    if arguments.directory.as_os_str() != "." || arguments.json || arguments.clients.is_some() {
-        let why = "--a and --b name the directories; leave out DIR, --clients and --json";
+    if arguments.directory.as_os_str() != "." || arguments.json {
+        let why = "--a and --b name the directories; leave out DIR and --json";
         return Err(wrong(why.into()));
+    }
+    if let Some(option) = arguments.of_several() {
+        return Err(wrong(format!("there is only one client; leave out {option}")));
     }
     plan(&arguments)
 }
@@ -161,11 +186,10 @@ fn show<T: serde::Serialize>(
 }
 
 pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    if arguments.clients.is_some() {
-        return Err(Failure::Usage(
-            "--clients: there is only one client; start several (mpirun -np 4 halfpower metadata ...)"
-                .into(),
-        ));
+    if let Some(option) = arguments.of_several() {
+        return Err(Failure::Usage(format!(
+            "{option}: there is only one client; start several (mpirun -np 4 halfpower metadata ...)"
+        )));
     }
     let plan = plan(arguments)?;
     check_length(&plan.location)?;
@@ -194,11 +218,13 @@ fn measure<F: FileSystem>(
     plan: &MetadataPlan,
 ) -> Result<MetadataResult, Failure> {
     let bar = context.console.bar(phases(plan));
+    let mut done = 0;
     let measured =
         measure_metadata(files, plan, crate::interrupt::flag(), &mut |round, operation| {
             let words = format!("round {} of {}: {}", round + 1, plan.rounds, operation.name());
             bar.set_message(words);
-            bar.set_position(u64::from(round) * Operation::ALL.len() as u64 + operation as u64);
+            bar.set_position(done);
+            done += 1;
         });
     bar.finish_and_clear();
     Ok(measured?)
@@ -223,6 +249,20 @@ fn finish(
 #[cfg(feature = "mpi")]
 const FIRST_FILES: u32 = 50;
 
+/// The size of a study's small files in bytes.
+#[cfg(feature = "mpi")]
+const SMALL_FILE_BYTES: u32 = 4096;
+
+/// Returns the plans of a study: empty files in a directory of each client, empty files in one of
+/// all, and small files that other clients read.
+#[cfg(feature = "mpi")]
+fn plans_of_study(directory: &std::path::Path) -> [MetadataPlan; 3] {
+    let own = MetadataPlan { location: directory.to_owned(), ..MetadataPlan::default() };
+    let shared = MetadataPlan { directories: 1, shared_directory: true, shift: 1, ..own.clone() };
+    let small = MetadataPlan { file_bytes: SMALL_FILE_BYTES, shift: 1, ..own.clone() };
+    [own, shared, small]
+}
+
 /// Measures operations on files with 1, 2, 4, ... and all clients in this time in ns, and adds their
 /// rates to a study. A failure is a warning: the study is complete without them.
 #[cfg(feature = "mpi")]
@@ -235,37 +275,44 @@ pub(crate) fn add_to_study(
 ) {
     let order = hosts::joining_order(ranks);
     let counts = Clients::Powers.of(ranks.len()).unwrap_or_default();
-    let plan = MetadataPlan {
-        location: directory.to_owned(),
-        files: FIRST_FILES,
-        rounds: 1,
-        ..MetadataPlan::default()
-    };
-    let mut run = |plan: &MetadataPlan, counts: &[usize]| {
-        let bar = context.console.bar(phases(plan) * counts.len() as u64);
-        let mut done = 0;
-        let measured =
-            dialect::metadata::run(crew, plan, counts, &order, &mut |count, _, operation| {
-                bar.set_message(format!("files, clients {count}: {}", operation.name()));
-                bar.set_position(done);
-                done += 1;
-            });
-        bar.finish_and_clear();
-        measured
-    };
-    let rounds = MetadataPlan::default().rounds;
-    let measured = run(&plan, &[ranks.len()]).and_then(|first| {
-        let phases = first.results.iter().flat_map(|one| &one.operations);
-        let first_ns: u64 = phases.flat_map(|one| &one.elapsed_ns).sum();
-        let rounds_of_all = u64::from(rounds) * counts.len() as u64;
-        let times = time_ns / (first_ns * rounds_of_all).max(1);
-        let max = u64::from(MetadataPlan::default().files);
-        let files = (u64::from(FIRST_FILES) * times).clamp(u64::from(FIRST_FILES), max) as u32;
-        run(&MetadataPlan { files, rounds, ..plan.clone() }, &counts)
-    });
-    match measured {
-        Ok(measured) => add(&measured, &order, ranks, study),
-        Err(error) => study.warnings.push(format!("operations on files failed: {error}")),
+    let plans = plans_of_study(directory);
+    let time_ns = time_ns / plans.len() as u64;
+    for plan in plans {
+        let mut run = |plan: &MetadataPlan, counts: &[usize]| {
+            let bar = context.console.bar(phases(plan) * counts.len() as u64);
+            let mut done = 0;
+            let measured =
+                dialect::metadata::run(crew, plan, counts, &order, &mut |count, _, operation| {
+                    bar.set_message(format!("files, clients {count}: {}", operation.name()));
+                    bar.set_position(done);
+                    done += 1;
+                });
+            bar.finish_and_clear();
+            measured
+        };
+        let first = MetadataPlan { files: FIRST_FILES, rounds: 1, ..plan.clone() };
+        let measured = run(&first, &[ranks.len()]).and_then(|first| {
+            let phases = first.results.iter().flat_map(|one| &one.operations);
+            let first_ns: u64 = phases.flat_map(|one| &one.elapsed_ns).sum();
+            let rounds_of_all = u64::from(plan.rounds) * counts.len() as u64;
+            let times = time_ns / (first_ns * rounds_of_all).max(1);
+            let (min, max) = (u64::from(FIRST_FILES), u64::from(plan.files));
+            let files = (min * times).clamp(min, max) as u32;
+            run(&MetadataPlan { files, ..plan }, &counts)
+        });
+        let ended = match &measured {
+            Ok(measured) => {
+                add(measured, &order, ranks, study);
+                measured.ended.is_some()
+            }
+            Err(error) => {
+                study.warnings.push(format!("operations on files failed: {error}"));
+                true
+            }
+        };
+        if ended {
+            return;
+        }
     }
 }
 
@@ -280,24 +327,31 @@ fn add(
     let results = &measured.results;
     document.rates.extend(results.iter().flat_map(MetadataResult::operation_rates));
     let joined: Vec<results::Client> = order.iter().map(|&rank| ranks[rank].clone()).collect();
-    document.operation_scaling = hosts::operation_scalings(results, &joined);
-    for one in results {
-        let with = |warning: &String| format!("files with {}: {warning}", counted(one.clients));
-        document.warnings.extend(one.warnings.iter().map(with));
+    document.operation_scaling.extend(hosts::operation_scalings(results, &joined));
+    // A warning that holds for several numbers of clients is given once.
+    let mut warnings: Vec<(&String, Vec<String>)> = Vec::new();
+    for (warning, one) in results.iter().flat_map(|one| one.warnings.iter().map(move |w| (w, one)))
+    {
+        let clients = one.clients.to_string();
+        match warnings.iter_mut().find(|known| known.0 == warning) {
+            Some((_, numbers)) => numbers.push(clients),
+            None => warnings.push((warning, vec![clients])),
+        }
     }
+    let files = results.first().map_or(String::new(), |one| one.plan.files_in_words());
+    let what = if files.is_empty() { "files".into() } else { format!("files ({files})") };
+    document.warnings.extend(warnings.iter().map(|(warning, numbers)| {
+        let s = if numbers == &["1"] { "" } else { "s" };
+        format!("{what} with {} client{s}: {warning}", numbers.join(", "))
+    }));
     if let Some(error) = &measured.ended {
         document.warnings.push(format!("operations on files ended early: {error}"));
     }
 }
 
-#[cfg(feature = "mpi")]
-fn counted(clients: u32) -> String {
-    format!("{clients} client{}", if clients == 1 { "" } else { "s" })
-}
-
 /// Returns the number of phases.
 fn phases(plan: &MetadataPlan) -> u64 {
-    u64::from(plan.rounds) * Operation::ALL.len() as u64
+    u64::from(plan.rounds) * plan.operations().count() as u64
 }
 
 /// The result with each number of clients.

@@ -62,6 +62,7 @@ pub(crate) struct OverGroup<'l, 'a, G: Group, M: Machine> {
     files: &'l HostTaskFiles,
     members: Vec<Member>,
     looks: u64,
+    ended: Option<hosts::Error>,
 }
 
 impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
@@ -76,15 +77,26 @@ impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
             .collect();
         let looks = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
         let worker = Worker::new(here.access());
-        OverGroup { leader, worker, files: &here.files, members, looks: looks as u64 }
+        let looks = looks as u64;
+        OverGroup { leader, worker, files: &here.files, members, looks, ended: None }
     }
-}
 
-fn of_group(error: hosts::Error) -> Error {
-    match error {
-        hosts::Error::Interrupted => machine::Error::Interrupted.into(),
-        lost @ hosts::Error::Lost(_) => Error::Lost(lost.to_string()),
-        error => Error::Tasks { message: error.to_string(), usage: error.is_usage() },
+    /// Returns the reason for which the ranks cannot go on, if any.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn into_ended(self) -> Option<hosts::Error> {
+        self.ended
+    }
+
+    fn failed(&mut self, error: hosts::Error) -> Error {
+        let failed = match &error {
+            hosts::Error::Interrupted => machine::Error::Interrupted.into(),
+            hosts::Error::Lost(_) => Error::Lost(error.to_string()),
+            error => {
+                return Error::Tasks { message: error.to_string(), usage: error.is_usage() };
+            }
+        };
+        self.ended.get_or_insert(error);
+        failed
     }
 }
 
@@ -104,7 +116,7 @@ impl<G: Group, M: Machine> Crew for OverGroup<'_, '_, G, M> {
             .map_err(confused)?;
         let worker = &mut self.worker;
         let own = &mut |job: &str, start: Option<Nanos>| perform(worker, job, start);
-        let done = self.leader.jobs(&jobs, together, own).map_err(of_group)?;
+        let done = self.leader.jobs(&jobs, together, own).map_err(|error| self.failed(error))?;
         done.into_iter()
             .map(|one| {
                 let reply: Reply = serde_json::from_str(&one.answer).map_err(confused)?;
@@ -115,7 +127,7 @@ impl<G: Group, M: Machine> Crew for OverGroup<'_, '_, G, M> {
 
     fn elsewhere(&mut self, directory: &Path) -> Result<Vec<String>, Error> {
         self.looks += 1;
-        self.leader.look(directory, self.looks).map_err(of_group)
+        self.leader.look(directory, self.looks).map_err(|error| self.failed(error))
     }
 
     fn pause(&mut self, for_ns: Nanos) {

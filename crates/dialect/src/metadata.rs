@@ -1,4 +1,4 @@
-//! Operations on files by several tasks at once: each has files of its own, and every operation
+//! Operations on files by several tasks at once: each makes files of its own, and every operation
 //! begins at the same time in all.
 
 use crate::tasks::{self, Crew, Error, Member, Span};
@@ -10,13 +10,15 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use workload::metadata::{MetadataError, MetadataPlan, Operation, Session};
+use workload::metadata::{ClientFiles, MetadataError, MetadataPlan, Operation, Session};
 
 /// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
-    /// Make the directories of a plan.
-    Begin(MetadataPlan),
+    /// Make the directories of a plan, or join those of another task.
+    Begin(MetadataPlan, ClientFiles),
+    /// Look up, open and read the files of another task.
+    Visit(ClientFiles),
     /// Apply an operation to all files.
     Phase(Operation),
     /// Remove the directories, which are empty after a round.
@@ -28,8 +30,12 @@ pub enum Step {
 /// The answer of a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
-    /// The number of processors of the task's computer.
-    Ready { processors: u32 },
+    Ready {
+        /// The number of processors of the task's computer.
+        processors: u32,
+        /// The directory of the task's files, which others can join.
+        directory: Option<PathBuf>,
+    },
     Done {
         span: Span,
         /// The time of each operation.
@@ -46,11 +52,20 @@ pub enum Reply {
 /// Takes the time of an operation.
 type Record = Box<dyn FnMut(Operation, Nanos) + Send>;
 
+/// The times of each thread's operations.
+type Times = Vec<Arc<Mutex<Histogram>>>;
+
+fn no_files() -> machine::Error {
+    machine::Error::Unsupported("no files have been made".into())
+}
+
 /// The files of a plan, and where its threads record their times.
 struct Open<'f, S: FileSystem> {
-    place: PathBuf,
+    plan: MetadataPlan,
     session: Session<'f, S, Record>,
-    times: Vec<Arc<Mutex<Histogram>>>,
+    /// The files of another task, which this one looks up, opens and reads.
+    visited: Option<Session<'f, S, Record>>,
+    times: Times,
 }
 
 /// A task between its steps; dropping it removes its files.
@@ -72,29 +87,38 @@ impl<'f, F: TaskFiles, S: FileSystem> Task<'f, F, S> {
     /// A place that is refused, an operation that failed, or the user's interrupt.
     pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> machine::Result<Reply> {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        let mut directory = None;
         match step {
-            Step::Begin(plan) => {
-                let open = self.begin(plan).map_err(|error| of_plan(&plan.location, error))?;
-                self.open = Some(open);
-                Ok(Reply::Ready { processors })
+            Step::Begin(plan, files) => {
+                let times: Times = (0..plan.threads).map(|_| Arc::default()).collect();
+                let session = self.session(plan, files, &times)?;
+                directory = session.directory().map(Path::to_owned);
+                self.open = Some(Open { plan: plan.clone(), session, visited: None, times });
             }
-            Step::Phase(operation) => self.phase(*operation, start),
-            Step::End => {
-                if let Some(open) = self.open.take() {
-                    let Open { place, session, .. } = open;
-                    session.close().map_err(|error| of_plan(&place, error))?;
+            Step::Visit(files) => {
+                let Some(open) = &self.open else { return Err(no_files()) };
+                let visited = self.session(&open.plan, files, &open.times)?;
+                if let Some(open) = &mut self.open {
+                    open.visited = Some(visited);
                 }
-                Ok(Reply::Ready { processors })
             }
-            Step::CleanUp => {
-                self.open = None;
-                Ok(Reply::Ready { processors })
+            Step::Phase(operation) => return self.phase(*operation, start),
+            Step::End => {
+                if let Some(Open { plan, session, .. }) = self.open.take() {
+                    session.close().map_err(|error| of_plan(&plan.location, error))?;
+                }
             }
+            Step::CleanUp => self.open = None,
         }
+        Ok(Reply::Ready { processors, directory })
     }
 
-    fn begin(&self, plan: &MetadataPlan) -> Result<Open<'f, S>, MetadataError> {
-        let times: Vec<Arc<Mutex<Histogram>>> = (0..plan.threads).map(|_| Arc::default()).collect();
+    fn session(
+        &self,
+        plan: &MetadataPlan,
+        files: &ClientFiles,
+        times: &Times,
+    ) -> machine::Result<Session<'f, S, Record>> {
         let record = |times: &Arc<Mutex<Histogram>>| {
             let times = Arc::clone(times);
             Box::new(move |_, ns| {
@@ -102,19 +126,22 @@ impl<'f, F: TaskFiles, S: FileSystem> Task<'f, F, S> {
             }) as Record
         };
         let records = times.iter().map(record).collect();
-        let session = Session::open(self.system, plan, self.interrupt, records)?;
-        Ok(Open { place: plan.location.clone(), session, times })
+        Session::open(self.system, plan, files, self.interrupt, records)
+            .map_err(|error| of_plan(&plan.location, error))
     }
 
     fn phase(&mut self, operation: Operation, start: Option<Nanos>) -> machine::Result<Reply> {
-        let Some(open) = &mut self.open else {
-            return Err(machine::Error::Unsupported("no files have been made".into()));
+        let Some(open) = &mut self.open else { return Err(no_files()) };
+        let session = match &mut open.visited {
+            Some(visited) if operation.visits() => visited,
+            _ => &mut open.session,
         };
         if let Some(start) = start {
             self.files.wait_until(start);
         }
         let before = self.system.usage();
-        let span = open.session.phase(operation).map_err(|error| of_plan(&open.place, error))?;
+        let place = &open.plan.location;
+        let span = session.phase(operation).map_err(|error| of_plan(place, error))?;
         let used = since(self.system.usage(), before);
         let mut latency = Histogram::new();
         for times in &open.times {
@@ -239,8 +266,8 @@ struct Test<'a, C: Crew + ?Sized> {
     /// The tasks' computers, in the order of `tasks`.
     members: &'a [Member],
     processors: Vec<u32>,
-    rounds: [Rounds; 6],
-    shares: [Vec<Share>; 6],
+    rounds: [Rounds; Operation::ALL.len()],
+    shares: [Vec<Share>; Operation::ALL.len()],
     user_ns: Nanos,
     system_ns: Nanos,
     read_bytes: Option<u64>,
@@ -268,8 +295,21 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
     }
 
     fn all(&mut self, step: &Step, together: bool) -> Result<Vec<(Reply, i64)>, Error> {
-        let of = |&task: &usize| (task, tasks::Step::Metadata(step.clone()));
-        let steps = self.tasks.iter().map(of).collect();
+        let clients = 0..self.members.len() as u32;
+        self.steps(clients.map(|client| (client, step.clone())), together)
+    }
+
+    /// Lets clients, by their place in `tasks`, do a step each.
+    fn steps(
+        &mut self,
+        steps: impl IntoIterator<Item = (u32, Step)>,
+        together: bool,
+    ) -> Result<Vec<(Reply, i64)>, Error> {
+        let of = |(client, step)| (self.tasks[client as usize], tasks::Step::Metadata(step));
+        let steps: Vec<(usize, tasks::Step)> = steps.into_iter().map(of).collect();
+        if steps.is_empty() {
+            return Ok(Vec::new());
+        }
         let replies = self.crew.perform(steps, together)?;
         replies
             .into_iter()
@@ -281,17 +321,57 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
     }
 
     fn rounds(&mut self, progress: &mut dyn FnMut(usize, u32, Operation)) -> Result<(), Error> {
-        for (reply, _) in self.all(&Step::Begin(self.plan.clone()), false)? {
-            let Reply::Ready { processors } = reply else { return Err(Error::confused()) };
-            self.processors.push(processors);
-        }
+        self.begin()?;
         for round in 0..self.plan.rounds {
-            for operation in Operation::ALL {
+            for operation in self.plan.operations() {
                 progress(self.members.len(), round, operation);
                 self.phase(operation)?;
             }
         }
         self.all(&Step::End, false).map(drop)
+    }
+
+    /// Lets each task make its directories or join those of the first, and then those of the task
+    /// whose files it visits.
+    fn begin(&mut self) -> Result<(), Error> {
+        let plan = self.plan;
+        let clients = self.members.len() as u32;
+        plan.check_clients(clients).map_err(|error| of_plan(&plan.location, error.into()))?;
+        let files = |client: u32, directory: &Option<PathBuf>| match plan.shared_directory {
+            true => ClientFiles { directory: directory.clone(), client, clients },
+            false => ClientFiles { directory: directory.clone(), ..ClientFiles::OWN },
+        };
+        let makers = if plan.shared_directory { 1 } else { clients };
+        let make = |client| Step::Begin(plan.clone(), files(client, &None));
+        let mut directories = self.ready((0..makers).map(|client| (client, make(client))))?;
+        let shared = directories.first().cloned().flatten();
+        let join = |client| (client, Step::Begin(plan.clone(), files(client, &shared)));
+        directories.extend(self.ready((makers..clients).map(join))?);
+        if plan.visits_others(clients) {
+            let visit = |client: u32| {
+                let other = plan.visited(client, clients);
+                (client, Step::Visit(files(other, &directories[other as usize])))
+            };
+            let visited: Vec<(u32, Step)> = (0..clients).map(visit).collect();
+            self.steps(visited, false)?;
+        }
+        Ok(())
+    }
+
+    /// Lets clients make or join directories; returns the directories.
+    fn ready(
+        &mut self,
+        steps: impl Iterator<Item = (u32, Step)>,
+    ) -> Result<Vec<Option<PathBuf>>, Error> {
+        let mut directories = Vec::new();
+        for (reply, _) in self.steps(steps, false)? {
+            let Reply::Ready { processors, directory } = reply else {
+                return Err(Error::confused());
+            };
+            self.processors.push(processors);
+            directories.push(directory);
+        }
+        Ok(directories)
     }
 
     fn phase(&mut self, operation: Operation) -> Result<(), Error> {
@@ -336,11 +416,17 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         result.cpu_system_ns = self.system_ns;
         result.device_read_bytes = self.read_bytes;
         result.warnings = self.unequal();
+        if self.plan.shift > 0 && !self.plan.visits_others(clients) {
+            let who = if clients == 1 { "the client looked" } else { "each client looked" };
+            result.warnings.push(format!(
+                "{who} up, opened and read files of its own, which its cache may have served"
+            ));
+        }
         result.warn();
         if interrupted {
             result.interrupted = true;
             let phases: usize = self.rounds.iter().map(|rounds| rounds.elapsed_ns.len()).sum();
-            let all = self.plan.rounds as usize * Operation::ALL.len();
+            let all = self.plan.rounds as usize * self.plan.operations().count();
             result.warnings.push(format!(
                 "interrupted after {phases} of {all} phases: the figures are those until then"
             ));

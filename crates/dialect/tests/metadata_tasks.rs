@@ -3,9 +3,11 @@
 mod crew;
 
 use crew::{Several, files};
-use dialect::metadata::{Measured, run};
+use dialect::metadata::{Measured, Reply, Step, run};
+use dialect::tasks::{self, Crew, Done, Error, Member};
+use machine::Nanos;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use workload::metadata::{MetadataPlan, Operation};
 
 fn plan(directory: &Path) -> MetadataPlan {
@@ -58,6 +60,101 @@ fn each_number_of_tasks_does_all_operations_on_files_of_its_own() {
 }
 
 #[test]
+fn tasks_share_a_directory_and_list_the_files_of_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = files();
+    let mut crew = Several::new(&files, 3);
+    let plan = MetadataPlan { shared_directory: true, shift: 1, ..plan(directory.path()) };
+    let mut seen = Vec::new();
+    let mut look = |count, _, operation| {
+        if operation == Operation::Stat {
+            let areas: Vec<_> = fs::read_dir(directory.path()).unwrap().flatten().collect();
+            let of_first = areas[0].path().join("s0");
+            seen.push((count, areas.len(), left(&of_first)));
+        }
+    };
+    let Measured { results, ended } =
+        run(&mut crew, &plan, &[2, 3], &[0, 1, 2], &mut look).unwrap();
+    assert!(ended.is_none(), "{ended:?}");
+    assert_eq!(seen, [(2, 1, 40), (2, 1, 40), (3, 1, 60), (3, 1, 60)]);
+    let list = results[1].operations.iter().find(|one| one.operation == Operation::List).unwrap();
+    assert_eq!(list.count, 9, "each task lists each directory");
+    assert!((list.files_per_s / list.rate_per_s - 60.0).abs() < 1e-6, "of all tasks");
+    assert_eq!(left(directory.path()), 0);
+    let many = MetadataPlan { files: 1 << 30, ..plan };
+    let error = run(&mut crew, &many, &[3], &[0, 1, 2], &mut |_, _, _| ()).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("each client"), "{error}");
+}
+
+/// Tasks of which the first visits the files of another: one of these is removed before it is read.
+struct Meddled<'f> {
+    tasks: Several<'f>,
+    /// The directories of the tasks.
+    own: Vec<PathBuf>,
+    visited: Option<PathBuf>,
+    failed: Option<usize>,
+}
+
+impl Crew for Meddled<'_> {
+    fn members(&self) -> &[Member] {
+        self.tasks.members()
+    }
+
+    fn perform(
+        &mut self,
+        steps: Vec<(usize, tasks::Step)>,
+        together: bool,
+    ) -> Result<Vec<Done>, Error> {
+        let mut all = Vec::new();
+        for (task, step) in steps {
+            match &step {
+                tasks::Step::Metadata(Step::Visit(files)) if task == 0 => {
+                    self.visited.clone_from(&files.directory);
+                }
+                tasks::Step::Metadata(Step::Phase(Operation::Read)) if task == 0 => {
+                    let directory = self.visited.as_ref().unwrap().join("s0");
+                    let file = fs::read_dir(directory).unwrap().next().unwrap().unwrap().path();
+                    fs::remove_file(file).unwrap();
+                }
+                _ => {}
+            }
+            let done = self.tasks.perform(vec![(task, step)], together);
+            let done = done.inspect_err(|_| self.failed = Some(task))?;
+            if let Some(tasks::Reply::Metadata(Reply::Ready { directory: Some(own), .. })) =
+                done.first().map(|one| &one.reply)
+            {
+                self.own.push(own.clone());
+            }
+            all.extend(done);
+        }
+        Ok(all)
+    }
+
+    fn elsewhere(&mut self, directory: &Path) -> Result<Vec<String>, Error> {
+        self.tasks.elsewhere(directory)
+    }
+
+    fn pause(&mut self, for_ns: Nanos) {
+        self.tasks.pause(for_ns);
+    }
+}
+
+#[test]
+fn a_task_reads_the_files_of_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = files();
+    let tasks = Several::new(&files, 3);
+    let mut crew = Meddled { tasks, own: Vec::new(), visited: None, failed: None };
+    let plan = MetadataPlan { shift: 2, ..plan(directory.path()) };
+    let Measured { ended, .. } =
+        run(&mut crew, &plan, &[3], &[0, 1, 2], &mut |_, _, _| ()).unwrap();
+    assert!(ended.is_some_and(|error| error.to_string().contains("removed")));
+    assert_eq!(crew.failed, Some(0), "the first task misses the file of the third");
+    assert_eq!(crew.visited.as_ref(), crew.own.get(2));
+    assert_eq!(left(directory.path()), 0);
+}
+
+#[test]
 fn a_directory_that_is_missing_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let files = files();
@@ -87,6 +184,6 @@ fn a_failure_keeps_what_was_measured_and_removes_all_files() {
     let Measured { results, ended } = run(&mut crew, &plan, &[2], &[0, 1], &mut meddle).unwrap();
     assert!(ended.is_some_and(|error| error.to_string().contains("removed")));
     let counts: Vec<usize> = results[0].operations.iter().map(|one| one.elapsed_ns.len()).collect();
-    assert_eq!(counts, [2, 1, 1, 1, 1, 1], "create of both rounds, the others of the first");
+    assert_eq!(counts, [2, 1, 1, 1, 1, 1, 1], "create of both rounds, the others of the first");
     assert_eq!(left(directory.path()), 0);
 }

@@ -13,6 +13,7 @@ static GOES_ON: AtomicBool = AtomicBool::new(false);
 fn spec(location: &Path, engine: FileEngine, sync: FileSync) -> AreaSpec {
     AreaSpec {
         locations: vec![location.into()],
+        joins: false,
         subdirectories: 2,
         engine,
         sync,

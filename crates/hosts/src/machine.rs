@@ -85,9 +85,13 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         GroupMachine { shared, ..self }
     }
 
-    /// Lets the ranks do other work between two runs; `None` after an early end.
-    pub fn with_leader<T>(&self, work: impl FnOnce(&mut Leader<'a, G, M>) -> T) -> Option<T> {
-        self.ended.borrow().is_none().then(|| work(&mut self.leader.borrow_mut()))
+    /// Lets the ranks do other work between two runs, unless they ended early; `work` returns the
+    /// reason of an early end.
+    pub fn with_leader(&self, work: impl FnOnce(&mut Leader<'a, G, M>) -> Option<GroupError>) {
+        if self.ended.borrow().is_none() {
+            let ended = work(&mut self.leader.borrow_mut());
+            *self.ended.borrow_mut() = ended;
+        }
     }
 
     /// Returns the ranks, with their clocks at the last run.

@@ -3,9 +3,9 @@
 use crate::model::model;
 use measure::stats::median;
 use results::{
-    Client, ClientNumbers, Growth, MetadataResult, OperationResult, OperationScaling,
-    OperationStep, Point, PointClients, Question, SLOW_SHARE, Scaling, ScalingLimit, ScalingStep,
-    SlowClient, jain,
+    Client, ClientNumbers, Growth, GrowthNumbers, MetadataResult, OperationResult,
+    OperationScaling, OperationStep, Point, PointClients, Question, SLOW_SHARE, Scaling,
+    ScalingLimit, ScalingStep, SlowClient, jain,
 };
 use workload::Workload;
 use workload::metadata::Operation;
@@ -67,7 +67,7 @@ fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
     }
     let rates: Vec<(u32, f64)> =
         steps.iter().map(|step| (step.clients, step.throughput_bytes_per_s)).collect();
-    let growth = Growth::of(&rates)?;
+    let growth = GrowthNumbers::of(&rates)?;
     let last = &steps[steps.len() - 1];
     let most = &points[last.point as usize];
     let workload = Workload { clients: None, ..most.workload.workload.clone() };
@@ -75,18 +75,20 @@ fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
     Some(Scaling {
         workload: workload.short(),
         peak_bytes_per_s: growth.peak,
-        half_power_clients: growth.half,
-        knee_clients: growth.knee,
-        limit: limit(&steps, growth, most),
-        processors_busy: are_busy(most),
-        slow_clients: most.slow().map(Into::into).collect(),
+        growth: Growth {
+            half_power_clients: growth.half,
+            knee_clients: growth.knee,
+            limit: limit(&steps, growth, most),
+            processors_busy: are_busy(most),
+            slow_clients: most.slow().map(Into::into).collect(),
+        },
         model: model(&steps),
         steps,
     })
 }
 
 /// Finds the limit from the rates and from the largest number of clients.
-fn limit(steps: &[ScalingStep], growth: Growth, most: &PointClients) -> ScalingLimit {
+fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> ScalingLimit {
     if most.slow().next().is_some() && are_others_free(steps, most) {
         return ScalingLimit::Imbalance;
     }
@@ -100,7 +102,7 @@ fn limit(steps: &[ScalingStep], growth: Growth, most: &PointClients) -> ScalingL
 /// Finds the limit of equal clients; `efficiencies` are in the order of the steps.
 fn limit_of_growth(
     efficiencies: &[Option<f64>],
-    growth: Growth,
+    growth: GrowthNumbers,
     processors_busy: bool,
 ) -> ScalingLimit {
     if efficiencies.iter().flatten().any(|&share| share > IMPOSSIBLE) {
@@ -117,7 +119,7 @@ fn limit_of_growth(
 }
 
 /// Returns the scaling of each operation on files that was measured with several numbers of
-/// clients; `ranks` are the clients.
+/// clients; all results are of one plan, and `ranks` are the clients.
 pub fn operation_scalings(measured: &[MetadataResult], ranks: &[Client]) -> Vec<OperationScaling> {
     let of = |operation| operation_scaling(operation, measured, ranks);
     Operation::ALL.into_iter().filter_map(of).collect()
@@ -131,13 +133,14 @@ fn operation_scaling(
     let mut of_all: Vec<(u32, &OperationResult)> = (measured.iter())
         .filter_map(|one| {
             let found = one.operations.iter().find(|result| result.operation == operation)?;
-            Some((one.clients, found))
+            // Such a rate cannot be compared with those of files of others.
+            (!one.is_served_by_own_cache(operation)).then_some((one.clients, found))
         })
         .collect();
     of_all.sort_by_key(|one| one.0);
     let rates: Vec<(u32, f64)> =
         of_all.iter().map(|(clients, result)| (*clients, result.rate_per_s)).collect();
-    let growth = Growth::of(&rates)?;
+    let growth = GrowthNumbers::of(&rates)?;
     let one = rates.first().filter(|one| one.0 == 1).map(|one| one.1);
     let efficiency = |clients: u32, rate: f64| one.map(|one| rate / (one * f64::from(clients)));
     let steps: Vec<OperationStep> = (of_all.iter())
@@ -160,13 +163,17 @@ fn operation_scaling(
     };
     Some(OperationScaling {
         operation: operation.name().into(),
+        files: measured.first().map_or(String::new(), |one| one.plan.files_in_words()),
+        by_another_client: measured.iter().any(|one| one.plan.shift > 0 && operation.visits()),
         steps,
         peak_per_s: growth.peak,
-        half_power_clients: growth.half,
-        knee_clients: growth.knee,
-        limit,
-        processors_busy: busy,
-        slow_clients,
+        growth: Growth {
+            half_power_clients: growth.half,
+            knee_clients: growth.knee,
+            limit,
+            processors_busy: busy,
+            slow_clients,
+        },
     })
 }
 

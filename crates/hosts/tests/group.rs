@@ -204,7 +204,7 @@ fn clocks_that_differ_by_seconds_still_give_one_start() {
     assert!(runs.iter().all(|run| run.begin_spread_ns < 200_000_000), "{runs:?}");
     assert!(clients_of(all).fairness.unwrap() > 0.98);
     let scaling = &scalings(&points)[0];
-    assert_eq!(scaling.limit, results::ScalingLimit::Client, "{scaling:?}");
+    assert_eq!(scaling.growth.limit, results::ScalingLimit::Client, "{scaling:?}");
     assert!(is_empty(directory.path()), "all test files are removed");
 }
 

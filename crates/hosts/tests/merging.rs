@@ -146,6 +146,20 @@ fn requests_after_the_deadline_are_outside_the_window() {
 }
 
 #[test]
+fn a_rate_with_a_final_flush_ends_when_the_data_of_all_clients_is_stable() {
+    let flushed = |rank, began_ns, sync_ns| {
+        let mut own = client_run(rank, run(1000.0, 1_000_000_000, &[5]), began_ns);
+        own.sample.usage.sync_ns = Some(sync_ns);
+        own
+    };
+    // The second begins 200 ms later; the flush of the first takes longer.
+    let runs = [flushed(0, 0, 700_000_000), flushed(1, 200_000_000, 100_000_000)];
+    let merged = merge(&runs, &clients(2), &timed(1_000_000_000), Options::default()).unwrap();
+    let rate = 2000.0 / 1.7;
+    assert!((merged.iops() / rate - 1.0).abs() < 1e-9, "{} and not {rate}", merged.iops());
+}
+
+#[test]
 fn what_the_kernel_counts_for_a_computer_counts_once_per_host() {
     let mut runs: Vec<ClientRun> =
         (0..4).map(|rank| client_run(rank, run(1e5, 1_000_000_000, &[5]), 0)).collect();

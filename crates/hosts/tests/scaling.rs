@@ -87,8 +87,8 @@ fn scaling(totals: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> Scaling {
 #[test]
 fn a_server_that_is_full_gains_nothing_from_more_clients() {
     let found = scaling(&[1000.0, 2000.0, 3900.0, 4000.0, 4010.0], |_| {});
-    assert_eq!(found.limit, ScalingLimit::Server);
-    assert_eq!((found.half_power_clients, found.knee_clients), (4, 4));
+    assert_eq!(found.growth.limit, ScalingLimit::Server);
+    assert_eq!((found.growth.half_power_clients, found.growth.knee_clients), (4, 4));
     let efficiency: Vec<f64> = found.steps.iter().map(|step| step.efficiency.unwrap()).collect();
     assert!(
         (efficiency[1] - 1.0).abs() < 1e-9 && (efficiency[4] - 0.250_625).abs() < 1e-6,
@@ -99,34 +99,34 @@ fn a_server_that_is_full_gains_nothing_from_more_clients() {
 #[test]
 fn clients_that_scale_are_their_own_limit() {
     let found = scaling(&[1000.0, 2000.0, 3950.0, 7900.0], |_| {});
-    assert_eq!((found.limit, found.half_power_clients), (ScalingLimit::Client, 4));
-    assert_eq!(found.knee_clients, 8, "the rate still grows");
-    assert!(!found.processors_busy && found.slow_clients.is_empty());
+    assert_eq!((found.growth.limit, found.growth.half_power_clients), (ScalingLimit::Client, 4));
+    assert_eq!(found.growth.knee_clients, 8, "the rate still grows");
+    assert!(!found.growth.processors_busy && found.growth.slow_clients.is_empty());
 }
 
 #[test]
 fn clients_without_a_free_processor_are_the_limit() {
     let found = scaling(&[1000.0, 1500.0, 1510.0], |client| client.processor_percent = 97.0);
-    assert_eq!(found.limit, ScalingLimit::Client);
-    assert!(found.processors_busy);
+    assert_eq!(found.growth.limit, ScalingLimit::Client);
+    assert!(found.growth.processors_busy);
 }
 
 #[test]
 fn busy_links_are_the_limit_whether_or_not_more_clients_help() {
     for totals in [[1000.0, 2000.0, 4000.0], [1000.0, 1500.0, 1510.0]] {
         let found = scaling(&totals, |client| client.network_percent = Some(94.0));
-        assert_eq!(found.limit, ScalingLimit::Network, "{found:?}");
+        assert_eq!(found.growth.limit, ScalingLimit::Network, "{found:?}");
     }
     let idle = scaling(&[1000.0, 1500.0, 1510.0], |client| client.network_percent = Some(30.0));
-    assert_eq!(idle.limit, ScalingLimit::Server);
+    assert_eq!(idle.growth.limit, ScalingLimit::Server);
 }
 
 #[test]
 fn a_slow_client_is_the_limit_by_name() {
     let points = [point(&[1000.0], |_| {}), point(&[1000.0, 1000.0, 500.0, 990.0], |_| {})];
     let found = scalings(&points).remove(0);
-    assert_eq!(found.limit, ScalingLimit::Imbalance);
-    assert_eq!(found.slow_clients.iter().map(|one| one.rank).collect::<Vec<u32>>(), [2]);
+    assert_eq!(found.growth.limit, ScalingLimit::Imbalance);
+    assert_eq!(found.growth.slow_clients.iter().map(|one| one.rank).collect::<Vec<u32>>(), [2]);
 }
 
 #[test]
@@ -134,20 +134,20 @@ fn a_slow_client_does_not_limit_the_others_of_a_full_server() {
     let rates: [&[f64]; 3] = [&[1000.0], &[833.0; 3], &[790.0, 780.0, 770.0, 160.0]];
     let points: Vec<_> = rates.iter().map(|rates| point(rates, |_| {})).collect();
     let found = scalings(&points).remove(0);
-    assert_eq!(found.limit, ScalingLimit::Server);
-    assert_eq!(found.slow_clients.iter().map(|one| one.rank).collect::<Vec<_>>(), [3]);
+    assert_eq!(found.growth.limit, ScalingLimit::Server);
+    assert_eq!(found.growth.slow_clients.iter().map(|one| one.rank).collect::<Vec<_>>(), [3]);
 }
 
 #[test]
 fn a_rate_that_grows_less_than_the_clients_is_undecided() {
     let found = scaling(&[1000.0, 1500.0, 2200.0], |_| {});
-    assert_eq!(found.limit, ScalingLimit::Undecided);
+    assert_eq!(found.growth.limit, ScalingLimit::Undecided);
 }
 
 #[test]
 fn clients_that_are_faster_together_than_possible_are_undecided() {
     let found = scaling(&[1000.0, 3900.0, 6600.0], |_| {});
-    assert_eq!(found.limit, ScalingLimit::Undecided, "{found:?}");
+    assert_eq!(found.growth.limit, ScalingLimit::Undecided, "{found:?}");
 }
 
 #[test]
@@ -157,15 +157,24 @@ fn one_number_of_clients_has_no_scaling() {
 
 /// The scaling of creations at these rates of each client, with 1, 2, 3, ... of them.
 fn of_creations(each: &[&[f64]], processor_percent: f64) -> OperationScaling {
-    let plan = MetadataPlan { rounds: 1, ..MetadataPlan::default() };
+    of_operation(Operation::Create, &MetadataPlan::default(), each, processor_percent)
+}
+
+fn of_operation(
+    operation: Operation,
+    plan: &MetadataPlan,
+    each: &[&[f64]],
+    processor_percent: f64,
+) -> OperationScaling {
+    let plan = MetadataPlan { rounds: 1, ..plan.clone() };
     let measured: Vec<MetadataResult> = (each.iter())
         .map(|rates| {
             let clients = rates.len() as u32;
             let count = u64::from(plan.files) * u64::from(clients);
-            let mut rounds: [Rounds; 6] = Default::default();
-            let create = &mut rounds[Operation::Create as usize];
-            (0..count).for_each(|_| create.latency.record(1000));
-            create.elapsed_ns.push((count as f64 * 1e9 / rates.iter().sum::<f64>()) as u64);
+            let mut rounds: [Rounds; Operation::ALL.len()] = Default::default();
+            let own = &mut rounds[operation as usize];
+            (0..count).for_each(|_| own.latency.record(1000));
+            own.elapsed_ns.push((count as f64 * 1e9 / rates.iter().sum::<f64>()) as u64);
             let mut result = MetadataResult::new(&plan, clients, &rounds).unwrap();
             result.operations[0].client_rates_per_s = rates.to_vec();
             result.operations[0].processor_percent = Some(processor_percent);
@@ -181,23 +190,35 @@ fn of_creations(each: &[&[f64]], processor_percent: f64) -> OperationScaling {
     };
     let ranks: Vec<Client> = (0..8).map(rank).collect();
     let mut found = operation_scalings(&measured, &ranks);
-    assert_eq!(found.len(), 1, "only creations");
+    assert_eq!(found.len(), 1, "only one operation");
     found.remove(0)
+}
+
+#[test]
+fn a_client_that_reads_its_own_files_is_not_compared_with_those_that_read_files_of_others() {
+    let plan = MetadataPlan { file_bytes: 4096, shift: 1, ..MetadataPlan::default() };
+    let each: [&[f64]; 3] = [&[9e3], &[1e3; 2], &[1e3; 3]];
+    let read = of_operation(Operation::Read, &plan, &each, 20.0);
+    let numbers: Vec<u32> = read.steps.iter().map(|step| step.clients).collect();
+    assert_eq!((numbers, read.peak_per_s), (vec![2, 3], 3000.0));
+    assert_eq!(read.title(), "read (4 KiB, by another client)");
+    let made = of_operation(Operation::Create, &plan, &each, 20.0);
+    assert_eq!((made.steps.len(), made.title().as_str()), (3, "create (4 KiB)"));
 }
 
 #[test]
 fn operations_on_files_have_a_half_power_number_of_clients_and_a_limit() {
     let full = of_creations(&[&[1e3], &[1e3; 2], &[833.0; 3], &[625.0; 4]], 20.0);
-    assert_eq!((full.half_power_clients, full.knee_clients), (2, 3));
-    assert_eq!(full.limit, ScalingLimit::Server);
+    assert_eq!((full.growth.half_power_clients, full.growth.knee_clients), (2, 3));
+    assert_eq!(full.growth.limit, ScalingLimit::Server);
     let said = full.sentence();
     assert!(said.starts_with("2 clients reach half of the peak of 2500/s"), "{said}");
     assert!(said.contains("more than 3 gain nothing; the server is the limit"), "{said}");
     let busy = of_creations(&[&[1e3], &[600.0; 2], &[410.0; 3]], 95.0);
-    assert!(busy.limit == ScalingLimit::Client && busy.processors_busy);
+    assert!(busy.growth.limit == ScalingLimit::Client && busy.growth.processors_busy);
     let free = of_creations(&[&[1e3], &[1e3; 2], &[1e3; 3]], 20.0);
-    assert_eq!(free.limit, ScalingLimit::Client);
+    assert_eq!(free.growth.limit, ScalingLimit::Client);
     let one_slow = of_creations(&[&[1e3], &[1e3; 2], &[1e3, 1e3, 300.0]], 20.0);
-    assert_eq!(one_slow.limit, ScalingLimit::Imbalance);
-    assert_eq!(one_slow.slow_clients[0].host, "node2");
+    assert_eq!(one_slow.growth.limit, ScalingLimit::Imbalance);
+    assert_eq!(one_slow.growth.slow_clients[0].host, "node2");
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,6 +72,9 @@ impl FileSync {
 pub struct AreaSpec {
     /// Existing directories; empty means the current one.
     pub locations: Vec<PathBuf>,
+    /// The locations are directories of an area of another process, which makes and removes them:
+    /// see [`FileArea::directory`].
+    pub joins: bool,
     /// Subdirectories in each location, named from `s0`; 0: files are in the location itself.
     pub subdirectories: u32,
     pub engine: FileEngine,
@@ -186,10 +189,11 @@ pub trait FileSystem: Sync {
         Vec::new()
     }
 
-    /// Makes a private directory in each location.
+    /// Makes a private directory in each location, or joins those of another area.
     ///
     /// # Errors
-    /// A location that is missing or not writable; an unavailable engine.
+    /// A location that is missing or not writable; an unavailable engine; a file system without
+    /// areas to join.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
@@ -202,6 +206,10 @@ pub trait FileArea: Sync {
 
     /// Removes empty subdirectories; returns `false` if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
+
+    /// Returns the directory of this area in the first location, for the areas of other processes;
+    /// `None` if others cannot join it.
+    fn directory(&self) -> Option<&Path>;
 
     /// Returns the file operations for one thread.
     ///

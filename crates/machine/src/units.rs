@@ -221,6 +221,11 @@ pub fn rate_number(bytes_per_s: f64) -> String {
     grouped(bytes_per_s / shown_in().rate_bytes())
 }
 
+/// Shows a count with its noun: `1 point`, `2 points`.
+pub fn plural(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+}
+
 /// Formats a whole number, or three significant digits, with separators from five digits on:
 /// `12,600`.
 pub fn grouped(value: f64) -> String {

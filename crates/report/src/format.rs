@@ -1,7 +1,7 @@
 //! Formats values and workloads for display, the same in every output.
 
 use machine::units::{self, KIB, show_size, show_size_rounded, show_time, shown_in, significant};
-pub(crate) use machine::units::{grouped, rate_number, show_rate as rate};
+pub(crate) use machine::units::{grouped, plural, rate_number, show_rate as rate};
 use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
 use results::{
@@ -345,11 +345,6 @@ pub(crate) fn date(unix_s: u64) -> String {
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
-}
-
-/// Shows a count with its noun: `1 point`, `2 points`.
-pub(crate) fn plural(count: usize, noun: &str) -> String {
-    format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
 /// A share of an advertised rate; `None` without one.

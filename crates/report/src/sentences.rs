@@ -78,16 +78,21 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
 pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     let of_workloads =
         results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence()));
-    let main = |one: &&OperationScaling| MAIN_OPERATIONS.contains(&one.operation.as_str());
-    let of_files = results.operation_scaling.iter().filter(main).map(of_operation);
+    let of_files = results.operation_scaling.iter().filter(|one| is_main(one)).map(of_operation);
     of_workloads.chain(of_files).collect()
 }
 
-/// The operations on files of a study's first screen; its tables have all.
-const MAIN_OPERATIONS: [&str; 3] = ["create", "stat", "delete"];
+/// Returns whether an operation on files is on a study's first screen; its tables have all.
+fn is_main(one: &OperationScaling) -> bool {
+    let main: &[&str] = match one.files.is_empty() {
+        true => &["create", "stat", "delete"],
+        false => &["create", "read"],
+    };
+    main.contains(&one.operation.as_str())
+}
 
 fn of_operation(one: &OperationScaling) -> String {
-    format!("{}: {}", one.operation, one.sentence())
+    format!("{}: {}", one.title(), one.sentence())
 }
 
 /// Returns the gain of more clients, for each operation on files.

@@ -29,7 +29,7 @@ fn rates_and_latencies_are_those_of_the_clock() {
         run(&files, &plan, &NEVER, &mut |round, operation| phases.push((round, operation)))
             .unwrap();
     assert_eq!(files.left(), 0);
-    assert_eq!(phases.len(), 12);
+    assert_eq!(phases.len(), 14, "files with data are read, too");
     for operation in &result.operations {
         let count = if operation.operation == Operation::List { 7 } else { 100 };
         assert_eq!(
@@ -110,6 +110,7 @@ fn on_this_computer() {
             engine,
             sync,
             seed: 3,
+            ..MetadataPlan::default()
         };
         let result = run(&HostFiles::new(), &plan, &NEVER, &mut |_, _| {}).unwrap();
         assert!(result.operations.iter().all(|operation| operation.rate_per_s > 0.0));

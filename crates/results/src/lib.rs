@@ -75,8 +75,8 @@ pub use point::{
 pub use question::Question;
 pub use rate_change::{RateChange, RatePhase};
 pub use scaling::{
-    Growth, ModelForm, OperationScaling, OperationStep, Scaling, ScalingLimit, ScalingModel,
-    ScalingPrediction, ScalingStep, SlowClient,
+    Growth, GrowthNumbers, ModelForm, OperationScaling, OperationStep, Scaling, ScalingLimit,
+    ScalingModel, ScalingPrediction, ScalingStep, SlowClient,
 };
 pub use seconds::SecondRecord;
 pub use visits::representatives;

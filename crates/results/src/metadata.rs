@@ -12,7 +12,7 @@ use workload::metadata::{MetadataError, MetadataPlan, Operation, run};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetadataResult {
     pub plan: MetadataPlan,
-    /// Number of clients that ran the plan at once, each on files of its own.
+    /// Number of clients that ran the plan at once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub clients: u32,
     /// The operations in the order of a round.
@@ -105,7 +105,7 @@ fn once<F: FileSystem>(
     interrupt: &AtomicBool,
     progress: &mut dyn FnMut(u32, Operation),
 ) -> Result<MetadataResult, MetadataError> {
-    let mut latencies: Vec<[Histogram; 6]> =
+    let mut latencies: Vec<[Histogram; Operation::ALL.len()]> =
         (0..plan.threads).map(|_| std::array::from_fn(|_| Histogram::new())).collect();
     let records = latencies
         .iter_mut()
@@ -116,8 +116,7 @@ fn once<F: FileSystem>(
             }
         })
         .collect();
-    // A listing counts once for its directory.
-    let of_round = 5 * u64::from(plan.files) + u64::from(plan.directories);
+    let of_round = plan.operations().map(|one| u64::from(items(plan, one))).sum::<u64>();
     let all = Goal::Requests(of_round.saturating_mul(plan.rounds.into()));
     let _work = live::WORK.begin("files".into(), all);
     let before = system.usage();
@@ -151,13 +150,23 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
+/// Returns the operations of a client in one round: a listing counts once for its directory.
+fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
+    if operation == Operation::List { plan.directories } else { plan.files }
+}
+
 fn operation_result(
     plan: &MetadataPlan,
     clients: u32,
     operation: Operation,
     rounds: &Rounds,
 ) -> OperationResult {
-    let of_each = if operation == Operation::List { plan.directories } else { plan.files };
+    let of_each = items(plan, operation);
+    // A listing of a shared directory shows the files of all clients.
+    let shown = match operation == Operation::List && plan.shared_directory {
+        true => f64::from(plan.files) * f64::from(clients),
+        false => f64::from(plan.files),
+    };
     let count = u64::from(of_each) * u64::from(clients);
     let total = rounds.elapsed_ns.iter().chain(&rounds.unfinished_ns).sum::<u64>();
     let rate_per_s = rounds.latency.count() as f64 * 1e9 / total.max(1) as f64;
@@ -167,7 +176,7 @@ fn operation_result(
         count,
         unfinished_ns: rounds.unfinished_ns,
         rate_per_s,
-        files_per_s: rate_per_s * f64::from(plan.files) / f64::from(of_each.max(1)),
+        files_per_s: rate_per_s * shown / f64::from(of_each.max(1)),
         rate_interval_per_s: estimate_values(&times)
             .and_then(|time| time.rate_of(count as f64 * 1e9)),
         latency: Latency::of(&rounds.latency),
@@ -209,7 +218,7 @@ impl MetadataResult {
     pub fn new(
         plan: &MetadataPlan,
         clients: u32,
-        rounds: &[Rounds; 6],
+        rounds: &[Rounds; Operation::ALL.len()],
     ) -> Result<MetadataResult, MetadataError> {
         let operations: Vec<OperationResult> = (Operation::ALL.into_iter().zip(rounds))
             .filter(|(_, rounds)| !rounds.latency.is_empty())
@@ -228,6 +237,12 @@ impl MetadataResult {
             interrupted: false,
             warnings: Vec::new(),
         })
+    }
+
+    /// Returns whether an operation was on files that the client itself made, but on another's with
+    /// more clients: its cache may have served it.
+    pub fn is_served_by_own_cache(&self, operation: Operation) -> bool {
+        operation.visits() && self.plan.shift > 0 && !self.plan.visits_others(self.clients)
     }
 
     /// Adds the warnings that follow from the figures.

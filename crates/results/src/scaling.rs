@@ -1,7 +1,7 @@
 //! The gain of more clients: the rates with different numbers of them, and the conclusion.
 
 use crate::clients::ClientNumbers;
-use machine::units::{grouped, show_rate};
+use machine::units::{grouped, plural, show_rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,16 @@ pub struct Scaling {
     pub steps: Vec<ScalingStep>,
     /// The highest rate.
     pub peak_bytes_per_s: f64,
+    #[serde(flatten)]
+    pub growth: Growth,
+    /// The expected gain of more clients; absent with fewer than four numbers of clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ScalingModel>,
+}
+
+/// The gain of more clients, and their limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Growth {
     /// The smallest measured number of clients that reaches half of the peak.
     pub half_power_clients: u32,
     /// The smallest measured number of clients from which more gain less than 5 %.
@@ -24,9 +34,6 @@ pub struct Scaling {
     pub processors_busy: bool,
     /// Clients far below the median rate.
     pub slow_clients: Vec<SlowClient>,
-    /// The expected gain of more clients; absent with fewer than four numbers of clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<ScalingModel>,
 }
 
 /// A client far below the median rate.
@@ -107,16 +114,12 @@ pub enum ScalingLimit {
 /// Maximum error of a model that predicts rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
-fn counted(clients: u32) -> String {
-    format!("{clients} client{}", if clients == 1 { "" } else { "s" })
-}
-
 /// The factor from which more clients gain something.
 const GAIN: f64 = 1.05;
 
-/// The growth of a rate with the number of clients.
+/// The characteristic numbers of a rate that grows with the number of clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Growth {
+pub struct GrowthNumbers {
     /// The highest rate.
     pub peak: f64,
     /// The smallest number of clients that reaches half of the peak.
@@ -127,30 +130,36 @@ pub struct Growth {
     pub most: u32,
 }
 
-impl Growth {
-    /// Finds the growth from the rates of rising numbers of clients. `None` with fewer than two
-    /// numbers.
-    pub fn of(rates: &[(u32, f64)]) -> Option<Growth> {
+impl GrowthNumbers {
+    /// Finds them from the rates of rising numbers of clients. `None` with fewer than two numbers.
+    pub fn of(rates: &[(u32, f64)]) -> Option<GrowthNumbers> {
         let &[_, .., (most, _)] = rates else { return None };
         let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);
         let fewest = |share: f64| rates.iter().find(|one| one.1 >= peak * share).map(|one| one.0);
-        Some(Growth { peak, half: fewest(0.5)?, knee: fewest(1.0 / GAIN)?, most })
+        Some(GrowthNumbers { peak, half: fewest(0.5)?, knee: fewest(1.0 / GAIN)?, most })
     }
+}
 
+impl Growth {
     /// Returns the conclusion; `peak` is the highest rate as text, `efficiency` that of the most
     /// clients.
-    fn sentence(&self, peak: &str, why: &str, efficiency: Option<f64>) -> String {
-        let Growth { half, knee, most, .. } = *self;
+    fn sentence(&self, peak: &str, (most, efficiency): (u32, Option<f64>)) -> String {
+        let (half, knee) = (self.half_power_clients, self.knee_clients);
+        let why = why(self.limit, self.processors_busy, &self.slow_clients);
         let reach = if half == 1 { "reaches" } else { "reach" };
-        let begin = format!("{} {reach} half of the peak of {peak}", counted(half));
+        let begin =
+            format!("{} {reach} half of the peak of {peak}", plural(half as usize, "client"));
         let more = if knee < most {
             format!("more than {knee} gain nothing")
         } else {
-            format!("the rate still grows at {}", counted(most))
+            format!("the rate still grows at {}", plural(most as usize, "client"))
         };
         let efficiency = efficiency.map_or(String::new(), |share| {
             let share = share * 100.0;
-            format!(" ({} get {share:.0} % of {most} times the rate of one)", counted(most))
+            format!(
+                " ({} get {share:.0} % of {most} times the rate of one)",
+                plural(most as usize, "client")
+            )
         });
         format!("{begin}; {more}; {why}{efficiency}.")
     }
@@ -187,14 +196,7 @@ impl Scaling {
     /// Returns the conclusion about more clients.
     pub fn sentence(&self) -> String {
         let Some(last) = self.steps.last() else { return String::new() };
-        let growth = Growth {
-            peak: self.peak_bytes_per_s,
-            half: self.half_power_clients,
-            knee: self.knee_clients,
-            most: last.clients,
-        };
-        let why = why(self.limit, self.processors_busy, &self.slow_clients);
-        growth.sentence(&show_rate(self.peak_bytes_per_s), &why, last.efficiency)
+        self.growth.sentence(&show_rate(self.peak_bytes_per_s), (last.clients, last.efficiency))
     }
 }
 
@@ -203,20 +205,18 @@ impl Scaling {
 pub struct OperationScaling {
     /// Name of the operation.
     pub operation: String,
+    /// The files in words; empty: empty files in directories of each client.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub files: String,
+    /// The files were made by another client than the one that looked them up or read them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_another_client: bool,
     /// Rate with each number of clients, by rising number.
     pub steps: Vec<OperationStep>,
     /// The highest rate, in operations per second.
     pub peak_per_s: f64,
-    /// The smallest measured number of clients that reaches half of the peak.
-    pub half_power_clients: u32,
-    /// The smallest measured number of clients from which more gain less than 5 %.
-    pub knee_clients: u32,
-    /// The bottleneck with the most clients.
-    pub limit: ScalingLimit,
-    /// No client had a free processor.
-    pub processors_busy: bool,
-    /// Clients far below the median rate.
-    pub slow_clients: Vec<SlowClient>,
+    #[serde(flatten)]
+    pub growth: Growth,
 }
 
 /// The rate of an operation on files with a number of clients.
@@ -234,17 +234,22 @@ pub struct OperationStep {
 }
 
 impl OperationScaling {
+    /// Returns the operation with its files.
+    pub fn title(&self) -> String {
+        let files = (!self.files.is_empty()).then_some(self.files.as_str());
+        let visited = self.by_another_client.then_some("by another client");
+        let words: Vec<&str> = files.into_iter().chain(visited).collect();
+        match words.is_empty() {
+            true => self.operation.clone(),
+            false => format!("{} ({})", self.operation, words.join(", ")),
+        }
+    }
+
     /// Returns the conclusion about more clients.
     pub fn sentence(&self) -> String {
         let Some(last) = self.steps.last() else { return String::new() };
-        let growth = Growth {
-            peak: self.peak_per_s,
-            half: self.half_power_clients,
-            knee: self.knee_clients,
-            most: last.clients,
-        };
-        let why = why(self.limit, self.processors_busy, &self.slow_clients);
-        growth.sentence(&format!("{}/s", grouped(self.peak_per_s)), &why, last.efficiency)
+        let peak = format!("{}/s", grouped(self.peak_per_s));
+        self.growth.sentence(&peak, (last.clients, last.efficiency))
     }
 }
 
@@ -289,11 +294,13 @@ mod tests {
             workload: "w".into(),
             steps: vec![step(1), step(8)],
             peak_bytes_per_s: 1e6,
-            half_power_clients: 4,
-            knee_clients: knee,
-            limit,
-            processors_busy: busy,
-            slow_clients: vec![SlowClient { rank: 2, host: "b".into(), of_median: 0.5 }],
+            growth: Growth {
+                half_power_clients: 4,
+                knee_clients: knee,
+                limit,
+                processors_busy: busy,
+                slow_clients: vec![SlowClient { rank: 2, host: "b".into(), of_median: 0.5 }],
+            },
             model: None,
         }
     }

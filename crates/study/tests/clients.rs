@@ -48,8 +48,8 @@ fn clients_with_10_mb_s_each_fill_a_server_with_25() {
     for (step, truth) in found.steps.iter().zip([10e6, 20e6, 25e6, 25e6, 25e6, 25e6, 25e6, 25e6]) {
         assert!((step.throughput_bytes_per_s / truth - 1.0).abs() < 0.02, "{step:?}");
     }
-    assert_eq!((found.half_power_clients, found.knee_clients), (2, 3), "{found:?}");
-    assert_eq!(found.limit, ScalingLimit::Server, "{found:?}");
+    assert_eq!((found.growth.half_power_clients, found.growth.knee_clients), (2, 3), "{found:?}");
+    assert_eq!(found.growth.limit, ScalingLimit::Server, "{found:?}");
     let model = found.model.unwrap();
     assert!(model.left_out_error < 0.05, "{model:?}");
     assert!((model.peak_bytes_per_s.unwrap() / 25e6 - 1.0).abs() < 0.02, "{model:?}");
@@ -58,7 +58,11 @@ fn clients_with_10_mb_s_each_fill_a_server_with_25() {
 #[test]
 fn the_links_of_clients_are_the_limit_of_a_fast_server() {
     let found = measured(&server(4, 1e9), 4);
-    assert_eq!((found.limit, found.knee_clients), (ScalingLimit::Network, 4), "{found:?}");
+    assert_eq!(
+        (found.growth.limit, found.growth.knee_clients),
+        (ScalingLimit::Network, 4),
+        "{found:?}"
+    );
 }
 
 fn studied(twin: &Twin) -> Results {
@@ -79,9 +83,9 @@ fn a_study_of_simulated_clients_has_their_number_in_its_answer() {
         results.scaling.iter().filter(|one| one.workload.contains("1 MiB")).collect();
     assert_eq!(large.len(), 2, "reads and writes: {:?}", results.scaling);
     for one in large {
-        assert_eq!(one.limit, ScalingLimit::Server, "{one:?}");
+        assert_eq!(one.growth.limit, ScalingLimit::Server, "{one:?}");
         // 1, 2, 4 and 8 clients were measured.
-        assert_eq!((one.half_power_clients, one.knee_clients), (2, 4), "{one:?}");
+        assert_eq!((one.growth.half_power_clients, one.growth.knee_clients), (2, 4), "{one:?}");
         assert!((one.peak_bytes_per_s / 25e6 - 1.0).abs() < 0.02, "{one:?}");
     }
     let own = results.experiments.iter().find(|one| one.id == "clients").unwrap();

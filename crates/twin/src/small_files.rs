@@ -15,7 +15,7 @@ use machine::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,6 +43,7 @@ const LOG: u64 = 64 << 20;
 /// let files = twin::TwinFiles::new(&twin::Setup::parse("server-2003")?);
 /// let area = files.open(&AreaSpec {
 ///     locations: Vec::new(),
+///     joins: false,
 ///     subdirectories: 0,
 ///     engine: FileEngine::Stdio,
 ///     sync: FileSync::None,
@@ -386,6 +387,9 @@ impl FileSystem for TwinFiles {
                 "a simulated machine does not synchronise single files; use none (set sync none, --sync none)",
             ));
         }
+        if spec.joins {
+            return Err(self.unsupported("a simulated machine has one client for files; use one"));
+        }
         let mut state = lock(&self.state);
         if state.bytes() < 16 * LOG {
             return Err(self.unsupported(
@@ -433,6 +437,10 @@ impl FileArea for TwinArea {
 
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
         Ok(self.each_subdirectory(interrupt))
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        None
     }
 
     fn work(&self) -> Result<TwinWork, FileError> {

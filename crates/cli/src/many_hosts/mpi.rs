@@ -290,10 +290,17 @@ fn study(
                 if let Some(directory) = directory.filter(|_| !results.incomplete) {
                     own.machine.inner().with_leader(|leader| {
                         let ranks = leader.clients().to_vec();
-                        let group = &mut OverGroup::new(leader, here);
-                        let place = (directory, files_ns);
-                        crate::metadata::add_to_study(context, place, group, &ranks, &mut results);
+                        let mut group = OverGroup::new(leader, here);
+                        crate::metadata::add_to_study(
+                            context,
+                            (directory, files_ns),
+                            &mut group,
+                            &ranks,
+                            &mut results,
+                        );
+                        group.into_ended()
                     });
+                    results.incomplete = own.machine.inner().ended().is_some();
                 }
                 results.budget_ns = results.budget_ns.map(|_| whole_ns);
                 results.elapsed_ns += own.machine.now().saturating_sub(studied);

@@ -140,6 +140,10 @@ impl FileArea for Area {
         either!(Area, self, |area| area.remove_subdirectories(interrupt))
     }
 
+    fn directory(&self) -> Option<&Path> {
+        either!(Area, self, |area| area.directory())
+    }
+
     fn work(&self) -> Result<Work, FileError> {
         Ok(match self {
             Area::Host(area) => Work::Host(Box::new(area.work()?)),

@@ -1,9 +1,9 @@
 //! One file that all clients write, and IOR, mdtest and operations on files under mpirun.
 
 use crate::common::places::memory_directory;
-use crate::common::{HALFPOWER, alone, halfpower_in, number, points, test_files};
+use crate::common::{HALFPOWER, alone, halfpower_in, number, places, points, test_files};
 use crate::or_skip;
-use crate::over_mpi::{clients, document, launch, mpi_is_here};
+use crate::over_mpi::{clients, document, launch, mpi_is_here, process_of};
 use std::fs;
 use std::path::Path;
 
@@ -106,11 +106,43 @@ fn a_study_of_a_directory_has_operations_on_files() {
     );
     let json = document(&clients(directory.path(), 2, &study));
     assert_eq!(json["budget_ns"], 12_000_000_000_u64);
-    assert_eq!(json["rates"].as_array().unwrap().len(), 12, "6 operations with 1 and 2 clients");
+    let rates = json["rates"].as_array().unwrap();
+    assert_eq!(rates.len(), 2 * (6 + 6 + 7), "own and shared directories, and small files");
     let scaling = json["operation_scaling"].as_array().unwrap();
-    assert_eq!((scaling.len(), &scaling[0]["operation"]), (6, &"create".into()));
+    let of = |files: &str| scaling.iter().filter(|one| one["files"] == files).count();
+    // With one client, stat, open and read are of its own files: they are not compared.
+    assert_eq!((scaling.len(), of("in a shared directory"), of("4 KiB")), (6 + 4 + 4, 4, 4));
+    assert_eq!(scaling[0]["operation"], "create");
     let page = fs::read_to_string(output.path().join("report.html")).unwrap();
     assert!(page.contains("Operations on files") && page.contains("create: "));
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn ctrl_c_in_a_study_s_operations_on_files_keeps_its_points() {
+    or_skip!(mpi_is_here());
+    let _alone = alone();
+    let (directory, output) = (memory_directory(), memory_directory());
+    let study = format!(
+        "study . --quick --budget 12s --size 4m --output {} --progress none",
+        output.path().display()
+    );
+    let mpirun = launch(directory.path(), &[(2, &[], HALFPOWER)], &study).spawn().unwrap();
+    let has_files = || names(directory.path()).iter().any(|name| name.ends_with(".files"));
+    // At the end of a study that takes longer than planned if the computer is busy.
+    let patience = std::time::Duration::from_secs(60);
+    crate::common::wait_at_most(patience, "the study works on files", has_files);
+    // mpirun passes the exit code of rank 0 on; interrupted itself, it would have its own.
+    let first = process_of(mpirun.id(), "0").unwrap().to_string();
+    places::tool("kill", &["-INT", &first]).unwrap();
+    let ended = crate::common::ended(mpirun);
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let json = fs::read_to_string(output.path().join("results.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["incomplete"], true);
+    assert!(points(&json).len() > 10, "the points of the study stay");
+    let warnings = json["warnings"].to_string();
+    assert!(warnings.contains("it ended early: interrupted"), "{warnings}");
     assert!(names(directory.path()).is_empty());
 }
 
@@ -145,6 +177,26 @@ fn operations_on_files_are_measured_with_several_numbers_of_clients() {
     let text = clients(directory.path(), 2, "metadata . --files 300 --rounds 2 --progress none");
     assert_eq!(text.code, Some(0), "{}", text.stderr);
     assert!(text.stdout.contains("Each client: 300 files"), "{}", text.stdout);
+    let shared = "--files 100 --rounds 1 --shared-directory --shift 1 --file-bytes 4k";
+    let words = format!("metadata . {shared} --clients 2,3 --progress none");
+    let json = document(&clients(directory.path(), 3, &format!("{words} --json")));
+    assert_eq!(json["rates"].as_array().unwrap().len(), 14, "7 operations with 2 and 3 clients");
+    let scaling = json["operation_scaling"].as_array().unwrap();
+    let read = scaling.iter().find(|one| one["operation"] == "read").unwrap();
+    assert_eq!(
+        (&read["files"], &read["by_another_client"]),
+        (&"4 KiB, in a shared directory".into(), &true.into())
+    );
+    let text = clients(directory.path(), 3, &words).stdout;
+    for words in
+        ["over 1 shared directory", "read (4 KiB, in a shared directory, by another client)"]
+    {
+        assert!(text.contains(words), "{text}");
+    }
+    for option in ["--shared-directory", "--shift 1"] {
+        let alone = halfpower_in(directory.path(), &format!("metadata . {option}"));
+        alone.refused(&[option.split(' ').next().unwrap(), "mpirun -np 4"]);
+    }
     clients(directory.path(), 2, "metadata missing").refused(&["missing", "make it first"]);
     clients(directory.path(), 2, "metadata . --clients 4").refused(&["--clients 4", "only 2"]);
     assert!(names(directory.path()).is_empty());

@@ -96,6 +96,7 @@ impl Config {
     pub fn area(&self) -> AreaSpec {
         AreaSpec {
             locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),
+            joins: false,
             subdirectories: self.plan.subdirectories_used(),
             engine: self.engine,
             sync: self.sync,

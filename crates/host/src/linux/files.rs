@@ -102,10 +102,11 @@ impl FileSystem for HostFiles {
         }
         let here = [PathBuf::from(".")];
         let locations = if spec.locations.is_empty() { &here[..] } else { &spec.locations };
-        let directories = locations
-            .iter()
-            .map(|location| WorkDirectory::make(location, spec.subdirectories))
-            .collect::<Result<_, _>>()?;
+        let open = |location: &PathBuf| match spec.joins {
+            true => WorkDirectory::join(location),
+            false => WorkDirectory::make(location, spec.subdirectories),
+        };
+        let directories = locations.iter().map(open).collect::<Result<_, _>>()?;
         Ok(HostArea { directories: Arc::new(directories), spec: spec.clone() })
     }
 }
@@ -129,6 +130,10 @@ impl FileArea for HostArea {
         self.each_subdirectory(FileAct::RemoveDirectory, interrupt, |directory, name| {
             Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?)
         })
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        self.directories.first().map(|directory| directory.path.as_path())
     }
 
     fn work(&self) -> Result<FileWorker, FileError> {
@@ -158,12 +163,12 @@ impl HostArea {
     }
 }
 
-/// A directory that is locked while in use; dropping it removes what halfpower created in it.
+/// A directory that its maker locks while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
-    parent: File,
-    name: OsString,
+    /// The directory around it, and its name there; `None` if another process made it.
+    made: Option<(File, OsString)>,
     handle: File,
     /// The buffer size of C's standard I/O.
     block: usize,
@@ -200,14 +205,26 @@ impl WorkDirectory {
             let metadata = handle.metadata()?;
             let name: OsString = name(&mark(sys::random(), metadata.ino()), SUFFIX).into();
             renameat(&parent, &hidden, &parent, &name)?;
-            Ok((name, (metadata.blksize() as usize).clamp(512, 1 << 20)))
+            Ok((name, block_bytes(&handle)?))
         };
         let (name, block) = named().map_err(|error| {
             // Empty and ours.
             let _ = unlinkat(&parent, &hidden, AtFlags::REMOVEDIR);
             failed(error)
         })?;
-        Ok(WorkDirectory { path: location.join(&name), parent, name, handle, block })
+        let path = location.join(&name);
+        Ok(WorkDirectory { path, made: Some((parent, name)), handle, block })
+    }
+
+    /// Opens a directory that another process made and will remove.
+    fn join(path: &Path) -> Result<WorkDirectory, FileError> {
+        let explain = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => FileError::NoLocation(path.into()),
+            _ => FileError::of(FileAct::Open, path.into(), error),
+        };
+        let handle = open_directory(CWD, path).map_err(explain)?;
+        let block = block_bytes(&handle).map_err(explain)?;
+        Ok(WorkDirectory { path: path.into(), made: None, handle, block })
     }
 
     fn fd(&self) -> RawFd {
@@ -217,11 +234,9 @@ impl WorkDirectory {
 
 impl Drop for WorkDirectory {
     fn drop(&mut self) {
+        let Some((parent, name)) = &self.made else { return };
         // All of it goes, whatever has been interrupted.
-        cleanup::note(
-            &self.path,
-            removal::remove(&self.parent, &self.name, &self.handle, &mut || true),
-        );
+        cleanup::note(&self.path, removal::remove(parent, name, &self.handle, &mut || true));
     }
 }
 
@@ -261,6 +276,11 @@ fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(
         }),
         _ => Ok(()),
     }
+}
+
+/// Returns the buffer size of C's standard I/O.
+fn block_bytes(directory: &File) -> io::Result<usize> {
+    Ok((directory.metadata()?.blksize() as usize).clamp(512, 1 << 20))
 }
 
 fn open_directory(from: impl AsFd, path: &Path) -> io::Result<File> {

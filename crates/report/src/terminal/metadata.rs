@@ -9,11 +9,16 @@ fn several(count: u32, one: &str, many: &str) -> String {
 
 /// Describes the work of one client.
 fn work(plan: &MetadataPlan) -> String {
+    let (one, many) = match plan.shared_directory {
+        true => ("shared directory", "shared directories"),
+        false => ("directory", "directories"),
+    };
+    let shifted = if plan.shift > 0 { ", looked up by another client" } else { "" };
     format!(
-        "{} of {} over {} by {}, {}, engine {}, sync {}",
+        "{} of {} over {} by {}, {}, engine {}, sync {}{shifted}",
         several(plan.files, "file", "files"),
         several(plan.file_bytes, "byte", "bytes"),
-        several(plan.directories, "directory", "directories"),
+        several(plan.directories, one, many),
         several(plan.threads, "thread", "threads"),
         several(plan.rounds, "round", "rounds"),
         plan.engine.name(),

@@ -4,5 +4,5 @@
 mod plan;
 mod run;
 
-pub use plan::{MetadataPlan, Operation, PlanError};
+pub use plan::{ClientFiles, MetadataPlan, Operation, PlanError};
 pub use run::{MetadataError, PhaseTimes, Session, run};

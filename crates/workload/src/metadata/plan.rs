@@ -1,4 +1,5 @@
 use machine::files::{AreaSpec, FileEngine, FileSync};
+use machine::units::show_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -31,11 +32,39 @@ pub struct MetadataPlan {
     pub engine: FileEngine,
     /// Seed of the order in which files are visited.
     pub seed: u64,
+    /// All clients work in the same directories, each on files of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_directory: bool,
+    /// Each client looks up, opens and reads the files of the client this many further on, so that
+    /// its own cache does not serve it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shift: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The directory in which a client works, and its files there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientFiles {
+    /// A directory that another client's session made; `None`: this session makes its own.
+    pub directory: Option<PathBuf>,
+    /// The client's number among those whose files are in the directory, from 0.
+    pub client: u32,
+    /// The number of clients whose files are in the directory.
+    pub clients: u32,
+}
+
+impl ClientFiles {
+    /// The files of a client with a directory of its own.
+    pub const OWN: ClientFiles = ClientFiles { directory: None, client: 0, clients: 1 };
 }
 
 impl Default for MetadataPlan {
     /// Returns 10,000 empty files in 10 directories of the current one, one thread, three rounds,
-    /// no sync.
+    /// no sync; clients share nothing.
     fn default() -> Self {
         MetadataPlan {
             location: PathBuf::from("."),
@@ -47,6 +76,8 @@ impl Default for MetadataPlan {
             sync: FileSync::None,
             engine: FileEngine::Syscalls,
             seed: 1,
+            shared_directory: false,
+            shift: 0,
         }
     }
 }
@@ -96,12 +127,50 @@ impl MetadataPlan {
         add(self.sync != FileSync::None, format!(" --sync {}", self.sync.name()));
         add(self.engine != usual.engine, format!(" --engine {}", self.engine.name()));
         add(self.seed != usual.seed, format!(" --seed {}", self.seed));
+        add(self.shared_directory, " --shared-directory".into());
+        add(self.shift > 0, format!(" --shift {}", self.shift));
         words
     }
 
-    pub(super) fn area(&self) -> AreaSpec {
+    /// Describes the files in words: their size, and whether clients share a directory. Empty files
+    /// in directories of each client need none.
+    pub fn files_in_words(&self) -> String {
+        let size = (self.file_bytes > 0).then(|| show_size(u64::from(self.file_bytes)));
+        let shared = self.shared_directory.then(|| "in a shared directory".to_owned());
+        size.into_iter().chain(shared).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the operations of a round, in their order: empty files are not read.
+    pub fn operations(&self) -> impl Iterator<Item = Operation> {
+        let has_data = self.file_bytes > 0;
+        Operation::ALL.into_iter().filter(move |&one| one != Operation::Read || has_data)
+    }
+
+    /// Returns the client whose files a client looks up, opens and reads; both count from 0.
+    pub fn visited(&self, client: u32, clients: u32) -> u32 {
+        ((u64::from(client) + u64::from(self.shift)) % u64::from(clients.max(1))) as u32
+    }
+
+    /// Returns whether each of several clients looks up, opens and reads files of another.
+    pub fn visits_others(&self, clients: u32) -> bool {
+        self.visited(0, clients) != 0
+    }
+
+    /// # Errors
+    /// The numbers of the files of this many clients in one directory do not fit into 32 bits.
+    pub fn check_clients(&self, clients: u32) -> Result<(), PlanError> {
+        let max = if self.shared_directory { MAX_FILES / clients.max(1) } else { MAX_FILES };
+        if self.files > max {
+            let name = "the number of files of each client";
+            return Err(PlanError { name, value: self.files, min: 1, max });
+        }
+        Ok(())
+    }
+
+    pub(super) fn area(&self, files: &ClientFiles) -> AreaSpec {
         AreaSpec {
-            locations: vec![self.location.clone()],
+            locations: vec![files.directory.as_ref().unwrap_or(&self.location).clone()],
+            joins: files.directory.is_some(),
             subdirectories: self.directories,
             engine: self.engine,
             sync: self.sync,
@@ -120,6 +189,8 @@ pub enum Operation {
     Stat,
     /// Open and close a file.
     Open,
+    /// Open a file, read all its data and close it.
+    Read,
     /// Rename a file within the directory.
     Rename,
     List,
@@ -128,14 +199,20 @@ pub enum Operation {
 
 impl Operation {
     /// All operations, in the order of a round.
-    pub const ALL: [Operation; 6] = [
+    pub const ALL: [Operation; 7] = [
         Operation::Create,
         Operation::Stat,
         Operation::Open,
+        Operation::Read,
         Operation::Rename,
         Operation::List,
         Operation::Delete,
     ];
+
+    /// Returns whether it leaves the files as they are: it can visit those of another client.
+    pub fn visits(self) -> bool {
+        matches!(self, Operation::Stat | Operation::Open | Operation::Read)
+    }
 
     /// Returns the name in tables and in JSON.
     pub fn name(self) -> &'static str {
@@ -143,6 +220,7 @@ impl Operation {
             Operation::Create => "create",
             Operation::Stat => "stat",
             Operation::Open => "open",
+            Operation::Read => "read",
             Operation::Rename => "rename",
             Operation::List => "list",
             Operation::Delete => "delete",

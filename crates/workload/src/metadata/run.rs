@@ -1,11 +1,12 @@
 //! The timed phases, which run in threads.
 
-use super::{MetadataPlan, Operation, PlanError};
+use super::{ClientFiles, MetadataPlan, Operation, PlanError};
 use crate::Permutation;
 use machine::Nanos;
 use machine::files::{FileArea, FileError, FileId, FileSystem, FileWork};
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,7 @@ struct Worker<W, R> {
 struct Shared<'a, F> {
     system: &'a F,
     plan: MetadataPlan,
+    files: ClientFiles,
     interrupt: &'a AtomicBool,
     failed: AtomicBool,
 }
@@ -47,17 +49,23 @@ fn part(of: u32, index: u32, parts: u32) -> Range<u32> {
     at(index)..at(index + 1)
 }
 
-impl MetadataPlan {
+impl<F> Shared<'_, F> {
     fn file(&self, number: u32) -> FileId {
-        FileId { location: 0, subdirectory: number % self.directories, number }
+        // Each client's new names follow its old ones.
+        let first = self.files.client * 2 * self.plan.files;
+        let subdirectory = number % self.plan.directories;
+        FileId { location: 0, subdirectory, number: first + number }
     }
 
     fn renamed(&self, number: u32) -> FileId {
-        FileId { number: number + self.files, ..self.file(number) }
+        let file = self.file(number);
+        FileId { number: file.number + self.plan.files, ..file }
     }
 
+    /// Returns the files of all clients in a directory.
     fn files_in(&self, directory: u32) -> u64 {
-        u64::from((self.files - directory).div_ceil(self.directories))
+        let of_each = (self.plan.files - directory).div_ceil(self.plan.directories);
+        u64::from(of_each) * u64::from(self.files.clients)
     }
 }
 
@@ -100,19 +108,22 @@ impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
         let began = shared.system.now();
         let (expected, got) = match operation {
             Operation::Create => {
-                self.work.create(plan.file(number), &self.content).map(|()| (0, 0))
+                self.work.create(shared.file(number), &self.content).map(|()| (0, 0))
             }
             Operation::Stat => {
-                self.work.stat(plan.file(number)).map(|bytes| (u64::from(plan.file_bytes), bytes))
+                self.work.stat(shared.file(number)).map(|bytes| (u64::from(plan.file_bytes), bytes))
             }
-            Operation::Open => self.work.open(plan.file(number)).map(|()| (0, 0)),
+            Operation::Open => self.work.open(shared.file(number)).map(|()| (0, 0)),
+            Operation::Read => {
+                self.work.read(shared.file(number), u64::from(plan.file_bytes)).map(|()| (0, 0))
+            }
             Operation::Rename => {
-                self.work.rename(plan.file(number), plan.renamed(number)).map(|()| (0, 0))
+                self.work.rename(shared.file(number), shared.renamed(number)).map(|()| (0, 0))
             }
             Operation::List => {
-                self.work.list(0, number).map(|files| (plan.files_in(number), files))
+                self.work.list(0, number).map(|files| (shared.files_in(number), files))
             }
-            Operation::Delete => self.work.delete(plan.renamed(number)).map(|()| (0, 0)),
+            Operation::Delete => self.work.delete(shared.renamed(number)).map(|()| (0, 0)),
         }?;
         (self.record)(operation, shared.system.now().saturating_sub(began));
         if got != expected {
@@ -173,19 +184,22 @@ pub struct Session<'a, F: FileSystem, R> {
 }
 
 impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
-    /// Makes the directories. `records` (one per thread) get the time of each operation in ns.
+    /// Makes the directories, or joins those of another client. `records` (one per thread) get the
+    /// time of each operation in ns.
     ///
     /// # Errors
     /// An invalid plan, an unusable location, or the user's interrupt.
     pub fn open(
         system: &'a F,
         plan: &MetadataPlan,
+        files: &ClientFiles,
         interrupt: &'a AtomicBool,
         records: Vec<R>,
     ) -> Result<Self, MetadataError> {
         plan.check()?;
-        let area = system.open(&plan.area())?;
-        if !area.make_subdirectories(interrupt)? {
+        plan.check_clients(files.clients)?;
+        let area = system.open(&plan.area(files))?;
+        if files.directory.is_none() && !area.make_subdirectories(interrupt)? {
             return Err(MetadataError::Interrupted);
         }
         let workers = (0..plan.threads)
@@ -205,9 +219,15 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
                 })
             })
             .collect::<Result<Vec<_>, FileError>>()?;
-        let shared =
-            Shared { system, plan: plan.clone(), interrupt, failed: AtomicBool::new(false) };
+        let (plan, files) = (plan.clone(), files.clone());
+        let shared = Shared { system, plan, files, interrupt, failed: AtomicBool::new(false) };
         Ok(Session { workers, area, shared })
+    }
+
+    /// Returns the directory in which the files are, for the sessions of other clients; `None` if
+    /// they cannot join it.
+    pub fn directory(&self) -> Option<&Path> {
+        self.area.directory()
     }
 
     /// Applies an operation to all files; returns its begin and its end on the system's clock. The
@@ -219,13 +239,15 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
         phase(operation, &mut self.workers, &self.shared)
     }
 
-    /// Removes the directories.
+    /// Removes the directories that this session made.
     ///
     /// # Errors
     /// A directory that cannot be removed.
     pub fn close(self) -> Result<(), MetadataError> {
-        // After an interrupt the area removes what is left; the measurement is complete.
-        self.area.remove_subdirectories(self.shared.interrupt)?;
+        if self.shared.files.directory.is_none() {
+            // After an interrupt the area removes what is left; the measurement is complete.
+            self.area.remove_subdirectories(self.shared.interrupt)?;
+        }
         Ok(())
     }
 }
@@ -233,7 +255,7 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
     /// Times of complete phases, by operation and round.
-    pub rounds: [Vec<Nanos>; 6],
+    pub rounds: [Vec<Nanos>; Operation::ALL.len()],
     /// The phase that the user interrupted, with its time until then.
     pub unfinished: Option<(Operation, Nanos)>,
 }
@@ -252,10 +274,10 @@ pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
     progress: &mut dyn FnMut(u32, Operation),
     records: Vec<R>,
 ) -> Result<PhaseTimes, MetadataError> {
-    let mut session = Session::open(system, plan, interrupt, records)?;
+    let mut session = Session::open(system, plan, &ClientFiles::OWN, interrupt, records)?;
     let mut times = PhaseTimes::default();
     for round in 0..plan.rounds {
-        for operation in Operation::ALL {
+        for operation in plan.operations() {
             progress(round, operation);
             let began = system.now();
             match session.phase(operation) {

@@ -7,7 +7,7 @@ use machine::files::{
 use machine::{Nanos, Pause, PauseCause};
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -95,6 +95,10 @@ impl FileArea for MemoryArea {
             "a directory with files in it cannot be removed"
         );
         Ok(true)
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        None
     }
 
     fn work(&self) -> Result<MemoryWork, FileError> {
