@@ -44,7 +44,7 @@ fn files_smaller_than_a_page_are_files() {
         "--size=2k --bs=512 --rw=read --ioengine=splice",
         "--size=600k --bs=200k --rw=randwrite --ioengine=splice --verify=crc32c --verify_state_save=0",
         "--size=600k --bs=200k --rw=randread --ioengine=splice --direct=1",
-        "--size=64k --bs=4k --rw=randrw --ioengine=splice --direct=1",
+        "--size=64k --bs=4k --rw=write --ioengine=splice --direct=1",
         "--size=2k --bs=512 --rw=write --ioengine=io_uring --iodepth=4 --verify=crc32c --verify_state_save=0",
         "--size=512 --bs=512 --rw=write --ioengine=libaio --iodepth=2",
     ] {

@@ -484,7 +484,7 @@ fn metadata_in_the_current_directory() {
     ];
     let output = halfpower(&arguments, here.path(), b"");
     let results: results::Results = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((results.kind, results.seed, results.rates.len()), (results::Kind::Metadata, 9, 6));
+    assert_eq!((results.kind, results.seed, results.rates.len()), (results::Kind::Metadata, 9, 7));
     assert_eq!(
         results.rates[0].settings,
         "--files 3 --directories 3 --threads 1 --file-bytes 1024 --engine stdio --seed 9"
