@@ -25,8 +25,8 @@ fn whole_rounds(steps: &[PtsStep], phase: usize, cells: &[Cell]) -> u32 {
     of_phase(steps, phase).filter(|step| step.cell + 1 == cells.len()).count() as u32
 }
 
-/// The steady-state check of the last whole rounds of a phase; of several tracked cells, of the
-/// least steady one. `None` of a phase that a number of rounds ends.
+/// The steady-state check of the last whole rounds of a phase; if several cells are tracked, that of
+/// one that is not steady. `None` for a phase with a fixed number of rounds.
 pub fn steady_round(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Option<SteadyCheck> {
     let PhaseKind::Rounds { tracking, also_tracking, until, .. } = &plan.phases.get(phase)?.kind
     else {
@@ -191,8 +191,8 @@ fn name(cell: &Cell) -> String {
     }
 }
 
-/// What the rounds of a phase say about the steady state; `None` of a phase that a number of rounds
-/// ends.
+/// Says whether a phase has reached the steady state; `None` for a phase with a fixed number of
+/// rounds.
 fn steadiness(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
     let PhaseKind::Rounds { until, .. } = &result.plan.phases[phase.phase].kind else {
         return None;

@@ -95,18 +95,15 @@ impl BlockingSession for Spliced<'_> {
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32 {
         // SAFETY: `at` is `len` bytes of the session's arena.
         let data = unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) };
-        let (done, mut end) = self.transfer(request, data);
-        if end.is_err() {
-            // The pipe may hold data of this request, which the next must not move.
-            match Pipe::new() {
-                Ok(pipe) => self.pipe = pipe,
-                Err(error) => end = Err(error),
-            }
+        let (done, end) = self.transfer(request, data);
+        let Err(error) = end else { return done as i32 };
+        // The pipe may hold data of this request, which the next must not move: without a new one,
+        // even a request that was done in part has failed.
+        match Pipe::new() {
+            Ok(pipe) => self.pipe = pipe,
+            Err(error) => return -Errno::raw_os_error(error),
         }
-        match end {
-            Err(error) if done == 0 => -Errno::raw_os_error(error),
-            _ => done as i32,
-        }
+        if done == 0 { -Errno::raw_os_error(error) } else { done as i32 }
     }
 
     fn discard(&mut self, request: &Request) -> io::Result<()> {
