@@ -1,13 +1,14 @@
 //! `halfpower metadata`: rates of operations on many files.
 
+mod by_clients;
+mod simulated;
+
 use crate::arguments::choices;
 use crate::clients::Clients;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::postmark::places::Simulated;
-#[cfg(feature = "mpi")]
-use crate::target::no_twin;
 use crate::target::{check_length, is_twin};
 use clap::{Args, FromArgMatches};
 use host::Host;
@@ -18,6 +19,10 @@ use machine::units::parse_size;
 use results::{Began, Kind, MetadataResult, Results, measure_metadata};
 use std::path::PathBuf;
 use workload::metadata::{MetadataError, MetadataPlan};
+
+#[cfg(feature = "mpi")]
+pub(crate) use by_clients::{add_to_study, by_clients};
+pub(crate) use simulated::add_to_simulated_study;
 
 /// Options of `metadata`.
 #[derive(Args, Clone)]
@@ -32,6 +37,10 @@ pub(crate) struct Arguments {
     /// Number of directories [default: 10, but no more than files; 1 with --shared-directory]
     #[arg(long, value_name = "N")]
     directories: Option<u32>,
+    /// Directories below each directory, which form a tree then (at least 2) [default: they are next
+    /// to each other]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    branch: u32,
     /// Threads, which share the files
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
@@ -55,14 +64,14 @@ pub(crate) struct Arguments {
     /// Seed of the order in which files are visited
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Under mpirun: measure with these numbers of clients (1,2,4), or with powers of two [default:
-    /// all]
+    /// Under mpirun, or on a simulated server: measure with these numbers of clients (1,2,4), or with
+    /// powers of two [default: all]
     #[arg(long, alias = "hosts", value_name = "LIST|powers")]
     clients: Option<Clients>,
-    /// Under mpirun: all clients work in the same directories, each on files of its own
+    /// With several clients: all work in the same directories, each on files of its own
     #[arg(long)]
     shared_directory: bool,
-    /// Under mpirun: each client looks up, opens and reads the files of the client this many
+    /// With several clients: each looks up, opens and reads the files of the client this many
     /// further on, so that its own cache does not serve it
     #[arg(long, value_name = "N", default_value_t = 0)]
     shift: u32,
@@ -110,6 +119,7 @@ fn plan(arguments: &Arguments) -> Result<MetadataPlan, Failure> {
         location: arguments.directory.clone(),
         files: arguments.files,
         directories: arguments.directories.unwrap_or(usual.min(arguments.files.max(1))),
+        branch: arguments.branch,
         threads: arguments.threads,
         file_bytes: arguments.file_bytes,
         rounds: arguments.rounds,
@@ -186,13 +196,16 @@ fn show<T: serde::Serialize>(
 }
 
 pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
-    if let Some(option) = arguments.of_several() {
-        return Err(Failure::Usage(format!(
-            "{option}: there is only one client; start several (mpirun -np 4 halfpower metadata ...)"
-        )));
-    }
     let plan = plan(arguments)?;
     check_length(&plan.location)?;
+    if let Some(server) = simulated::Server::at(&plan.location)? {
+        return server.metadata(context, arguments, &plan);
+    }
+    if let Some(option) = arguments.of_several() {
+        return Err(Failure::Usage(format!(
+            "{option}: there is only one client; start several (mpirun -np 4 halfpower metadata ..., or twin:nas,clients=4)"
+        )));
+    }
     let program = crate::context::program();
     if is_twin(&plan.location) {
         let simulated = Simulated::new(&plan.location).map_err(MetadataError::from)?;
@@ -245,164 +258,7 @@ fn finish(
     if result.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// The number of files of each client in a first short run, which shows how many fit into the time.
-#[cfg(feature = "mpi")]
-const FIRST_FILES: u32 = 50;
-
-/// The size of a study's small files in bytes.
-#[cfg(feature = "mpi")]
-const SMALL_FILE_BYTES: u32 = 4096;
-
-/// Returns the plans of a study: empty files in a directory of each client, empty files in one of
-/// all, and small files that other clients read.
-#[cfg(feature = "mpi")]
-fn plans_of_study(directory: &std::path::Path) -> [MetadataPlan; 3] {
-    let own = MetadataPlan { location: directory.to_owned(), ..MetadataPlan::default() };
-    let shared = MetadataPlan { directories: 1, shared_directory: true, shift: 1, ..own.clone() };
-    let small = MetadataPlan { file_bytes: SMALL_FILE_BYTES, shift: 1, ..own.clone() };
-    [own, shared, small]
-}
-
-/// Measures operations on files with 1, 2, 4, ... and all clients in this time in ns, and adds their
-/// rates to a study. A failure is a warning: the study is complete without them.
-#[cfg(feature = "mpi")]
-pub(crate) fn add_to_study(
-    context: &Context,
-    (directory, time_ns): (&std::path::Path, machine::Nanos),
-    crew: &mut dyn dialect::tasks::Crew,
-    ranks: &[results::Client],
-    study: &mut Results,
-) {
-    let order = hosts::joining_order(ranks);
-    let counts = Clients::Powers.of(ranks.len()).unwrap_or_default();
-    let plans = plans_of_study(directory);
-    let time_ns = time_ns / plans.len() as u64;
-    for plan in plans {
-        let mut run = |plan: &MetadataPlan, counts: &[usize]| {
-            let bar = context.console.bar(phases(plan) * counts.len() as u64);
-            let mut done = 0;
-            let measured =
-                dialect::metadata::run(crew, plan, counts, &order, &mut |count, _, operation| {
-                    bar.set_message(format!("files, clients {count}: {}", operation.name()));
-                    bar.set_position(done);
-                    done += 1;
-                });
-            bar.finish_and_clear();
-            measured
-        };
-        let first = MetadataPlan { files: FIRST_FILES, rounds: 1, ..plan.clone() };
-        let measured = run(&first, &[ranks.len()]).and_then(|first| {
-            let phases = first.results.iter().flat_map(|one| &one.operations);
-            let first_ns: u64 = phases.flat_map(|one| &one.elapsed_ns).sum();
-            let rounds_of_all = u64::from(plan.rounds) * counts.len() as u64;
-            let times = time_ns / (first_ns * rounds_of_all).max(1);
-            let (min, max) = (u64::from(FIRST_FILES), u64::from(plan.files));
-            let files = (min * times).clamp(min, max) as u32;
-            run(&MetadataPlan { files, ..plan }, &counts)
-        });
-        let ended = match &measured {
-            Ok(measured) => {
-                add(measured, &order, ranks, study);
-                measured.ended.is_some()
-            }
-            Err(error) => {
-                study.warnings.push(format!("operations on files failed: {error}"));
-                true
-            }
-        };
-        if ended {
-            return;
-        }
-    }
-}
-
-/// Adds rates of operations on files, and what more clients gain, to a document.
-#[cfg(feature = "mpi")]
-fn add(
-    measured: &dialect::metadata::Measured,
-    order: &[usize],
-    ranks: &[results::Client],
-    document: &mut Results,
-) {
-    let results = &measured.results;
-    document.rates.extend(results.iter().flat_map(MetadataResult::operation_rates));
-    let joined: Vec<results::Client> = order.iter().map(|&rank| ranks[rank].clone()).collect();
-    document.operation_scaling.extend(hosts::operation_scalings(results, &joined));
-    // A warning that holds for several numbers of clients is given once.
-    let mut warnings: Vec<(&String, Vec<String>)> = Vec::new();
-    for (warning, one) in results.iter().flat_map(|one| one.warnings.iter().map(move |w| (w, one)))
-    {
-        let clients = one.clients.to_string();
-        match warnings.iter_mut().find(|known| known.0 == warning) {
-            Some((_, numbers)) => numbers.push(clients),
-            None => warnings.push((warning, vec![clients])),
-        }
-    }
-    let files = results.first().map_or(String::new(), |one| one.plan.files_in_words());
-    let what = if files.is_empty() { "files".into() } else { format!("files ({files})") };
-    document.warnings.extend(warnings.iter().map(|(warning, numbers)| {
-        let s = if numbers == &["1"] { "" } else { "s" };
-        format!("{what} with {} client{s}: {warning}", numbers.join(", "))
-    }));
-    if let Some(error) = &measured.ended {
-        document.warnings.push(format!("operations on files ended early: {error}"));
-    }
-}
-
 /// Returns the number of phases.
 fn phases(plan: &MetadataPlan) -> u64 {
     u64::from(plan.rounds) * plan.operations().count() as u64
-}
-
-/// The result with each number of clients.
-#[cfg(feature = "mpi")]
-#[derive(serde::Serialize)]
-struct ByClients<'a> {
-    results: &'a [MetadataResult],
-}
-
-/// Measures with the clients that mpirun started: all at once, or in several numbers.
-#[cfg(feature = "mpi")]
-pub(crate) fn by_clients(
-    context: &Context,
-    arguments: &Arguments,
-    crew: &mut dyn dialect::tasks::Crew,
-    clients: &results::Clients,
-) -> Result<(), Failure> {
-    let plan = plan(arguments)?;
-    let ranks = &clients.ranks;
-    let all = ranks.len();
-    let counts = match &arguments.clients {
-        Some(clients) => clients.of(all).map_err(Failure::Usage)?,
-        None => vec![all],
-    };
-    let host = Host::new(crate::interrupt::flag());
-    let began = Began::now(&host);
-    no_twin(&plan.location)?;
-    let target = crate::tasks::target_of(std::slice::from_ref(&plan.location))?;
-    prepare(context, arguments, &plan, counts.iter().sum::<usize>() as u64)?;
-    let order = hosts::joining_order(ranks);
-    let bar = context.console.bar(phases(&plan) * counts.len() as u64);
-    let mut done = 0;
-    let measured =
-        dialect::metadata::run(crew, &plan, &counts, &order, &mut |count, round, operation| {
-            let rounds = plan.rounds;
-            let words = format!("clients {count}, round {} of {rounds}: ", round + 1);
-            bar.set_message(words + operation.name());
-            bar.set_position(done);
-            done += 1;
-        });
-    bar.finish_and_clear();
-    let measured = measured?;
-    let program = crate::context::program();
-    let document = Results::new(&host, Kind::Metadata, program, began, target, plan.seed);
-    let mut document = Results { clients: Some(clients.clone()), ..document };
-    document.warnings.extend(hosts::shared_hosts(ranks));
-    add(&measured, &order, ranks, &mut document);
-    document.incomplete = measured.ended.is_some();
-    let own = ByClients { results: &measured.results };
-    show(context, arguments.json, &document, ("metadata_by_clients", &own), || {
-        report::terminal::metadata_by_clients(&measured.results, &document)
-    })?;
-    measured.ended.map_or(Ok(()), |error| Err(error.into()))
 }

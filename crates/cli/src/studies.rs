@@ -28,6 +28,9 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
             let setup = machine.setup().clone();
             let results = study_on(context, &*machine, spec, plan).map(|mut results| {
                 predict::outlook::add(&setup, &mut results);
+                if plan.only.is_empty() && !results.incomplete {
+                    crate::metadata::add_to_simulated_study(context, &setup, &mut results);
+                }
                 results
             });
             Ok((results, None))

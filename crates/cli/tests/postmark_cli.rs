@@ -522,6 +522,55 @@ fn metadata_on_a_simulated_machine() {
     assert!(names(here.path()).is_empty());
 }
 
+/// A look takes one of the server's 8 threads 60 us, a change 540 us; the path there and back is
+/// some 128 us long in the mean, and a client needs 3 us for a request.
+#[test]
+fn metadata_by_the_clients_of_a_simulated_server() {
+    let here = tempfile::tempdir().unwrap();
+    let of = |place: &str, options: &[&str]| {
+        let words = ["metadata", place, "--files", "400", "--rounds", "1", "--clients", "powers"];
+        let output = halfpower(&[&words, options, &["--json"]].concat(), here.path(), b"");
+        assert_eq!(output.status.code(), Some(0), "{place}: {}", err(&output));
+        serde_json::from_slice::<results::Results>(&output.stdout).unwrap()
+    };
+    let rate = |document: &results::Results, operation: &str, clients: usize| {
+        let scalings = &document.operation_scaling;
+        let one = scalings.iter().find(|one| one.operation == operation).unwrap();
+        let step = one.steps.iter().find(|step| step.clients as usize == clients);
+        step.unwrap_or_else(|| panic!("{operation} by {clients}")).per_s
+    };
+    let near = |rate: f64, expected: f64| {
+        assert!((rate / expected - 1.0).abs() < 0.06, "{rate} where {expected} is right");
+    };
+    let own = of("twin:nas,clients=32", &[]);
+    assert!(own.warnings[0].contains("simulated"), "{:?}", own.warnings);
+    near(rate(&own, "create", 1), 1e6 / 671.0);
+    near(rate(&own, "create", 32), 8e6 / 540.0);
+    near(rate(&own, "open", 1), 1e6 / 191.0);
+    // Its own cache knows the attributes.
+    near(rate(&own, "stat", 1), 1e6 / 0.8);
+    let create = own.operation_scaling.iter().find(|one| one.operation == "create").unwrap();
+    assert_eq!(create.growth.half_power_clients, 8);
+    assert_eq!(create.growth.limit, results::ScalingLimit::Server, "{create:?}");
+    // Another client's cache does not.
+    let others = of("twin:nas,clients=32", &["--shift", "1", "--file-bytes", "4k"]);
+    near(rate(&others, "stat", 2), 2e6 / 191.0);
+    assert!(rate(&others, "read", 32) < 8e6 / 60.0);
+    // Changes of one directory follow one another, each 40 us.
+    let machine = here.path().join("server.toml");
+    let text = "name = \"server\"\nbase = \"nas\"\n[drives.share]\nworkers = 64\nstable_us = 0\n";
+    fs::write(&machine, text).unwrap();
+    let place = format!("twin:{},clients=16", machine.display());
+    near(rate(&of(&place, &["--shared-directory"]), "create", 16), 1e6 / 40.0);
+    assert!(rate(&of(&place, &[]), "create", 16) > 3e6 / 40.0);
+    // The same again: virtual time depends on nothing else.
+    assert_eq!(of("twin:nas,clients=32", &[]).operation_scaling, own.operation_scaling);
+    let output = halfpower(&["metadata", "twin:nas,clients=2", "--clients", "4"], here.path(), b"");
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("there are only 2"), "{}", err(&output));
+    assert_eq!(names(here.path()), ["server.toml"]);
+}
+
 #[test]
 fn metadata_that_cannot_be_measured() {
     let here = tempfile::tempdir().unwrap();
@@ -533,6 +582,10 @@ fn metadata_that_cannot_be_measured() {
         (
             &["--files", "5", "--directories", "6"],
             "the number of directories is 6: it must be from 1 to 5",
+        ),
+        (
+            &["--directories", "9", "--branch", "1"],
+            "the number of directories below each is 1: it must be from 2",
         ),
         (&["--file-bytes", "8g"], "at most 1m"),
         (&["--sync", "some"], "possible values: none, file, all"),

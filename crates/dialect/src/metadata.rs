@@ -2,8 +2,8 @@
 //! begins at the same time in all.
 
 use crate::tasks::{self, Crew, Error, Member, Span};
+use machine::Nanos;
 use machine::files::{FileError, FileSystem, FileUsage};
-use machine::{Nanos, TaskFiles};
 use measure::histogram::Histogram;
 use results::{MetadataResult, Rounds};
 use serde::{Deserialize, Serialize};
@@ -69,24 +69,24 @@ struct Open<'f, S: FileSystem> {
 }
 
 /// A task between its steps; dropping it removes its files.
-pub struct Task<'f, F, S: FileSystem> {
-    files: &'f F,
+pub struct Task<'f, S: FileSystem> {
     system: &'f S,
+    processors: u32,
     interrupt: &'f AtomicBool,
     open: Option<Open<'f, S>>,
 }
 
-impl<'f, F: TaskFiles, S: FileSystem> Task<'f, F, S> {
-    pub fn new(files: &'f F, system: &'f S, interrupt: &'f AtomicBool) -> Self {
-        Task { files, system, interrupt, open: None }
+impl<'f, S: FileSystem> Task<'f, S> {
+    /// Makes a task on a computer with this number of processors.
+    pub fn new(system: &'f S, processors: u32, interrupt: &'f AtomicBool) -> Self {
+        Task { system, processors, interrupt, open: None }
     }
 
-    /// Does a step; `start` is the time of a common start on this computer's clock.
+    /// Does a step.
     ///
     /// # Errors
     /// A place that is refused, an operation that failed, or the user's interrupt.
-    pub fn perform(&mut self, step: &Step, start: Option<Nanos>) -> machine::Result<Reply> {
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    pub fn perform(&mut self, step: &Step) -> machine::Result<Reply> {
         let mut directory = None;
         match step {
             Step::Begin(plan, files) => {
@@ -102,7 +102,7 @@ impl<'f, F: TaskFiles, S: FileSystem> Task<'f, F, S> {
                     open.visited = Some(visited);
                 }
             }
-            Step::Phase(operation) => return self.phase(*operation, start),
+            Step::Phase(operation) => return self.phase(*operation),
             Step::End => {
                 if let Some(Open { plan, session, .. }) = self.open.take() {
                     session.close().map_err(|error| of_plan(&plan.location, error))?;
@@ -110,7 +110,7 @@ impl<'f, F: TaskFiles, S: FileSystem> Task<'f, F, S> {
             }
             Step::CleanUp => self.open = None,
         }
-        Ok(Reply::Ready { processors, directory })
+        Ok(Reply::Ready { processors: self.processors, directory })
     }
 
     fn session(
@@ -130,15 +130,12 @@ impl<'f, F: TaskFiles, S: FileSystem> Task<'f, F, S> {
             .map_err(|error| of_plan(&plan.location, error))
     }
 
-    fn phase(&mut self, operation: Operation, start: Option<Nanos>) -> machine::Result<Reply> {
+    fn phase(&mut self, operation: Operation) -> machine::Result<Reply> {
         let Some(open) = &mut self.open else { return Err(no_files()) };
         let session = match &mut open.visited {
             Some(visited) if operation.visits() => visited,
             _ => &mut open.session,
         };
-        if let Some(start) = start {
-            self.files.wait_until(start);
-        }
         let before = self.system.usage();
         let place = &open.plan.location;
         let span = session.phase(operation).map_err(|error| of_plan(place, error))?;

@@ -129,7 +129,7 @@ pub struct Worker<'f, F: TaskFiles, S: FileSystem> {
     access: Access<'f, F, S>,
     ior: Option<ior::Task<'f, F>>,
     mdtest: Option<mdtest::Task<'f, F>>,
-    metadata: Option<metadata::Task<'f, F, S>>,
+    metadata: Option<metadata::Task<'f, S>>,
 }
 
 impl<'f, F: TaskFiles, S: FileSystem> Worker<'f, F, S> {
@@ -153,9 +153,15 @@ impl<'f, F: TaskFiles, S: FileSystem> Worker<'f, F, S> {
                 task.perform(step, start).map(Reply::Mdtest)
             }
             Step::Metadata(step) => {
-                let new = || metadata::Task::new(files, system, interrupt);
-                let task = self.metadata.get_or_insert_with(new);
-                task.perform(step, start).map(Reply::Metadata)
+                let task = self.metadata.get_or_insert_with(|| {
+                    let processors = std::thread::available_parallelism();
+                    let processors = processors.map_or(1, |count| count.get() as u32);
+                    metadata::Task::new(system, processors, interrupt)
+                });
+                if let Some(start) = start {
+                    files.wait_until(start);
+                }
+                task.perform(step).map(Reply::Metadata)
             }
         }
     }

@@ -86,6 +86,36 @@ fn tasks_share_a_directory_and_list_the_files_of_all() {
     assert!(error.is_usage() && error.to_string().contains("each client"), "{error}");
 }
 
+#[test]
+fn directories_form_a_tree() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = files();
+    let mut crew = Several::new(&files, 2);
+    // Below 0: 1 to 3; below 1: 4 to 6.
+    let plan = MetadataPlan { directories: 7, branch: 3, ..plan(directory.path()) };
+    let mut deepest = 0;
+    let mut look = |_, _, operation| {
+        if operation == Operation::Delete {
+            let areas: Vec<_> = fs::read_dir(directory.path()).unwrap().flatten().collect();
+            assert_eq!(areas.len(), 2);
+            for path in ["t0/t1/t6", "t0/t3"] {
+                deepest += left(&areas[0].path().join(path));
+            }
+        }
+    };
+    let Measured { results, ended } = run(&mut crew, &plan, &[2], &[0, 1], &mut look).unwrap();
+    assert!(ended.is_none(), "{ended:?}");
+    // Of 60 files, numbers 6, 13, ... and 3, 10, ...; in two rounds.
+    assert_eq!(deepest, 2 * (8 + 9));
+    let words = results[0].plan.files_in_words();
+    assert!(words.ends_with("in a tree of 7 directories"), "{words}");
+    assert!(results[0].plan.settings().contains("--branch 3"));
+    assert_eq!(left(directory.path()), 0);
+    let wrong = MetadataPlan { branch: 1, ..plan };
+    let error = run(&mut crew, &wrong, &[2], &[0, 1], &mut |_, _, _| ()).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("below each is 1"), "{error}");
+}
+
 /// Tasks of which the first visits the files of another: one of these is removed before it is read.
 struct Meddled<'f> {
     tasks: Several<'f>,

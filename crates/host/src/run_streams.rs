@@ -170,6 +170,8 @@ pub(crate) fn watched<T, S: Send>(
 
 pub(crate) struct RunOutcome<T> {
     pub(crate) began: Nanos,
+    /// Time for which the ready streams waited for the agreed start.
+    pub(crate) waited_ns: Nanos,
     pub(crate) ends: Vec<PartEnd<T>>,
     pub(crate) gaps: Gaps,
 }
@@ -254,11 +256,12 @@ where
         barrier.open(began);
         barrier.watch(streams, time, &looks, look);
         let gaps = looks.gaps();
+        let waited_ns = at - ready;
         let ends: Vec<PartEnd<T>> =
             workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
-            (None, OnFailure::EndPart) => Ok(RunOutcome { began, ends, gaps }),
+            (None, OnFailure::EndPart) => Ok(RunOutcome { began, waited_ns, ends, gaps }),
             (None, OnFailure::EndRun) => {
                 let mut errors = Vec::new();
                 let mut fine = Vec::new();
@@ -268,7 +271,7 @@ where
                         Err(error) => errors.push(error),
                     }
                 }
-                first(errors).map_or(Ok(RunOutcome { began, ends: fine, gaps }), Err)
+                first(errors).map_or(Ok(RunOutcome { began, waited_ns, ends: fine, gaps }), Err)
             }
         }
     })

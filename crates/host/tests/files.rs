@@ -14,6 +14,7 @@ fn spec(location: &Path, engine: FileEngine, sync: FileSync) -> AreaSpec {
     AreaSpec {
         locations: vec![location.into()],
         joins: false,
+        branch: 0,
         subdirectories: 2,
         engine,
         sync,

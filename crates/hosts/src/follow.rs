@@ -106,8 +106,9 @@ pub fn follow<M: Machine>(
                 send(group, 0, &Answer::Seen(seen))?;
             }
             Order::Job { job, start } => {
+                let early_ns = start.map_or(0, |start| start.saturating_sub(machine.now()));
                 let answer = perform(&job, start);
-                send(group, 0, &Answer::Job(answer))?;
+                send(group, 0, &Answer::Job { answer, early_ns })?;
             }
             Order::Go | Order::Stop => {}
             Order::Finish => return Ok(()),

@@ -3,6 +3,7 @@
 use crate::follow::Perform;
 use crate::group::Group;
 use crate::lead::{Error, Leader};
+use crate::lead_time::Preparation;
 use crate::message::{Answer, Failure, Order};
 use ::machine::Machine;
 
@@ -28,9 +29,10 @@ impl<G: Group, M: Machine> Leader<'_, G, M> {
     ) -> Result<Vec<JobDone>, Error> {
         let others: Vec<usize> = jobs.iter().map(|job| job.0).filter(|&rank| rank > 0).collect();
         let mut start = None;
+        let lead_ns = self.lead_times.of(Preparation::Job);
         if together && !others.is_empty() {
             self.refresh_clocks(&others)?;
-            start = Some(self.machine.now().saturating_add(self.ahead_ns));
+            start = Some(self.machine.now().saturating_add(lead_ns));
         }
         // A lost rank does not keep the others from their jobs: they may remove files.
         for (rank, job) in jobs.iter().filter(|job| job.0 > 0) {
@@ -44,9 +46,14 @@ impl<G: Group, M: Machine> Leader<'_, G, M> {
         if let Some((_, job)) = jobs.iter().find(|job| job.0 == 0) {
             ended.push((0, own(job, start)));
         }
+        let mut needed_ns = 0;
         for (rank, answer) in self.gather(others)? {
-            let Answer::Job(answer) = answer else { return Err(self.confused(rank)) };
+            let Answer::Job { answer, early_ns } = answer else { return Err(self.confused(rank)) };
+            needed_ns = needed_ns.max(lead_ns.saturating_sub(early_ns));
             ended.push((rank, answer));
+        }
+        if start.is_some() {
+            self.lead_times.learn(Preparation::Job, needed_ns);
         }
         let mut failures = Vec::new();
         let mut done: Vec<(usize, JobDone)> = Vec::new();

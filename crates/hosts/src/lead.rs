@@ -3,6 +3,7 @@
 use crate::clock::{Offset, RoundTrip};
 use crate::follow::{Noticed, Wait, run_once};
 use crate::group::{Group, GroupError, receive, send};
+use crate::lead_time::LeadTimes;
 use crate::marker::Made;
 use crate::merge::ClientRun;
 use crate::message::{Answer, Failure, Hello, Order, Ran};
@@ -22,12 +23,6 @@ const ROUND_TRIPS: usize = 6;
 
 /// Clocks of good computers drift apart by less than 0.1 ms in this time.
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
-
-/// Time from the agreement to the first start. It grows if a rank was not ready in time.
-const AHEAD_NS: Nanos = 30_000_000;
-
-/// The start is not moved further ahead than this.
-const MAX_AHEAD_NS: Nanos = 60_000_000_000;
 
 /// Attempts to begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: usize = 3;
@@ -82,7 +77,7 @@ pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) offsets: Vec<Offset>,
     /// The time at which each offset was measured.
     measured: Vec<Option<Nanos>>,
-    pub(crate) ahead_ns: Nanos,
+    pub(crate) lead_times: LeadTimes,
     is_interrupted: &'a dyn Fn() -> bool,
     noticed: Noticed,
     /// Ranks that answer no more.
@@ -133,7 +128,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             processes: Vec::new(),
             offsets: vec![Offset::default(); group.size()],
             measured: vec![None; group.size()],
-            ahead_ns: AHEAD_NS,
+            lead_times: LeadTimes::default(),
             is_interrupted,
             noticed: Noticed::default(),
             lost: Vec::new(),
@@ -377,8 +372,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             if late <= limit || attempt == ATTEMPTS {
                 return Ok(runs);
             }
-            // Preparing took longer than the notice: an empty page cache, a new file.
-            self.ahead_ns = self.ahead_ns.saturating_add(late.saturating_mul(2)).min(MAX_AHEAD_NS);
             attempt += 1;
         }
     }
@@ -394,32 +387,39 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         };
         let ranks: Vec<usize> = others.iter().map(|(rank, _)| *rank).collect();
         self.refresh_clocks(&ranks)?;
-        let start = self.machine.now().saturating_add(self.ahead_ns);
+        let lead_ns = self.lead_times.of(own);
+        let start = self.machine.now().saturating_add(lead_ns);
         let at = |offset: Offset| Options { start: Start::At(offset.there(start)), ..options };
         for (rank, workload) in others {
             let options = at(self.offsets[*rank]);
             let workload = Box::new(workload.clone());
             self.order(*rank, &Order::Run { workload, options })?;
         }
-        let own = run_once(&mut open.runner, own, at(Offset::default()));
-        let mut ended = vec![(0, own)];
+        let mut ended = vec![(0, run_once(&mut open.runner, own, at(Offset::default())))];
         for (rank, answer) in self.gather(ranks)? {
             let Answer::Ran(ran) = answer else { return Err(self.confused(rank)) };
             ended.push((rank, ran));
         }
         let mut runs = Vec::new();
         let mut failures = Vec::new();
+        let mut needed_ns = 0;
         for (rank, ran) in ended {
             match ran {
                 Ok(Ran { sample, network_percent }) => {
                     let began_ns = self.offsets[rank].between(start, sample.usage.began);
+                    let ready_ns = began_ns.saturating_sub_unsigned(sample.usage.waited_ns);
+                    needed_ns = needed_ns.max(lead_ns.saturating_add_signed(ready_ns));
                     runs.push(ClientRun { rank, sample: *sample, began_ns, network_percent });
                 }
                 Err(failure) if failure.interrupted => return Err(self.interrupted()),
                 Err(failure) => failures.push((self.clients[rank].name(), failure)),
             }
         }
-        if failures.is_empty() { Ok(runs) } else { Err(Error::Failed(failures)) }
+        if !failures.is_empty() {
+            return Err(Error::Failed(failures));
+        }
+        self.lead_times.learn(own, needed_ns);
+        Ok(runs)
     }
 
     /// Measures the clocks that may have drifted since they were measured.

@@ -12,6 +12,7 @@ mod group;
 mod jobs;
 mod launch;
 mod lead;
+mod lead_time;
 mod machine;
 mod marker;
 mod merge;

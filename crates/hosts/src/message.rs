@@ -58,7 +58,11 @@ pub(crate) enum Answer {
     Seen(bool),
     Opened(Result<Vec<TargetFacts>, Failure>),
     Ran(Result<Ran, Failure>),
-    Job(Result<String, Failure>),
+    Job {
+        answer: Result<String, Failure>,
+        /// Time from the order's arrival to the start.
+        early_ns: Nanos,
+    },
 }
 
 /// One run of a rank.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -75,14 +76,46 @@ pub struct AreaSpec {
     /// The locations are directories of an area of another process, which makes and removes them:
     /// see [`FileArea::directory`].
     pub joins: bool,
-    /// Subdirectories in each location, named from `s0`; 0: files are in the location itself.
+    /// Subdirectories in each location, named from `s0` (from `t0` in a tree); 0: files are in the
+    /// location itself.
     pub subdirectories: u32,
+    /// Subdirectories below each one, if they form a tree, whose root is `t0`; 0: all are in the
+    /// location. See [`parent_directory`].
+    pub branch: u32,
     pub engine: FileEngine,
     pub sync: FileSync,
     /// Bytes per read call.
     pub read_block_bytes: u32,
     /// Bytes per write call.
     pub write_block_bytes: u32,
+}
+
+/// Returns the number of the directory around a subdirectory, in a tree with `branch` subdirectories
+/// below each that are numbered level by level; `None` if that is the location.
+///
+/// ```
+/// use machine::files::parent_directory;
+///
+/// // Below 0: 1 and 2. Below 1: 3 and 4.
+/// assert_eq!([4, 3, 1, 0].map(|number| parent_directory(number, 2)), [Some(1), Some(1), Some(0), None]);
+/// // Without a tree.
+/// assert_eq!(parent_directory(4, 0), None);
+/// ```
+pub fn parent_directory(number: u32, branch: u32) -> Option<u32> {
+    number.checked_sub(1)?.checked_div(branch)
+}
+
+/// Returns the numbers of the directories directly below a subdirectory, of `all` in the tree.
+///
+/// ```
+/// use machine::files::directories_below;
+///
+/// assert_eq!(directories_below(1, 2, 4), 3..4);
+/// ```
+pub fn directories_below(number: u32, branch: u32, all: u32) -> Range<u32> {
+    let first = number.saturating_mul(branch).saturating_add(1);
+    let end = if branch == 0 { first } else { first.saturating_add(branch) };
+    first.min(all)..end.min(all)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -143,6 +143,8 @@ pub struct RunUsage {
     pub began: Nanos,
     /// The start of the run, counted from the start of the program.
     pub since_start_ns: Nanos,
+    /// Time for which the ready streams waited for the agreed start ([`Start::At`]).
+    pub waited_ns: Nanos,
     pub cpu: CpuTimes,
     /// Bytes read and written by this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
@@ -183,6 +185,7 @@ impl RunUsage {
         let RunUsage {
             began,
             since_start_ns,
+            waited_ns,
             cpu,
             block_bytes,
             resources,
@@ -210,6 +213,7 @@ impl RunUsage {
             Ok(Usage {
                 began,
                 since_start_ns,
+                waited_ns,
                 elapsed_ns,
                 sync_ns,
                 cpu,

@@ -315,6 +315,8 @@ pub struct Usage {
     pub began: Nanos,
     /// The start of the part, counted from the start of the program.
     pub since_start_ns: Nanos,
+    /// Time for which the ready streams waited for the agreed start ([`crate::Start::At`]).
+    pub waited_ns: Nanos,
     /// Time to the last completion.
     pub elapsed_ns: Nanos,
     /// Time of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.

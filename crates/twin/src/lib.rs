@@ -13,6 +13,7 @@ mod device;
 mod error;
 mod event;
 mod file_cache;
+mod file_server;
 mod kernel;
 pub mod knobs;
 mod layers;
@@ -32,6 +33,7 @@ mod world;
 
 pub use error::{Error, Result};
 pub use file_cache::UnitMap;
+pub use file_server::{FileClient, FileServer, Working};
 pub use ram_cache::WritePolicy;
 pub use settings::Setup;
 pub use shape::Shape;

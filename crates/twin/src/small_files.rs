@@ -8,7 +8,7 @@ use crate::twin::world;
 use crate::world::World;
 use machine::files::{
     AreaSpec, FileAct, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileUsage,
-    FileWork,
+    FileWork, directories_below, parent_directory,
 };
 use machine::{
     Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, Nanos, Op, Reap, Request,
@@ -45,6 +45,7 @@ const LOG: u64 = 64 << 20;
 ///     locations: Vec::new(),
 ///     joins: false,
 ///     subdirectories: 0,
+///     branch: 0,
 ///     engine: FileEngine::Stdio,
 ///     sync: FileSync::None,
 ///     read_block_bytes: 512,
@@ -221,9 +222,28 @@ impl State {
         self.part(1, 16) + (directory * DIRECTORY + buffer) % room / INDEX * INDEX
     }
 
-    fn look_up(&mut self, file: FileId, spec: &AreaSpec, act: FileAct) -> Result<u64, FileError> {
+    /// Reads the entry of each directory on the way to a file.
+    fn walk(&mut self, file: FileId, spec: &AreaSpec) {
+        let (mut path, mut below) = (Vec::new(), file.subdirectory);
+        while let Some(around) = parent_directory(below, spec.branch) {
+            path.push(FileId { subdirectory: around, number: below, ..file });
+            below = around;
+        }
+        for entry in path.into_iter().rev() {
+            let index = self.index(entry, spec);
+            self.call(Op::Read, index, INDEX);
+        }
+    }
+
+    /// Reads the entry of a file, and of each directory on the way to it.
+    fn search(&mut self, file: FileId, spec: &AreaSpec) {
+        self.walk(file, spec);
         let index = self.index(file, spec);
         self.call(Op::Read, index, INDEX);
+    }
+
+    fn look_up(&mut self, file: FileId, spec: &AreaSpec, act: FileAct) -> Result<u64, FileError> {
+        self.search(file, spec);
         let Some(placed) = self.files.get(&file) else {
             return Err(FileError::of(
                 act,
@@ -475,8 +495,7 @@ impl TwinWork {
 impl FileWork for TwinWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError> {
         let mut state = lock(&self.state);
-        let index = state.index(file, &self.spec);
-        state.call(Op::Read, index, INDEX);
+        state.search(file, &self.spec);
         let record = state.free_records.pop_first().unwrap_or(state.records);
         state.records = state.records.max(record + 1);
         state.files.insert(file, Placed { record, extents: Vec::new(), bytes: 0 });
@@ -550,17 +569,20 @@ impl FileWork for TwinWork {
 
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
         let mut state = lock(&self.state);
+        let first = FileId { location, subdirectory, number: 0 };
+        state.walk(first, &self.spec);
         let here = |file: &&FileId| file.location == location && file.subdirectory == subdirectory;
         let mut buffers: Vec<u32> =
             state.files.keys().filter(here).map(|file| file.number / ENTRIES).collect();
-        let files = buffers.len() as u64;
+        let below = directories_below(subdirectory, self.spec.branch, self.spec.subdirectories);
+        buffers.extend(below.map(|number| number / ENTRIES));
+        let entries = buffers.len() as u64;
         buffers.sort_unstable();
         buffers.dedup();
         for buffer in buffers {
-            let index = state
-                .index(FileId { location, subdirectory, number: buffer * ENTRIES }, &self.spec);
+            let index = state.index(FileId { number: buffer * ENTRIES, ..first }, &self.spec);
             state.call(Op::Read, index, INDEX);
         }
-        Ok(files)
+        Ok(entries)
     }
 }

@@ -581,6 +581,7 @@ fn usage(
     RunUsage {
         began,
         since_start_ns: began,
+        waited_ns: 0,
         cpu: CpuTimes {
             user_ns: 0,
             system_ns: charged,

@@ -293,7 +293,7 @@ fn study(
                         let mut group = OverGroup::new(leader, here);
                         crate::metadata::add_to_study(
                             context,
-                            (directory, files_ns),
+                            (directory, Some(files_ns)),
                             &mut group,
                             &ranks,
                             &mut results,

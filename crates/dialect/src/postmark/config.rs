@@ -97,6 +97,7 @@ impl Config {
         AreaSpec {
             locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),
             joins: false,
+            branch: 0,
             subdirectories: self.plan.subdirectories_used(),
             engine: self.engine,
             sync: self.sync,

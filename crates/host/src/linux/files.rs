@@ -121,13 +121,16 @@ impl FileArea for HostArea {
     type Work = FileWorker;
 
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
-        self.each_subdirectory(FileAct::MakeDirectory, interrupt, |directory, name| {
+        let numbers = 0..self.spec.subdirectories;
+        self.each_subdirectory(numbers, FileAct::MakeDirectory, interrupt, |directory, name| {
             Ok(mkdirat(directory, name, Mode::RWXU)?)
         })
     }
 
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError> {
-        self.each_subdirectory(FileAct::RemoveDirectory, interrupt, |directory, name| {
+        // Those below a directory first.
+        let numbers = (0..self.spec.subdirectories).rev();
+        self.each_subdirectory(numbers, FileAct::RemoveDirectory, interrupt, |directory, name| {
             Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?)
         })
     }
@@ -144,13 +147,14 @@ impl FileArea for HostArea {
 impl HostArea {
     fn each_subdirectory(
         &self,
+        numbers: impl Iterator<Item = u32> + Clone,
         act: FileAct,
         interrupt: &AtomicBool,
         what: impl Fn(&File, &CStr) -> io::Result<()>,
     ) -> Result<bool, FileError> {
-        let mut name = worker::Name::default();
+        let mut name = worker::Name::new(&self.spec);
         for directory in self.directories.iter() {
-            for index in 0..self.spec.subdirectories {
+            for index in numbers.clone() {
                 if interrupt.load(Ordering::Relaxed) {
                     return Ok(false);
                 }

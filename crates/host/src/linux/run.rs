@@ -70,7 +70,12 @@ pub(crate) fn run<S: RequestSource>(
     let mut usage = RunUsage { warnings, ..RunUsage::default() };
     let mut failure = None;
     match outcome {
-        Ok(Outcome { before, after, ran: RunOutcome { began, ends, gaps }, unregistered }) => {
+        Ok(Outcome {
+            before,
+            after,
+            ran: RunOutcome { began, waited_ns, ends, gaps },
+            unregistered,
+        }) => {
             usage.interrupted = options.on_interrupt == OnInterrupt::EndRun
                 && context.interrupt.load(Ordering::Relaxed);
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
@@ -90,6 +95,7 @@ pub(crate) fn run<S: RequestSource>(
             usage.paused = before.pause_until(&after, gaps, &usage);
             (usage.began, usage.since_start_ns) =
                 (began, began.saturating_sub(context.clock.start()));
+            usage.waited_ns = waited_ns;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
                     let (
@@ -377,12 +383,12 @@ fn streams<S: RequestSource>(
         parity: tally.parity(),
         unserved_ns: counts.then(|| tally.unserved_ns()),
     });
-    let RunOutcome { began, ends, gaps } = ran;
+    let RunOutcome { began, waited_ns, ends, gaps } = ran;
     let ends = ends
         .into_iter()
         .zip(reported)
         .map(|(end, reported)| end.map(|(last, end)| (last, (end, reported))));
-    let ran = RunOutcome { began, ends: ends.collect(), gaps };
+    let ran = RunOutcome { began, waited_ns, ends: ends.collect(), gaps };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 

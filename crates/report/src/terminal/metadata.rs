@@ -13,9 +13,14 @@ fn work(plan: &MetadataPlan) -> String {
         true => ("shared directory", "shared directories"),
         false => ("directory", "directories"),
     };
+    let tree = if plan.branch > 0 {
+        format!(" in a tree, {} in each", plan.branch)
+    } else {
+        String::new()
+    };
     let shifted = if plan.shift > 0 { ", looked up by another client" } else { "" };
     format!(
-        "{} of {} over {} by {}, {}, engine {}, sync {}{shifted}",
+        "{} of {} over {}{tree} by {}, {}, engine {}, sync {}{shifted}",
         several(plan.files, "file", "files"),
         several(plan.file_bytes, "byte", "bytes"),
         several(plan.directories, one, many),

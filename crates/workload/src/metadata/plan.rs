@@ -22,6 +22,9 @@ pub struct MetadataPlan {
     pub files: u32,
     /// The number of directories; every thread works in all of them.
     pub directories: u32,
+    /// Directories below each one, if they form a tree; 0: they are next to each other.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub branch: u32,
     /// The number of threads, each with its share of the files.
     pub threads: u32,
     /// Bytes written into each new file.
@@ -70,6 +73,7 @@ impl Default for MetadataPlan {
             location: PathBuf::from("."),
             files: 10_000,
             directories: 10,
+            branch: 0,
             threads: 1,
             file_bytes: 0,
             rounds: 3,
@@ -99,6 +103,12 @@ impl MetadataPlan {
         for (name, value, min, max) in [
             ("the number of files", self.files, 1, MAX_FILES),
             ("the number of directories", self.directories, 1, MAX_DIRECTORIES.min(self.files)),
+            (
+                "the number of directories below each",
+                self.branch,
+                u32::from(self.branch > 0) * 2,
+                MAX_DIRECTORIES,
+            ),
             ("the number of threads", self.threads, 1, MAX_THREADS.min(self.files)),
             ("the size of a file in bytes", self.file_bytes, 0, MAX_BYTES),
             ("the number of rounds", self.rounds, 1, MAX_ROUNDS),
@@ -123,6 +133,7 @@ impl MetadataPlan {
                 words.push_str(&option);
             }
         };
+        add(self.branch > 0, format!(" --branch {}", self.branch));
         add(self.file_bytes > 0, format!(" --file-bytes {}", self.file_bytes));
         add(self.sync != FileSync::None, format!(" --sync {}", self.sync.name()));
         add(self.engine != usual.engine, format!(" --engine {}", self.engine.name()));
@@ -132,12 +143,14 @@ impl MetadataPlan {
         words
     }
 
-    /// Describes the files in words: their size, and whether clients share a directory. Empty files
-    /// in directories of each client need none.
+    /// Describes the files in words: their size, whether clients share a directory, and their tree of
+    /// directories. Empty files in directories of each client need none.
     pub fn files_in_words(&self) -> String {
         let size = (self.file_bytes > 0).then(|| show_size(u64::from(self.file_bytes)));
         let shared = self.shared_directory.then(|| "in a shared directory".to_owned());
-        size.into_iter().chain(shared).collect::<Vec<_>>().join(", ")
+        let tree =
+            (self.branch > 0).then(|| format!("in a tree of {} directories", self.directories));
+        size.into_iter().chain(shared).chain(tree).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the operations of a round, in their order: empty files are not read.
@@ -172,6 +185,7 @@ impl MetadataPlan {
             locations: vec![files.directory.as_ref().unwrap_or(&self.location).clone()],
             joins: files.directory.is_some(),
             subdirectories: self.directories,
+            branch: self.branch,
             engine: self.engine,
             sync: self.sync,
             read_block_bytes: self.file_bytes.max(1),

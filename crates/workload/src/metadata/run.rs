@@ -3,7 +3,7 @@
 use super::{ClientFiles, MetadataPlan, Operation, PlanError};
 use crate::Permutation;
 use machine::Nanos;
-use machine::files::{FileArea, FileError, FileId, FileSystem, FileWork};
+use machine::files::{FileArea, FileError, FileId, FileSystem, FileWork, directories_below};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -62,10 +62,11 @@ impl<F> Shared<'_, F> {
         FileId { number: file.number + self.plan.files, ..file }
     }
 
-    /// Returns the files of all clients in a directory.
-    fn files_in(&self, directory: u32) -> u64 {
+    /// Returns the files of all clients in a directory, and the directories below it.
+    fn entries_in(&self, directory: u32) -> u64 {
+        let below = directories_below(directory, self.plan.branch, self.plan.directories).len();
         let of_each = (self.plan.files - directory).div_ceil(self.plan.directories);
-        u64::from(of_each) * u64::from(self.files.clients)
+        u64::from(of_each) * u64::from(self.files.clients) + below as u64
     }
 }
 
@@ -121,7 +122,7 @@ impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
                 self.work.rename(shared.file(number), shared.renamed(number)).map(|()| (0, 0))
             }
             Operation::List => {
-                self.work.list(0, number).map(|files| (shared.files_in(number), files))
+                self.work.list(0, number).map(|files| (shared.entries_in(number), files))
             }
             Operation::Delete => self.work.delete(shared.renamed(number)).map(|()| (0, 0)),
         }?;

@@ -2,6 +2,7 @@
 //!
 //! Works from open directories, follows no link and enters no mount.
 
+use super::worker::{MAX_LEVELS, SUBDIRECTORY, TREE};
 use crate::linux::sys;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
 use std::ffi::{CStr, OsStr};
@@ -37,7 +38,7 @@ pub(super) fn remove(
     if volume(parent)? != tree.volume {
         return Err(not_empty("something is mounted on it"));
     }
-    tree.empty(directory, "", true)?;
+    tree.empty(directory, "", Place::Top)?;
     if !tree.others.is_empty() {
         let (shown, more) = (tree.others.len().min(SHOWN), tree.others.len().saturating_sub(SHOWN));
         let names = tree.others[..shown].join(", ");
@@ -61,7 +62,7 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     /// Removes what halfpower made in a directory, whose path in the tree is `at`.
-    fn empty(&mut self, directory: &File, at: &str, is_top: bool) -> io::Result<()> {
+    fn empty(&mut self, directory: &File, at: &str, place: Place) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
             if !(self.goes_on)() {
@@ -72,12 +73,13 @@ impl Tree<'_> {
                 continue;
             }
             let removed = match kind(directory, name, entry.file_type())? {
-                FileType::RegularFile if is_number(name.to_bytes()) => {
+                FileType::RegularFile if number(name.to_bytes()).is_some() => {
                     unlink(directory, name, AtFlags::empty())?
                 }
-                FileType::Directory if is_top && is_subdirectory(name.to_bytes()) => {
-                    self.remove_below(directory, name)?
-                }
+                FileType::Directory => match place.of(name.to_bytes()) {
+                    Some(below) => self.remove_below(directory, name, at, below)?,
+                    None => false,
+                },
                 _ => false,
             };
             if !removed {
@@ -89,7 +91,13 @@ impl Tree<'_> {
 
     /// Removes a subdirectory; returns `false` if a mount prevents it. Entries that stay in it are
     /// listed.
-    fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
+    fn remove_below(
+        &mut self,
+        directory: &File,
+        name: &CStr,
+        at: &str,
+        place: Place,
+    ) -> io::Result<bool> {
         // An empty one goes at once; one with something in it is looked at.
         if let Ok(true) = unlink(directory, name, AtFlags::REMOVEDIR) {
             return Ok(true);
@@ -103,8 +111,8 @@ impl Tree<'_> {
         let others = self.others.len();
         self.empty(
             &File::open(sys::path_of(&below))?,
-            &format!("{}/", name.to_string_lossy()),
-            false,
+            &format!("{at}{}/", name.to_string_lossy()),
+            place,
         )?;
         Ok(self.others.len() > others || unlink(directory, name, AtFlags::REMOVEDIR)?)
     }
@@ -135,13 +143,37 @@ fn volume(file: &File) -> io::Result<(u64, u64)> {
     Ok((mount, file.metadata()?.dev()))
 }
 
-fn is_number(name: &[u8]) -> bool {
-    std::str::from_utf8(name)
-        .is_ok_and(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == name))
+/// Returns the number that a name is, as halfpower writes it.
+fn number(name: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(name).ok()?;
+    text.parse::<u32>().ok().filter(|number| number.to_string() == text)
 }
 
-fn is_subdirectory(name: &[u8]) -> bool {
-    name.strip_prefix(b"s").is_some_and(is_number)
+/// A directory in which halfpower makes files and directories.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Top,
+    Subdirectory,
+    /// A directory of a tree: its number, and the levels above it.
+    InTree(u32, usize),
+}
+
+impl Place {
+    /// Returns the place of a directory with this name; `None` if halfpower makes none here.
+    fn of(self, name: &[u8]) -> Option<Place> {
+        let in_tree = || number(name.strip_prefix(TREE)?);
+        match self {
+            Place::Top if name.strip_prefix(SUBDIRECTORY).and_then(number).is_some() => {
+                Some(Place::Subdirectory)
+            }
+            Place::Top => in_tree().filter(|&root| root == 0).map(|root| Place::InTree(root, 1)),
+            Place::Subdirectory => None,
+            // Directories in one have larger numbers.
+            Place::InTree(around, levels) => in_tree()
+                .filter(|&below| below > around && levels < MAX_LEVELS)
+                .map(|below| Place::InTree(below, levels + 1)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -174,18 +206,32 @@ mod tests {
         make();
         fs::write(here.path().join("elsewhere"), "the user's").unwrap();
         fs::create_dir_all(at.join("s0/s2")).unwrap();
-        for (name, text) in
-            [("notes.txt", "a"), ("s1/thesis", "b"), ("s0/s2/7", "c"), ("01", "d"), ("s1/+1", "e")]
-        {
+        let others = [
+            ("notes.txt", "a"),
+            ("s1/thesis", "b"),
+            ("s0/s2/7", "c"),
+            ("01", "d"),
+            ("s1/+1", "e"),
+            ("t0/t2/t1/7", "f"),
+            ("t1/7", "g"),
+            ("s0/t1/7", "h"),
+        ];
+        for below in ["t0/t2/t1", "t0/t2/t5/t11", "t1", "s0/t1"] {
+            fs::create_dir_all(at.join(below)).unwrap();
+        }
+        for ours in ["t0/3", "t0/t2/4", "t0/t2/t5/t11/6"] {
+            fs::write(at.join(ours), "ours").unwrap();
+        }
+        for (name, text) in others {
             fs::write(at.join(name), text).unwrap();
         }
         symlink(here.path().join("elsewhere"), at.join("8")).unwrap();
         let why = removed(&at).unwrap_err();
-        assert!(why.contains("and 3 more"), "{why}");
-        for gone in ["0", "s0/4294967295", "s1/4294967295"] {
+        assert!(why.contains("and 6 more"), "{why}");
+        for gone in ["0", "s0/4294967295", "s1/4294967295", "t0/3", "t0/t2/4", "t0/t2/t5"] {
             assert!(!at.join(gone).exists(), "{gone}");
         }
-        for stays in ["notes.txt", "s1/thesis", "s0/s2/7", "01", "s1/+1", "8"] {
+        for stays in others.map(|one| one.0).into_iter().chain(["8"]) {
             assert!(at.join(stays).exists(), "{stays}");
         }
         fs::remove_dir_all(&at).unwrap();

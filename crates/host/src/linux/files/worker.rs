@@ -1,5 +1,7 @@
 use super::{WorkDirectory, open_at, open_directory, stdio, text, uring};
-use machine::files::{AreaSpec, FileAct, FileEngine, FileError, FileId, FileSync, FileWork};
+use machine::files::{
+    AreaSpec, FileAct, FileEngine, FileError, FileId, FileSync, FileWork, parent_directory,
+};
 use rustix::fs::{AtFlags, RawDir, renameat, statat, unlinkat};
 use std::ffi::CStr;
 use std::fs::File;
@@ -8,29 +10,59 @@ use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A path below a location, written without allocation; `s4294967295/4294967295` is the longest.
-#[derive(Debug, Clone, Copy, Default)]
+/// The levels of the deepest tree of directories: each has at least two below it, and all have
+/// numbers of 32 bits.
+pub(super) const MAX_LEVELS: usize = 32;
+
+/// What the names of subdirectories begin with, before the number.
+pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";
+
+/// What the names of a tree's directories begin with.
+pub(super) const TREE: &[u8; 1] = b"t";
+
+/// The longest path: `t4294967295/` on each level, a file's number, and the end.
+const LONGEST: usize = MAX_LEVELS * 12 + 11;
+
+/// A path below a location, written without allocation.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
-    bytes: [u8; 24],
+    bytes: [u8; LONGEST],
+    subdirectories: bool,
+    branch: u32,
 }
 
 impl Name {
+    pub(super) fn new(spec: &AreaSpec) -> Name {
+        Name { bytes: [0; LONGEST], subdirectories: spec.subdirectories > 0, branch: spec.branch }
+    }
+
     pub(super) fn directory(&mut self, index: u32) -> &CStr {
-        self.bytes[0] = b's';
-        let end = self.number(1, index);
+        let end = self.below(index);
+        self.ended(end - 1)
+    }
+
+    pub(super) fn file(&mut self, file: FileId) -> &CStr {
+        let at = if self.subdirectories { self.below(file.subdirectory) } else { 0 };
+        let end = self.number(at, file.number);
         self.ended(end)
     }
 
-    pub(super) fn file(&mut self, file: FileId, subdirectories: bool) -> &CStr {
-        let mut at = 0;
-        if subdirectories {
-            self.bytes[0] = b's';
-            at = self.number(1, file.subdirectory);
-            self.bytes[at] = b'/';
-            at += 1;
+    /// Writes the path of a subdirectory with a slash behind it.
+    fn below(&mut self, index: u32) -> usize {
+        let (mut path, mut levels) = ([0; MAX_LEVELS], 0);
+        let mut next = Some(index);
+        while let Some(number) = next {
+            path[levels] = number;
+            levels += 1;
+            next = parent_directory(number, self.branch);
         }
-        let end = self.number(at, file.number);
-        self.ended(end)
+        let [first] = if self.branch > 0 { TREE } else { SUBDIRECTORY };
+        path[..levels].iter().rev().fold(0, |at, &number| {
+            self.bytes[at] = *first;
+            let end = self.number(at + 1, number);
+            self.bytes[end] = b'/';
+            end + 1
+        })
     }
 
     fn number(&mut self, at: usize, number: u32) -> usize {
@@ -86,7 +118,7 @@ impl FileWorker {
             sync: spec.sync,
             read_call: spec.read_block_bytes.max(1) as usize,
             write_call: spec.write_block_bytes.max(1) as usize,
-            name: Name::default(),
+            name: Name::new(spec),
             buffer: vec![0; block],
             into: Vec::new(),
             chain,
@@ -95,9 +127,7 @@ impl FileWorker {
 
     fn path(&self, file: FileId) -> PathBuf {
         let mut name = self.name;
-        self.directories[file.location as usize]
-            .path
-            .join(text(name.file(file, self.subdirectories)))
+        self.directories[file.location as usize].path.join(text(name.file(file)))
     }
 
     fn named<T>(&self, result: io::Result<T>, act: FileAct, file: FileId) -> Result<T, FileError> {
@@ -109,13 +139,13 @@ impl FileWorker {
     }
 
     fn open_file(&mut self, file: FileId, flags: i32) -> io::Result<File> {
-        let name = self.name.file(file, self.subdirectories);
+        let name = self.name.file(file);
         open_at(&self.directories[file.location as usize].handle, name, flags)
     }
 
     fn write_new(&mut self, file: FileId, content: &[u8], flags: i32) -> io::Result<()> {
         if let Some(chain) = &mut self.chain {
-            let name = self.name.file(file, self.subdirectories);
+            let name = self.name.file(file);
             let directory = self.directories[file.location as usize].fd();
             return chain.write(
                 directory,
@@ -151,7 +181,7 @@ impl FileWorker {
             self.into.resize(call, 0);
         }
         if let Some(chain) = &mut self.chain {
-            let name = self.name.file(file, self.subdirectories);
+            let name = self.name.file(file);
             let directory = self.directories[file.location as usize].fd();
             return chain.read(directory, name, &mut self.into, bytes, self.read_call);
         }
@@ -184,7 +214,7 @@ impl FileWorker {
     }
 
     fn unlink(&mut self, file: FileId) -> io::Result<()> {
-        let name = self.name.file(file, self.subdirectories);
+        let name = self.name.file(file);
         let directory = &self.directories[file.location as usize];
         match &mut self.chain {
             Some(chain) => chain.unlink(directory.fd(), name),
@@ -221,7 +251,7 @@ impl FileWork for FileWorker {
     }
 
     fn stat(&mut self, file: FileId) -> Result<u64, FileError> {
-        let name = self.name.file(file, self.subdirectories);
+        let name = self.name.file(file);
         let handle = &self.directories[file.location as usize].handle;
         let result = statat(handle, name, AtFlags::SYMLINK_NOFOLLOW)
             .map(|stat| stat.st_size as u64)
@@ -235,9 +265,8 @@ impl FileWork for FileWorker {
     }
 
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError> {
-        let mut new = Name::default();
-        let (old, new) =
-            (self.name.file(from, self.subdirectories), new.file(to, self.subdirectories));
+        let mut new = self.name;
+        let (old, new) = (self.name.file(from), new.file(to));
         let directory = |file: FileId| &self.directories[file.location as usize].handle;
         let result = renameat(directory(from), old, directory(to), new).map_err(io::Error::from);
         let result = result.and_then(|()| self.sync_directory(to));
@@ -248,7 +277,7 @@ impl FileWork for FileWorker {
 
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
         let directory = &self.directories[location as usize];
-        let mut name = Name::default();
+        let mut name = self.name;
         let below =
             if self.subdirectories { text(name.directory(subdirectory)) } else { Path::new(".") };
         let listed = open_directory(&directory.handle, below)
@@ -276,12 +305,31 @@ fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {
 mod tests {
     use super::*;
 
+    fn spec(subdirectories: u32, branch: u32) -> AreaSpec {
+        AreaSpec {
+            locations: Vec::new(),
+            joins: false,
+            subdirectories,
+            branch,
+            engine: FileEngine::Syscalls,
+            sync: FileSync::None,
+            read_block_bytes: 1,
+            write_block_bytes: 1,
+        }
+    }
+
     #[test]
     fn the_longest_and_the_shortest_names_fit() {
         let file = |subdirectory, number| FileId { location: 0, subdirectory, number };
-        assert_eq!(Name::default().file(file(u32::MAX, u32::MAX), true), c"s4294967295/4294967295");
-        assert_eq!(Name::default().file(file(0, 0), true), c"s0/0");
-        assert_eq!(Name::default().file(file(3, 1000), false), c"1000");
-        assert_eq!(Name::default().directory(17), c"s17");
+        let [none, flat, tree] =
+            [(0, 0), (1, 0), (1, 2)].map(|(all, branch)| Name::new(&spec(all, branch)));
+        assert_eq!(flat.clone().file(file(u32::MAX, u32::MAX)), c"s4294967295/4294967295");
+        assert_eq!(flat.clone().file(file(0, 0)), c"s0/0");
+        assert_eq!(none.clone().file(file(3, 1000)), c"1000");
+        assert_eq!(flat.clone().directory(17), c"s17");
+        assert_eq!(tree.clone().directory(0), c"t0");
+        assert_eq!(tree.clone().file(file(12, 7)), c"t0/t2/t5/t12/7");
+        let deepest = tree.clone().file(file(u32::MAX, u32::MAX)).to_str().unwrap().to_owned();
+        assert_eq!(deepest.matches('/').count(), MAX_LEVELS);
     }
 }

@@ -1,0 +1,80 @@
+//! The time between an order to the ranks and the agreed start: enough for what they prepare.
+
+use ::machine::{Allocation, Buffering, CacheState, Nanos};
+use workload::Workload;
+
+/// The time for messages and threads, on top of the preparation.
+const MARGIN_NS: Nanos = 5_000_000;
+
+/// Preparing twice differs by less than this factor, mostly.
+const SPREAD: f64 = 1.5;
+
+/// The time for a preparation that was not seen yet.
+const FIRST_NS: Nanos = 30_000_000;
+
+const MAX_NS: Nanos = 60_000_000_000;
+
+/// The part of the earlier need that remains if a run needed less.
+const KEPT: f64 = 0.8;
+
+/// What a rank does between the order and the start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Preparation {
+    /// It opens a target, and brings its space and the page cache into the state of a workload.
+    Run { read_percent: u8, buffering: Buffering, cache: CacheState, allocation: Allocation },
+    /// It reads the description of a job.
+    Job,
+}
+
+impl From<&Workload> for Preparation {
+    fn from(workload: &Workload) -> Self {
+        let &Workload { read_percent, buffering, cache, allocation, .. } = workload;
+        Preparation::Run { read_percent, buffering, cache, allocation }
+    }
+}
+
+/// The time that the ranks needed for each preparation.
+#[derive(Debug, Default)]
+pub(crate) struct LeadTimes {
+    needed: Vec<(Preparation, Nanos)>,
+}
+
+impl LeadTimes {
+    /// Returns the time from the order to the start.
+    pub(crate) fn of(&self, wanted: impl Into<Preparation>) -> Nanos {
+        let wanted = wanted.into();
+        let known = self.needed.iter().find(|(preparation, _)| *preparation == wanted);
+        known.map_or(FIRST_NS, |&(_, needed)| {
+            ((needed as f64 * SPREAD) as Nanos).saturating_add(MARGIN_NS).min(MAX_NS)
+        })
+    }
+
+    /// Notes the time from an order until the last rank was ready.
+    pub(crate) fn learn(&mut self, made: impl Into<Preparation>, needed: Nanos) {
+        let preparation = made.into();
+        match self.needed.iter_mut().find(|(known, _)| *known == preparation) {
+            Some((_, old)) => *old = needed.max((*old as f64 * KEPT) as Nanos),
+            None => self.needed.push((preparation, needed)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_preparation_delays_no_other_and_is_forgotten() {
+        let mut times = LeadTimes::default();
+        let cold = Workload { cache: CacheState::Cold, ..Workload::default() };
+        let warm = Workload { cache: CacheState::Warm, ..Workload::default() };
+        assert_eq!(times.of(&cold), FIRST_NS);
+        times.learn(&cold, 1_000_000_000);
+        assert_eq!(times.of(&cold), 1_500_000_000 + MARGIN_NS);
+        assert_eq!(times.of(&warm), FIRST_NS);
+        for _ in 0..40 {
+            times.learn(&cold, 1_000_000);
+        }
+        assert!(times.of(&cold) < 2 * MARGIN_NS, "{}", times.of(&cold));
+    }
+}
