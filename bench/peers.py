@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Jobs, command lines and tests that others have written for fio, diskspd and IOzone.
+"""Jobs, command lines and tests that others have written for fio, diskspd, IOzone, IOR and mdtest.
 
     bench/peers.py jobs                public fio jobs, run by fio and by halfpower
     bench/peers.py calls               the same jobs under strace: offsets, syncs, files, times, reported against counted requests
     bench/peers.py lines               public command lines of diskspd and IOzone, run by halfpower
     bench/peers.py fio-tests SOURCE    fio's own tests, with halfpower in fio's place
+    bench/peers.py ior --ior PATH --mdtest PATH
+                                       IOR 4 and mdtest 4 in three namespaces, in turn with halfpower
     bench/peers.py page                make the tables of docs/accuracy.md again from bench/results
 
 bench/peers/jobs.json and lines.json hold only the options, with their repository and path (or the number of a stored file).
@@ -14,6 +16,7 @@ unlisted.json has 150 jobs that are in neither: bench/peers.py calls --jobs benc
 import pathlib
 
 from lib.fio_suite import OPTIONS, fio_tests
+from lib.ior_peers import ior, ior_summary
 from lib.public_calls import public_calls
 from lib.public_jobs import JOBS, jobs, jobs_summary
 from lib.public_lines import LINES, lines, lines_summary
@@ -36,6 +39,11 @@ MEASUREMENTS = {
         "--lines": {"type": pathlib.Path, "default": LINES},
         "--only": {"help": "only those whose tool or source contains this"},
     }, lines_summary),
+    "ior": Measurement("IOR and mdtest side by side", ior, {
+        "--ior": {"type": pathlib.Path, "required": True, "help": "the original program, built with MPI"},
+        "--mdtest": {"type": pathlib.Path, "required": True, "help": "the original program, built with MPI"},
+        "--rounds": {"type": int, "default": 3},
+    }, ior_summary),
     "fio-tests": Measurement("fio's own tests, with halfpower in fio's place", fio_tests, OPTIONS),
 }
 

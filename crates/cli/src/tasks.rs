@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::{history, output};
 use dialect::tasks::{Access, Alone, Crew, Done, Error, Member, Reply, Step, Worker};
 use host::files::{HostFiles, directory_facts};
-use host::{Host, HostTaskFiles};
+use host::{Host, HostTaskFiles, file_system_space};
 use hosts::{Group, Hello, Leader, ThreadRank, follow, thread_group};
 use machine::{Machine, MachineFacts, Nanos, TargetFacts, TaskFiles};
 use results::{Began, Kind, Output, Results};
@@ -290,7 +290,12 @@ pub(crate) fn ior(
         let target = target_of(std::slice::from_ref(&place))?;
         let bytes = tests.written_bytes(crew.members().len() as u32);
         context.writes.of_tool([bytes; 2], &target.name)?;
-        let around = Surroundings { machine: named(&facts), target: target.clone(), now: &unix_s };
+        let around = Surroundings {
+            machine: named(&facts),
+            target: target.clone(),
+            space: &file_system_space,
+            now: &unix_s,
+        };
         let streams = tests.tests[0].format == Format::Text && summary.is_none();
         if streams {
             return Ok((ior::run(crew, &tests, &around, &mut context.console.report())?, target));
@@ -347,7 +352,7 @@ pub(crate) fn mdtest(
         let target = target_of(&places.collect::<Result<Vec<PathBuf>, Failure>>()?)?;
         let bytes = options.written_bytes(crew.members().len() as u32);
         context.writes.of_tool([bytes; 2], &target.name)?;
-        let around = Surroundings { now: &unix_s };
+        let around = Surroundings { space: &file_system_space, now: &unix_s };
         Ok((mdtest::run(crew, &options, &around, &mut context.console.report())?, target))
     })?;
     let program = crate::context::program();

@@ -3,8 +3,8 @@
 
 use crate::{ior, mdtest, metadata};
 use machine::files::FileSystem;
-use machine::units::show_time;
-use machine::{Nanos, TaskFiles};
+use machine::units::{GIB, MIB, show_time};
+use machine::{FileSystemSpace, Nanos, TaskFiles};
 use results::{OutputError, SLOW_SHARE};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -236,6 +236,44 @@ impl Span {
 
     pub(crate) fn ns(self) -> Nanos {
         self.to.saturating_sub(self.from)
+    }
+}
+
+/// Finds the size of a directory's file system; `None` if it is not known.
+pub type SpaceOf<'a> = &'a dyn Fn(&Path) -> Option<FileSystemSpace>;
+
+/// The size of a file system, and the shares in use, as IOR and mdtest write them.
+pub(crate) struct SpaceWords {
+    pub(crate) capacity: String,
+    pub(crate) used: String,
+    pub(crate) inodes: String,
+    pub(crate) used_inodes: String,
+}
+
+impl SpaceWords {
+    pub(crate) fn of(space: FileSystemSpace) -> SpaceWords {
+        let gib = space.bytes as f64 / GIB as f64;
+        let used = |all: u64, free: u64| {
+            let share = all.saturating_sub(free) as f64 / all.max(1) as f64;
+            format!("{:.1}%", share * 100.0)
+        };
+        SpaceWords {
+            capacity: match gib {
+                1024.0.. => format!("{:.1} TiB", gib / 1024.0),
+                _ => format!("{gib:.1} GiB"),
+            },
+            used: used(space.bytes, space.free_bytes),
+            inodes: format!("{:.1} Mi", space.files as f64 / MIB as f64),
+            used_inodes: used(space.files, space.free_files),
+        }
+    }
+
+    /// Returns a line of text, with its end.
+    pub(crate) fn line(&self) -> String {
+        let SpaceWords { capacity, used, inodes, used_inodes } = self;
+        format!(
+            "FS                  : {capacity}   Used FS: {used}   Inodes: {inodes}   Used Inodes: {used_inodes}\n"
+        )
     }
 }
 

@@ -20,7 +20,12 @@ fn ran(tasks: usize, line: &str) -> (Result<IorResult, Error>, String) {
     let mut tests = parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"));
     tests.command = format!("ior {line}");
     let target = host::files::directory_facts(&[]).unwrap();
-    let around = Surroundings { machine: "Linux here".into(), target, now: &|| 1_700_000_000 };
+    let around = Surroundings {
+        machine: "Linux here".into(),
+        target,
+        space: &host::file_system_space,
+        now: &|| 1_700_000_000,
+    };
     let mut out = Vec::new();
     let result = run(&mut crew, &tests, &around, &mut out);
     (result, String::from_utf8(out).unwrap())
@@ -167,7 +172,19 @@ fn the_results_read_back_as_iors() {
     for key in ["Version", "Began", "Command line", "Machine", "tests", "summary", "Finished"] {
         assert!(!document[key].is_null(), "{key}");
     }
-    let row = &document["tests"][0]["Results"][0][0];
+    let test = &document["tests"][0];
+    for key in
+        ["Path", "Capacity", "Used Capacity", "Inodes", "Used Inodes", "Parameters", "Options"]
+    {
+        assert!(!test[key].is_null(), "{key}");
+    }
+    let parameters = &test["Parameters"];
+    assert_eq!(
+        (&parameters["repetitions"], &parameters["platform"]),
+        (&2.into(), &"here(Linux)".into())
+    );
+    assert_eq!(test["Results"].as_array().unwrap().len(), 4, "one after the other, as in IOR 4");
+    let row = &test["Results"][0];
     for key in [
         "access",
         "bwMiB",

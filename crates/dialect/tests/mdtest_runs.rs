@@ -20,7 +20,7 @@ fn ran(tasks: usize, line: &str) -> (Result<MdtestResult, Error>, String) {
     let files = files();
     let mut crew = Several::new(&files, tasks);
     let mut out = Vec::new();
-    let around = Surroundings { now: &|| 1_700_000_000 };
+    let around = Surroundings { space: &host::file_system_space, now: &|| 1_700_000_000 };
     let result = run(&mut crew, &options(line), &around, &mut out);
     (result, String::from_utf8(out).unwrap())
 }

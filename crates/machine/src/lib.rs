@@ -46,7 +46,7 @@ pub use run::{
     Scheduling, Start,
 };
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
-pub use tasks::{OpenAs, Sharing, TaskFile, TaskFiles, Wanted};
+pub use tasks::{FileSystemSpace, OpenAs, Sharing, TaskFile, TaskFiles, Wanted};
 pub use usage::{
     BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryKind, MemoryUse, NetworkLink,
     ParityUse, Pause, PauseCause, PhaseUse, PressureUse, ProcessorTimes, QuotaUse, RequestTimes,

@@ -40,6 +40,16 @@ pub struct OpenAs {
     pub empty: bool,
 }
 
+/// The size of a file system, and the rest of it that is free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSystemSpace {
+    pub bytes: u64,
+    pub free_bytes: u64,
+    /// The largest number of files; 0 if the file system does not count them.
+    pub files: u64,
+    pub free_files: u64,
+}
+
 pub trait TaskFiles: Sync {
     type File: TaskFile;
 

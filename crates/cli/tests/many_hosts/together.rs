@@ -79,7 +79,7 @@ fn ior_and_mdtest_run_as_ranks() {
     let ended = clients(directory.path(), 4, ior);
     let text = &ended.stdout;
     let document: serde_json::Value = serde_json::from_str(text).unwrap();
-    let rows = document["tests"][0]["Results"][0].as_array().unwrap();
+    let rows = document["tests"][0]["Results"].as_array().unwrap();
     assert_eq!(rows.len(), 2, "{text}");
     assert_eq!(document["tests"][0]["Options"]["tasks"], 4);
     assert!(!text.contains("wrong data"), "{text}");
@@ -107,11 +107,12 @@ fn a_study_of_a_directory_has_operations_on_files() {
     let json = document(&clients(directory.path(), 2, &study));
     assert_eq!(json["budget_ns"], 12_000_000_000_u64);
     let rates = json["rates"].as_array().unwrap();
-    assert_eq!(rates.len(), 2 * (6 + 6 + 7), "own and shared directories, and small files");
+    assert_eq!(rates.len(), 2 * (6 + 6 + 6 + 7), "own, shared, a tree, and small files");
     let scaling = json["operation_scaling"].as_array().unwrap();
     let of = |files: &str| scaling.iter().filter(|one| one["files"] == files).count();
     // With one client, stat, open and read are of its own files: they are not compared.
-    assert_eq!((scaling.len(), of("in a shared directory"), of("4 KiB")), (6 + 4 + 4, 4, 4));
+    assert_eq!((scaling.len(), of("in a shared directory"), of("4 KiB")), (6 + 4 + 6 + 4, 4, 4));
+    assert_eq!(of("in a tree of 31 directories"), 6);
     assert_eq!(scaling[0]["operation"], "create");
     let page = fs::read_to_string(output.path().join("report.html")).unwrap();
     assert!(page.contains("Operations on files") && page.contains("create: "));

@@ -4,7 +4,7 @@ use super::options::{Options, Tests};
 use super::result::{Direction, IorResult, Phase, TestResult, mean_and_deviation};
 use super::run::{Surroundings, directory_of};
 use crate::calendar::ctime;
-use crate::tasks::seconds;
+use crate::tasks::{SpaceWords, seconds};
 use machine::units::{GIB, KIB, MIB};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -40,11 +40,15 @@ pub(super) fn head(tests: &Tests, around: &Surroundings<'_>) -> String {
     )
 }
 
+/// Joins the names of a test's files as in `-o`.
+fn test_files(options: &Options) -> String {
+    let names = options.test_files.iter().map(|file| file.display().to_string());
+    names.collect::<Vec<_>>().join("@")
+}
+
 /// Returns the names and values of a test's options.
 fn options(test: &TestResult, options: &Options) -> Vec<(&'static str, Value)> {
     let each = test.block_bytes.saturating_mul(test.segments);
-    let names: Vec<String> =
-        options.test_files.iter().map(|file| file.display().to_string()).collect();
     let inter = match (options.reorder_random, options.reorder) {
         (true, _) => "random task offsets",
         (false, true) => "constant task offset",
@@ -53,7 +57,7 @@ fn options(test: &TestResult, options: &Options) -> Vec<(&'static str, Value)> {
     let mut all = vec![
         ("api", json!("POSIX")),
         ("apiVersion", json!("")),
-        ("test filename", json!(names.join("@"))),
+        ("test filename", json!(test_files(options))),
         ("access", json!(if options.per_task { "file-per-process" } else { "single-shared-file" })),
         ("type", json!("independent")),
         ("segments", json!(test.segments)),
@@ -89,11 +93,13 @@ pub(super) fn test(
     given: &Options,
     around: &Surroundings<'_>,
 ) -> String {
-    let path = directory_of(&given.test_files[0]).display();
     let mut text = format!(
-        "TestID              : {number}\nStartTime           : {}\nPath                : {path}\n",
-        ctime((around.now)())
+        "TestID              : {number}\nStartTime           : {}\nPath                : {}\n",
+        ctime((around.now)()),
+        given.file(0, 0).display(),
     );
+    let space = (around.space)(&directory_of(&given.test_files[0]));
+    text.extend(space.map(|space| SpaceWords::of(space).line()));
     text += "\nOptions: \n";
     for (name, value) in options(result, given) {
         let _ = writeln!(text, "{name:<20}: {}", shown(&value));
@@ -360,6 +366,59 @@ fn phase_json(phase: &Phase, options: &Options) -> Value {
     value
 }
 
+/// Returns all parameters of a test with IOR's keys. What halfpower refuses has IOR's default.
+fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Value {
+    let given = &test.options;
+    let flag = |set: bool| json!(u8::from(set));
+    let (system, name) = around.machine.split_once(' ').unwrap_or((&around.machine, ""));
+    let all = [
+        ("testID", json!(number)),
+        ("refnum", json!(given.reference)),
+        ("api", json!("POSIX")),
+        ("platform", json!(format!("{name}({system})"))),
+        ("testFileName", json!(test_files(given))),
+        ("deadlineForStonewall", json!(given.deadline_s.unwrap_or(0))),
+        ("stoneWallingWearOut", flag(given.wear_out)),
+        ("maxTimeDuration", json!(given.max_minutes)),
+        ("outlierThreshold", json!(given.outlier_s)),
+        ("options", json!("(null)")),
+        ("dryRun", flag(given.dry_run)),
+        ("nodes", json!(test.hosts)),
+        ("memoryPerTask", json!(0)),
+        ("memoryPerNode", json!(0)),
+        ("tasksPerNode", json!(test.tasks_per_host)),
+        ("repetitions", json!(given.repetitions)),
+        ("multiFile", flag(given.multi_file)),
+        ("interTestDelay", json!(given.delay_s)),
+        ("fsync", flag(given.fsync)),
+        ("fsyncperwrite", flag(given.fsync_each)),
+        ("useExistingTestFile", flag(given.existing)),
+        ("uniqueDir", flag(given.unique_directory)),
+        ("singleXferAttempt", json!(0)),
+        ("readFile", flag(given.read)),
+        ("writeFile", flag(given.write)),
+        ("filePerProc", flag(given.per_task)),
+        ("reorderTasks", flag(given.reorder)),
+        ("reorderTasksRandom", flag(given.reorder_random)),
+        ("reorderTasksRandomSeed", json!(given.reorder_seed)),
+        ("randomOffset", flag(given.random)),
+        ("checkWrite", flag(given.check_write)),
+        ("checkRead", flag(given.check_read)),
+        ("dataPacketType", json!(0)),
+        ("keepFile", flag(given.keep)),
+        ("keepFileWithError", flag(given.keep_with_error)),
+        ("warningAsErrors", json!(0)),
+        ("verbose", json!(given.verbose)),
+        ("data packet type", json!("g")),
+        ("setTimeStampSignature/incompressibleSeed", json!(given.signature.unwrap_or(0))),
+        ("collective", json!(0)),
+        ("segmentCount", json!(test.segments)),
+        ("transferSize", json!(test.transfer_bytes)),
+        ("blockSize", json!(test.block_bytes)),
+    ];
+    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 /// Formats the results with IOR's keys.
 pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>) -> String {
     let of = |(number, test): (usize, &TestResult)| {
@@ -367,19 +426,23 @@ pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>)
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value))
             .collect();
-        let repetitions: Vec<Value> = (0..test.options.repetitions)
-            .map(|repetition| {
-                let own = test.phases.iter().filter(|phase| phase.repetition == repetition);
-                own.map(|phase| phase_json(phase, &test.options)).collect()
-            })
-            .collect();
-        json!({
+        let phases = test.phases.iter().map(|phase| phase_json(phase, &test.options));
+        let mut value = json!({
             "TestID": number,
             "StartTime": ctime(test.began_unix_s),
-            "Path": directory_of(&test.options.test_files[0]).display().to_string(),
+            "Path": test.options.file(0, 0).display().to_string(),
+            "Parameters": parameters(number, test, around),
             "Options": given,
-            "Results": repetitions,
-        })
+            "Results": phases.collect::<Vec<_>>(),
+        });
+        let space = (around.space)(&directory_of(&test.options.test_files[0])).map(SpaceWords::of);
+        if let (Some(space), Some(map)) = (space, value.as_object_mut()) {
+            map.insert("Capacity".into(), json!(space.capacity));
+            map.insert("Used Capacity".into(), json!(space.used));
+            map.insert("Inodes".into(), json!(space.inodes));
+            map.insert("Used Inodes".into(), json!(space.used_inodes));
+        }
+        value
     };
     let value = json!({
         "Version": VERSION,

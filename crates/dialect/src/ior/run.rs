@@ -5,7 +5,7 @@ use super::result::{Direction, IorResult, TestResult, sample};
 use super::test::Test;
 use super::{Options, report};
 use crate::display::print;
-use crate::tasks::{Crew, Error, Member};
+use crate::tasks::{Crew, Error, Member, SpaceOf};
 use files::Input;
 use machine::{Buffering, TargetFacts};
 use measure::histogram::Histogram;
@@ -22,6 +22,7 @@ pub struct Surroundings<'a> {
     pub machine: String,
     /// The directory of the first file.
     pub target: TargetFacts,
+    pub space: SpaceOf<'a>,
     /// Seconds since 1970.
     pub now: &'a dyn Fn() -> u64,
 }

@@ -3,13 +3,19 @@
 use super::options::Options;
 use super::result::{Kind, MdtestResult, Operation, Phase};
 use crate::ior::mean_and_deviation;
-use crate::tasks::{Member, seconds};
+use crate::tasks::{Member, SpaceWords, seconds};
+use machine::FileSystemSpace;
 use std::fmt::Write;
 
 /// The version of mdtest whose language and report these are.
 const VERSION: &str = "4.0.0";
 
-pub(super) fn head(options: &Options, members: &[Member], started: &str) -> String {
+pub(super) fn head(
+    options: &Options,
+    members: &[Member],
+    started: &str,
+    space: Option<FileSystemSpace>,
+) -> String {
     let (hosts, tasks) = (crate::tasks::hosts(members), members.len());
     let first = &options.directories[0];
     let (items, _) = options.shares();
@@ -24,10 +30,11 @@ pub(super) fn head(options: &Options, members: &[Member], started: &str) -> Stri
     format!(
         "-- started at {started} --\n\n\
          mdtest-{VERSION} was launched with {tasks} total task(s) on {hosts} node(s) (halfpower {})\n\
-         Command line used: {}\nPath                : {}\nNodemap: {map}\n{tasks} tasks, {} {what}\n\n",
+         Command line used: {}\nPath                : {}\n{}Nodemap: {map}\n{tasks} tasks, {} {what}\n\n",
         env!("CARGO_PKG_VERSION"),
         options.command,
         first.display(),
+        space.map_or(String::new(), |space| SpaceWords::of(space).line()),
         items.saturating_mul(tasks as u64)
     )
 }

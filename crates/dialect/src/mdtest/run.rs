@@ -6,7 +6,7 @@ use super::result::{Kind, MdtestResult, Operation, Phase};
 use super::task::{Items, Plan, Reply, Step};
 use crate::calendar::month_first;
 use crate::display::print;
-use crate::tasks::{self, Crew, Error, Member, Span};
+use crate::tasks::{self, Crew, Error, Member, SpaceOf, Span};
 use files::Input;
 use machine::Nanos;
 use measure::histogram::Histogram;
@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 
 const STATUS: Input = Input::new("a status file of mdtest", 4 << 10);
 
-/// The time in a report.
+/// The place and time in a report.
 pub struct Surroundings<'a> {
+    pub space: SpaceOf<'a>,
     /// Seconds since 1970.
     pub now: &'a dyn Fn() -> u64,
 }
@@ -46,7 +47,14 @@ pub fn run(
     let mut test = Test::new(crew, options, &members);
     // A refusal comes before the report.
     test.check(0)?;
-    print(out, &report::head(options, &members, &month_first((around.now)())))?;
+    let (started, first) = (month_first((around.now)()), &options.directories[0]);
+    // A directory that is missing is made in the one above.
+    let space = first.ancestors().map(|place| match place.as_os_str().is_empty() {
+        true => (around.space)(Path::new(".")),
+        false => (around.space)(place),
+    });
+    let space = space.flatten().next();
+    print(out, &report::head(options, &members, &started, space))?;
     let mut ended = Ok(());
     for iteration in 0..options.iterations {
         if iteration > 0 && options.delay_s > 0 {

@@ -42,8 +42,8 @@ pub(crate) use mapping::Mapping;
 pub use member::is_endless;
 pub use owned_file::kept_bytes;
 pub use signals::is_ignored;
-pub use sys::stack_limit;
 pub(crate) use sys::{INTERRUPTED_CALL, request_error};
+pub use sys::{file_system_space, stack_limit};
 pub use target::{DEFAULT_CHUNK, HostTarget};
 pub use task_files::{HostTaskFile, HostTaskFiles};
 

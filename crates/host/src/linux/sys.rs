@@ -1,6 +1,6 @@
 //! System calls that the standard library lacks.
 
-use machine::IoPriority;
+use machine::{FileSystemSpace, IoPriority};
 use rustix::fs::{self, Advice};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fs::File;
@@ -101,6 +101,17 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
+}
+
+/// Returns the size of a path's file system; `None` if the path is not there.
+pub fn file_system_space(path: &Path) -> Option<FileSystemSpace> {
+    let stat = fs::statvfs(path).ok()?;
+    Some(FileSystemSpace {
+        bytes: stat.f_blocks * stat.f_frsize,
+        free_bytes: stat.f_bfree * stat.f_frsize,
+        files: stat.f_files,
+        free_files: stat.f_ffree,
+    })
 }
 
 pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
