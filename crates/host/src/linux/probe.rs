@@ -126,15 +126,20 @@ mod tests {
         std::fs::write(&path, &bytes).unwrap();
         let file = File::open(&path).unwrap();
         file.sync_all().unwrap();
-        sys::drop_cache(&file, SIZE as u64 / 2, SIZE as u64 / 2);
-        let before = cached(&file);
-        assert_eq!(before[0], 1);
         let fill = Fill { size: None, within_ns: 50_000_000, seed: 1, interrupt: &CALM };
         let member = Member::open(&path, &TargetSpec::default(), fill).unwrap();
         for direct in [None, direct_alignment(&member).ok()] {
-            let said = zero_warning(&member, direct).unwrap();
-            assert!(said.starts_with("50 % of"), "{said}");
-            assert!(cached(&file) == before, "direct {direct:?}");
+            // The kernel may drop pages of its own accord meanwhile.
+            let is_unchanged = (0..3).any(|_| {
+                file.read_exact_at(&mut bytes[..SIZE / 2], 0).unwrap();
+                sys::drop_cache(&file, SIZE as u64 / 2, SIZE as u64 / 2);
+                let before = cached(&file);
+                assert_eq!(before[0], 1);
+                let said = zero_warning(&member, direct).unwrap();
+                assert!(said.starts_with("50 % of"), "{said}");
+                cached(&file) == before
+            });
+            assert!(is_unchanged, "direct {direct:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The levels of the deepest tree of directories: each has at least two below it, and all have
 /// numbers of 32 bits.
-pub(super) const MAX_LEVELS: usize = 32;
+pub(super) const MAX_LEVELS: usize = 33;
 
 /// What the names of subdirectories begin with, before the number.
 pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";
