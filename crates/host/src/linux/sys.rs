@@ -156,7 +156,8 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
 const SYS_CACHESTAT: libc::c_long = 451;
 
 /// Reads a range from the page cache; returns whether all of it was cached, `false` also if the
-/// file system cannot decide without blocking.
+/// file system cannot decide without blocking. A kernel that begins to read (Linux 5.11 and later)
+/// may be done before it looks: ask [`cached_bytes`] there.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
     let mut parts = [io::IoSliceMut::new(into)];
