@@ -354,6 +354,7 @@ DIRECTORY = {"--directory": {"default": "/var/tmp", "help": "a directory on a di
 MEASUREMENTS = {
     "driver": Measurement("cost of a request", driver, {
         **rounds(20, 1), **DIRECTORY,
+        "--io-uring": {"metavar": "PATH", "help": "fio's t/io_uring, to compare with as well"},
         "--no-instructions": {"action": "store_true", "help": "do not count instructions; callgrind takes minutes"},
     }, driver_summary),
     "reap": Measurement("ways to wait for completions", reap, {

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -50,15 +51,23 @@ class Case:
     # fio's settings, by the name of the engine; the fastest engine is compared.
     fio: dict
     count_instructions: bool = False
+    # Options of fio's t/io_uring, which keeps no latencies and checks nothing.
+    bare: str = ""
 
 
-def case(name, place, request, ours, count_instructions=False, **fio):
-    return Case(name, place, request, ours, fio, count_instructions)
+def case(name, place, request, ours, count_instructions=False, bare="", **fio):
+    return Case(name, place, request, ours, fio, count_instructions, bare)
+
+
+# Registered buffers and files, requests submitted and completed one by one.
+BARE = "-d32 -s1 -c1 -p0 -B1 -F1 -R1 -b4096"
+BARE_ARM = "t/io_uring"
 
 
 CASES = [
     case("4 KiB random reads, direct, depth 32, io_uring", "loop", 4 * KIB,
          "--op read --pattern random --request 4k --depth 32 --engine io_uring --direct", True,
+         bare=f"{BARE} -O1",
          io_uring=f"{RANDOM_4K.format('read')} --iodepth=32 --ioengine=io_uring {REGISTERED} --direct=1"),
     case("4 KiB random writes, direct, depth 32, io_uring", "loop", 4 * KIB,
          "--op write --pattern random --request 4k --depth 32 --engine io_uring --direct",
@@ -73,6 +82,7 @@ CASES = [
          psync="--rw=read --bs=1m --ioengine=psync --direct=1"),
     case("4 KiB random reads of the page cache of a disk, depth 32, io_uring", "cache", 4 * KIB,
          "--op read --pattern random --request 4k --depth 32 --engine io_uring --buffered --cache warm", True,
+         bare=f"{BARE} -O0",
          io_uring=f"{RANDOM_4K.format('read')} --iodepth=32 --ioengine=io_uring {REGISTERED} --invalidate=0"),
     case("4 KiB sequential reads of tmpfs, synchronous", "tmpfs", 4 * KIB,
          "--op read --pattern seq --request 4k --engine sync --buffered --cache warm", True,
@@ -107,7 +117,19 @@ class Driver:
     def fio(self, one, engine, seconds=None):
         return ["fio", *fio_words(self.at[one.place], seconds), *one.fio[engine].split()]
 
+    def arms(self, one):
+        """Halfpower, fio's engines, and t/io_uring if its path is given."""
+        return ["halfpower", *one.fio, *([BARE_ARM] if one.bare and self.options.io_uring else [])]
+
+    def bare(self, one):
+        # It prints the rate of each second that is over.
+        text = output(self.options.io_uring, f"-r{self.options.seconds + 1}", *one.bare.split(), self.at[one.place])
+        rates = [float(rate) * {"": 1, "K": 1e3, "M": 1e6}[unit] for rate, unit in re.findall(r"^IOPS=([\d.]+)([KM]?),", text, re.M)]
+        return statistics.mean(rates)
+
     def run(self, one, arm):
+        if arm == BARE_ARM:
+            return self.bare(one)
         if arm != "halfpower":
             text, *used = measured(self.fio(one, arm, self.options.seconds))
             job = fio_job(text)
@@ -179,14 +201,18 @@ def driver(options):
             f"With several requests outstanding halfpower polls (`--reap poll`), except while instructions are counted. Instructions: {how}.\n",
         ]
         for one in CASES:
-            columns = interleave(["halfpower", *one.fio], options.rounds, lambda arm: bench.run(one, arm), one.name)
-            ours = columns.pop("halfpower")
+            columns = interleave(bench.arms(one), options.rounds, lambda arm: bench.run(one, arm), one.name)
+            ours, bare = columns.pop("halfpower"), columns.pop(BARE_ARM, None)
             engine = max(columns, key=lambda name: statistics.median(run.iops for run in columns[name]))
             rows = driver_rows(one, ours, columns[engine])
             if one.count_instructions and count:
                 a, b = bench.instructions(one, count)
                 rows.append(["user instructions per request", f"{a:,.0f}", f"{b:,.0f}", f"{a / b:.2f}"])
             part = [f"## {one.name}\n", *table([one.place, "halfpower", f"fio, {engine}", "halfpower / fio"], rows), ""]
+            if bare:
+                middle, low, high = median_interval(ratios([run.iops for run in ours], bare))
+                rate = f"{statistics.median(bare) / 1e3:,.0f} k/s; halfpower / {BARE_ARM}: {middle:.2f} (95 %: {low:.2f}-{high:.2f})"
+                part += [f"fio's {BARE_ARM} ({one.bare}): {rate}.", ""]
             print("\n".join(part), flush=True)
             lines += part
         start = bench.start_ms()
