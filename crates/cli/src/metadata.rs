@@ -37,8 +37,8 @@ pub(crate) struct Arguments {
     /// Number of directories [default: 10, but no more than files; 1 with --shared-directory]
     #[arg(long, value_name = "N")]
     directories: Option<u32>,
-    /// Directories below each directory, which form a tree then (at least 2) [default: they are next
-    /// to each other]
+    /// Directories below each directory, 2 or more: they form a tree then [default: they are next to
+    /// each other]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     branch: u32,
     /// Threads, which share the files

@@ -153,6 +153,7 @@ pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
         processors: facts.processors,
         process: std::process::id(),
         process_space: host::process_space(),
+        clock_space: host::clock_space(),
     }
 }
 

@@ -33,7 +33,7 @@ pub use elsewhere::{Host, HostTarget};
 use linux as system;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    DEFAULT_CHUNK, Host, HostTarget, HostTaskFile, HostTaskFiles, counters, facts,
+    DEFAULT_CHUNK, Host, HostTarget, HostTaskFile, HostTaskFiles, clock_space, counters, facts,
     file_system_space, files, is_endless, is_ignored, kept_bytes, knobs, process_space, record,
     remove_leftovers, stack_limit, waiting_threads, wear,
 };

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 /// Waits shorter than this do not sleep, so that a clock's round trip is short.
 const SPIN: Duration = Duration::from_millis(2);
 
-/// The sleep between two checks after that: a waiting rank must not take a processor from the
-/// storage or from another rank.
-const NAP: Duration = Duration::from_micros(200);
+/// The sleep between two checks after that grows with the wait, as a share of it, from the first of
+/// these to the second: many waiting ranks must not take a processor from the storage or from
+/// another rank.
+const NAPS: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(2)];
+const NAP_SHARE: u32 = 64;
 
 /// Processes that were started together.
 ///
@@ -83,9 +85,11 @@ pub fn receive<T: DeserializeOwned>(
 
 /// Pauses between two checks of a wait.
 pub(crate) fn pause_since(began: Instant) {
-    if began.elapsed() < SPIN {
+    let waited = began.elapsed();
+    if waited < SPIN {
         std::thread::yield_now();
     } else {
-        std::thread::sleep(NAP);
+        let [first, longest] = NAPS;
+        std::thread::sleep((waited / NAP_SHARE).clamp(first, longest));
     }
 }

@@ -74,6 +74,8 @@ pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) clients: Vec<Client>,
     /// Each rank's kernel, and the number of its process there.
     processes: Vec<(String, u32)>,
+    /// An identifier of each rank's clock.
+    clock_spaces: Vec<String>,
     pub(crate) offsets: Vec<Offset>,
     /// The time at which each offset was measured.
     measured: Vec<Option<Nanos>>,
@@ -126,6 +128,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             machine,
             clients: Vec::new(),
             processes: Vec::new(),
+            clock_spaces: Vec::new(),
             offsets: vec![Offset::default(); group.size()],
             measured: vec![None; group.size()],
             lead_times: LeadTimes::default(),
@@ -153,6 +156,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
                 },
             };
             leader.processes.push((hello.process_space, hello.process));
+            leader.clock_spaces.push(hello.clock_space);
             let client = Client {
                 rank: rank as u32,
                 host: hello.host,
@@ -428,10 +432,21 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         let old = |measured: Option<Nanos>| measured.is_none_or(|at| now - at > CLOCK_AGE_NS);
         let stale = ranks.iter().filter(|&&rank| old(self.measured[rank]));
         let stale: Vec<usize> = stale.copied().collect();
-        stale.into_iter().try_for_each(|rank| self.set_clock(rank))
+        for rank in stale {
+            let space = &self.clock_spaces[rank];
+            let alike = |&known: &usize| !space.is_empty() && self.clock_spaces[known] == *space;
+            match (0..rank).find(alike) {
+                Some(0) => {}
+                Some(known) if !old(self.measured[known]) => {
+                    self.note_clock(rank, self.offsets[known]);
+                }
+                _ => self.set_clock(rank)?,
+            }
+        }
+        Ok(())
     }
 
-    pub(crate) fn set_clock(&mut self, rank: usize) -> Result<(), Error> {
+    fn set_clock(&mut self, rank: usize) -> Result<(), Error> {
         let mut trips = Vec::with_capacity(ROUND_TRIPS);
         for _ in 0..ROUND_TRIPS {
             let sent = self.machine.now();
@@ -440,12 +455,15 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             let Answer::Clock(there) = answer else { return Err(self.confused(rank)) };
             trips.push(RoundTrip { sent, there, returned: self.machine.now() });
         }
-        let offset = Offset::of(&trips).unwrap_or_default();
+        self.note_clock(rank, Offset::of(&trips).unwrap_or_default());
+        Ok(())
+    }
+
+    fn note_clock(&mut self, rank: usize, offset: Offset) {
         self.offsets[rank] = offset;
         self.measured[rank] = Some(self.machine.now());
         self.clients[rank].clock_offset_ns = offset.ns;
         self.clients[rank].clock_error_ns = offset.error_ns;
-        Ok(())
     }
 
     /// Ends the other ranks, apart from lost ones.

@@ -4,7 +4,7 @@ use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;
 
 /// The time for messages and threads, on top of the preparation.
-const MARGIN_NS: Nanos = 5_000_000;
+const MARGIN_NS: Nanos = 10_000_000;
 
 /// Preparing twice differs by less than this factor, mostly.
 const SPREAD: f64 = 1.5;
@@ -17,7 +17,7 @@ const MAX_NS: Nanos = 60_000_000_000;
 /// The part of the earlier need that remains if a run needed less.
 const KEPT: f64 = 0.8;
 
-/// What a rank does between the order and the start.
+/// The work of a rank between the order and the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Preparation {
     /// It opens a target, and brings its space and the page cache into the state of a workload.

@@ -2,7 +2,7 @@
 
 use crate::curve::Curve;
 use ::machine::{CpuTimes, DeviceUse, Nanos, Reap, Usage, Waits, Warning};
-use measure::histogram::Histogram;
+use measure::histogram::{Histogram, SparseHistogram};
 use measure::{ClientSample, ClientsRun, Options, Sample, Together, stats};
 use results::Client;
 use workload::{Stop, Workload};
@@ -135,7 +135,7 @@ fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSampl
         host: client.host.clone(),
         processors: client.processors,
         iops,
-        latency: run.sample.latency.clone(),
+        latency: run.sample.latency.each_ref().map(SparseHistogram::from),
         requests: run.sample.requests_with_ramp,
         bytes: run.sample.bytes_with_ramp,
         cpu_ns: cpu.user_ns + cpu.system_ns,

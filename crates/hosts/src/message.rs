@@ -19,6 +19,9 @@ pub struct Hello {
     pub process: u32,
     /// An identifier of the kernel and of its set of process numbers.
     pub process_space: String,
+    /// An identifier of the clock: the clocks of two ranks with the same one agree. Empty if
+    /// unknown.
+    pub clock_space: String,
 }
 
 /// An instruction of rank 0.

@@ -1,6 +1,6 @@
 //! One run on several clients: the share of each, and the timing of all.
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, SparseHistogram};
 use crate::link::LinkWatch;
 use crate::sample::{Options, Sample, sample_as};
 use crate::stream::Stream;
@@ -44,7 +44,7 @@ pub struct ClientSample {
     pub processors: u32,
     /// Requests per second in the window in which all worked.
     pub iops: f64,
-    pub latency: [Histogram; 2],
+    pub latency: [SparseHistogram; 2],
     /// Requests of the whole run.
     pub requests: u64,
     /// Bytes of the whole run.
@@ -138,7 +138,7 @@ pub(crate) fn sample_simulated_clients<M: Machine>(
             host: format!("client {}", rank + 1),
             processors: (facts.processors / machine.clients()).max(1),
             iops: sum(Stream::completed) as f64 * 1e9 / measured_ns as f64,
-            latency,
+            latency: latency.each_ref().map(SparseHistogram::from),
             requests: sum(Stream::completed_with_ramp),
             bytes: sum(Stream::completed_bytes_with_ramp),
             // The processors of all clients are counted together.

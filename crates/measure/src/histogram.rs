@@ -16,7 +16,7 @@ const TABLE: usize = BUCKETS.next_power_of_two();
 /// A histogram of latencies in nanoseconds. Count, sum, minimum and maximum are exact; percentiles
 /// are within 0.4 %. Recording never allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
-#[serde(try_from = "Sparse", into = "Sparse")]
+#[serde(try_from = "SparseHistogram", into = "SparseHistogram")]
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
@@ -141,6 +141,20 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    /// Merges a histogram that was kept.
+    pub fn merge_sparse(&mut self, other: &SparseHistogram) {
+        if other.buckets.is_empty() {
+            return;
+        }
+        for &(low, count) in &other.buckets {
+            self.counts[index_of(low)] += count;
+            self.count += count;
+        }
+        self.sum = self.sum.saturating_add(u128::from(other.sum_ns));
+        self.min = self.min.min(other.min_ns);
+        self.max = self.max.max(other.max_ns);
+    }
+
     /// Returns the values since an earlier state. Minimum and maximum are those of their buckets.
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut new = Histogram::new();
@@ -235,10 +249,11 @@ fn nearest_rank(p: f64, count: u64) -> u64 {
     (rank as u64).clamp(count.min(1), count)
 }
 
-/// The serialized form: only the buckets that are not empty.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+/// The serialized form: only the buckets that are not empty. It also takes less memory, for
+/// histograms that are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Histogram")]
-struct Sparse {
+pub struct SparseHistogram {
     sum_ns: u64,
     min_ns: u64,
     max_ns: u64,
@@ -268,9 +283,15 @@ pub enum SparseError {
     },
 }
 
-impl From<Histogram> for Sparse {
+impl From<Histogram> for SparseHistogram {
     fn from(h: Histogram) -> Self {
-        Sparse {
+        SparseHistogram::from(&h)
+    }
+}
+
+impl From<&Histogram> for SparseHistogram {
+    fn from(h: &Histogram) -> Self {
+        SparseHistogram {
             sum_ns: h.sum(),
             min_ns: h.min(),
             max_ns: h.max,
@@ -279,10 +300,10 @@ impl From<Histogram> for Sparse {
     }
 }
 
-impl TryFrom<Sparse> for Histogram {
+impl TryFrom<SparseHistogram> for Histogram {
     type Error = SparseError;
 
-    fn try_from(sparse: Sparse) -> Result<Self, SparseError> {
+    fn try_from(sparse: SparseHistogram) -> Result<Self, SparseError> {
         let mut h = Histogram::new();
         for &(low, count) in &sparse.buckets {
             let (nearest, _) = bounds_of(index_of(low));
@@ -311,7 +332,7 @@ impl TryFrom<Sparse> for Histogram {
 
 impl JsonSchema for Histogram {
     fn schema_name() -> Cow<'static, str> {
-        Sparse::schema_name()
+        SparseHistogram::schema_name()
     }
 
     fn schema_id() -> Cow<'static, str> {
@@ -319,7 +340,7 @@ impl JsonSchema for Histogram {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Sparse::json_schema(generator)
+        SparseHistogram::json_schema(generator)
     }
 }
 

@@ -172,7 +172,7 @@ impl PointClients {
 fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
     let first = runs.first()?;
     let mut latency = Histogram::new();
-    runs.iter().flat_map(|run| &run.latency).for_each(|one| latency.merge(one));
+    runs.iter().flat_map(|run| &run.latency).for_each(|one| latency.merge_sparse(one));
     let sum =
         |of: &dyn Fn(&ClientSample) -> u64| runs.iter().map(|run| of(run)).sum::<u64>() as f64;
     let requests = sum(&|run| run.requests).max(1.0);

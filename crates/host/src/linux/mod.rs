@@ -58,10 +58,22 @@ pub fn remove_leftovers(directory: &Path) -> (u32, u64) {
     owned_file::remove_leftovers(directory)
 }
 
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+/// Identifies the monotonic clock of this process: that of the running kernel, with the offset of a
+/// time namespace (time_namespaces(7)). Empty if the kernel does not say.
+pub fn clock_space() -> String {
+    let boot = boot_id();
+    let namespace = std::fs::read_link("/proc/self/ns/time");
+    namespace.map_or(String::new(), |name| format!("{} {}", boot.trim(), name.display()))
+}
+
 /// Identifies the running kernel and this process's set of process numbers: in both the same, a
 /// number means the same process.
 pub fn process_space() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot = boot_id();
     let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", boot.trim(), numbers.display())
 }

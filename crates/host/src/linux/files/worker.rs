@@ -14,10 +14,10 @@ use std::sync::Arc;
 /// numbers of 32 bits.
 pub(super) const MAX_LEVELS: usize = 33;
 
-/// What the names of subdirectories begin with, before the number.
+/// The beginning of the names of subdirectories, before the number.
 pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";
 
-/// What the names of a tree's directories begin with.
+/// The beginning of the names of a tree's directories.
 pub(super) const TREE: &[u8; 1] = b"t";
 
 /// The longest path: `t4294967295/` on each level, a file's number, and the end.
