@@ -98,7 +98,7 @@ pub(super) fn test(
         ctime((around.now)()),
         given.file(0, 0).display(),
     );
-    let space = (around.space)(&directory_of(&given.test_files[0]));
+    let space = (around.space)(directory_of(&given.test_files[0]));
     text.extend(space.map(|space| SpaceWords::of(space).line()));
     text += "\nOptions: \n";
     for (name, value) in options(result, given) {
@@ -435,7 +435,7 @@ pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>)
             "Options": given,
             "Results": phases.collect::<Vec<_>>(),
         });
-        let space = (around.space)(&directory_of(&test.options.test_files[0])).map(SpaceWords::of);
+        let space = (around.space)(directory_of(&test.options.test_files[0])).map(SpaceWords::of);
         if let (Some(space), Some(map)) = (space, value.as_object_mut()) {
             map.insert("Capacity".into(), json!(space.capacity));
             map.insert("Used Capacity".into(), json!(space.used));
