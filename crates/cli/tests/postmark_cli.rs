@@ -512,9 +512,11 @@ fn metadata_on_a_simulated_machine() {
     assert!(disk.target.name.contains("laptop-xp"), "{}", disk.target.name);
     assert!(disk.elapsed_ns > 0, "virtual time");
     assert!(disk.rates.iter().zip(&cached.rates).any(|(disk, cached)| disk.per_s != cached.per_s));
-    for (place, words) in
-        [("twin:laptop-xp#f", "leave out what follows '#'"), ("twin:nowhere", "nowhere")]
-    {
+    for (place, words) in [
+        ("twin:laptop-xp#f", "leave out what follows '#'"),
+        ("twin:nas,clients=2#f", "leave out what follows '#'"),
+        ("twin:nowhere", "nowhere"),
+    ] {
         let output = halfpower(&["metadata", place], here.path(), b"");
         assert_eq!(output.status.code(), Some(2), "{place}: {}", err(&output));
         assert!(err(&output).contains(words), "{place}: {}", err(&output));
@@ -568,7 +570,16 @@ fn metadata_by_the_clients_of_a_simulated_server() {
     let output = halfpower(&["metadata", "twin:nas,clients=2", "--clients", "4"], here.path(), b"");
     assert_eq!(output.status.code(), Some(2), "{}", err(&output));
     assert!(err(&output).contains("there are only 2"), "{}", err(&output));
-    assert_eq!(names(here.path()), ["server.toml"]);
+    // A study has them as well.
+    let words = ["study", "twin:nas,clients=4", "--quick", "--json", "--output", "out"];
+    let output = halfpower(&words, here.path(), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let study: results::Results = serde_json::from_slice(&output.stdout).unwrap();
+    let tree = study.operation_scaling.iter().filter(|one| one.files.contains("a tree of 31"));
+    let steps: Vec<Vec<u32>> =
+        tree.map(|one| one.steps.iter().map(|step| step.clients).collect()).collect();
+    assert_eq!(steps, vec![vec![1, 2, 4]; 6]);
+    assert_eq!(names(here.path()), ["out", "server.toml"]);
 }
 
 #[test]

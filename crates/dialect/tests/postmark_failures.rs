@@ -7,7 +7,7 @@ use host::files::HostFiles;
 use mounted::Mounted;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Errors, exit code and outcome of the last line.
 fn said(lines: &[String], interrupt: &AtomicBool) -> (String, u8, Outcome) {
@@ -70,6 +70,15 @@ fn an_interrupt_in_the_middle() {
     ];
     let (err, code, outcome) = std::thread::scope(|scope| {
         scope.spawn(|| {
+            // The transactions begin when all 500 files have been created.
+            let files = || {
+                let own = std::fs::read_dir(here.path()).unwrap().flatten().next();
+                own.and_then(|own| std::fs::read_dir(own.path()).ok()).map_or(0, Iterator::count)
+            };
+            let began = Instant::now();
+            while files() < 400 && began.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             std::thread::sleep(Duration::from_millis(300));
             stop.store(true, Ordering::Relaxed);
         });

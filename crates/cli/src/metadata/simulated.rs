@@ -3,15 +3,15 @@
 use super::{Arguments, by_clients};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::postmark::places::setup_of;
 use crate::target::is_twin;
 use dialect::metadata::Task;
 use dialect::tasks::{Crew, Done, Error, Member, Reply, Step};
 use machine::{Machine, Nanos};
 use results::{Began, Client, Kind, Results};
 use std::path::Path;
-use twin::settings::split_file;
 use twin::{FileClient, FileServer, Setup, Twin};
-use workload::metadata::MetadataPlan;
+use workload::metadata::{MetadataError, MetadataPlan};
 
 const STACK_BYTES: usize = 512 << 10;
 
@@ -25,14 +25,12 @@ impl Server {
     /// Returns the server of a simulated machine; `None` if the place is another one.
     ///
     /// # Errors
-    /// A wrong name or setting.
+    /// As [`setup_of`].
     pub(super) fn at(place: &Path) -> Result<Option<Server>, Failure> {
         if !is_twin(place) {
             return Ok(None);
         }
-        let text = place.to_string_lossy();
-        let setup =
-            Setup::parse(split_file(&text).0).map_err(|error| Failure::Usage(error.to_string()))?;
+        let setup = setup_of(place).map_err(MetadataError::from)?;
         Ok(FileServer::new(&setup).map(|files| Server { files, setup }))
     }
 
@@ -82,9 +80,9 @@ impl Server {
     }
 }
 
-/// Adds operations on files to the study of a simulated machine whose volume is on a server.
+/// Adds operations on files to the study of a simulated server with several clients.
 pub(crate) fn add_to_simulated_study(context: &Context, setup: &Setup, study: &mut Results) {
-    let Some(files) = FileServer::new(setup) else { return };
+    let Some(files) = FileServer::new(setup).filter(|_| setup.clients > 1) else { return };
     let server = Server { files, setup: setup.clone() };
     let place = format!("twin:{}", setup.name);
     let (ranks, mut crew) = (server.ranks(), server.crew());

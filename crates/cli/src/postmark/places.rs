@@ -25,18 +25,26 @@ pub(crate) struct Simulated {
     pub(crate) began: Began,
 }
 
+/// Returns the simulated machine that a location names.
+///
+/// # Errors
+/// A wrong name or setting, or a file of the machine.
+pub(crate) fn setup_of(name: &Path) -> Result<Setup, FileError> {
+    let text = name.to_string_lossy();
+    let refused = |why: String| FileError::Refused { path: name.to_owned(), why };
+    if split_file(&text).1.is_some() {
+        return Err(refused(
+            "this command makes files of its own; leave out what follows '#'".into(),
+        ));
+    }
+    Setup::parse(&text).map_err(|error| refused(error.to_string()))
+}
+
 impl Simulated {
     /// # Errors
-    /// A wrong name or setting, or a file of the machine.
+    /// As [`setup_of`].
     pub(crate) fn new(name: &Path) -> Result<Simulated, FileError> {
-        let text = name.to_string_lossy();
-        let refused = |why: String| FileError::Refused { path: name.to_owned(), why };
-        if split_file(&text).1.is_some() {
-            return Err(refused(
-                "this command makes files of its own; leave out what follows '#'".into(),
-            ));
-        }
-        let setup = Setup::parse(&text).map_err(|error| refused(error.to_string()))?;
+        let setup = setup_of(name)?;
         let (files, twin) = (TwinFiles::new(&setup), Twin::new(setup));
         let began = Began::now(&twin);
         Ok(Simulated { name: name.to_owned(), files, twin, began })
