@@ -575,6 +575,7 @@ fn metadata_by_the_clients_of_a_simulated_server() {
     let output = halfpower(&words, here.path(), b"");
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let study: results::Results = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(study.points.iter().all(|point| point.error.is_none()), "regions have room for all");
     let tree = study.operation_scaling.iter().filter(|one| one.files.contains("a tree of 31"));
     let steps: Vec<Vec<u32>> =
         tree.map(|one| one.steps.iter().map(|step| step.clients).collect()).collect();

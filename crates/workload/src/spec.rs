@@ -307,13 +307,16 @@ impl Workload {
     }
 
     /// Returns the same for this many clients of one machine: their streams, rates and bytes
-    /// together.
+    /// together. A region grows to at least one request of each stream.
     pub fn of_clients(&self, clients: u32) -> Workload {
         let all = u64::from(clients);
         let times = |bytes: u64| bytes.saturating_mul(all);
+        let threads = self.threads.saturating_mul(clients);
+        let room = u64::from(self.request_bytes).saturating_mul(threads.into());
         Workload {
-            threads: self.threads.saturating_mul(clients),
+            threads,
             clients: None,
+            region_bytes: self.region_bytes.map(|own| own.max(room)),
             stop: match self.stop {
                 Stop::AfterBytes(bytes) => Stop::AfterBytes(times(bytes)),
                 timed @ Stop::AfterNs(_) => timed,
