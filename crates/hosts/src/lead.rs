@@ -25,7 +25,7 @@ const ROUND_TRIPS: usize = 6;
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
 /// Attempts to begin together; then the run counts, and its lateness is a doubt.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: u64 = 3;
 
 /// The reason that ended the work of all ranks.
 #[derive(Debug, thiserror::Error)]
@@ -368,7 +368,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         let run_ns = work.first().and_then(|(_, workload)| workload.run_ns());
         let mut attempt = 1;
         loop {
-            let runs = self.attempt(open, work, options)?;
+            let runs = self.attempt(open, work, options, attempt)?;
             let began = runs.iter().map(|run| run.began_ns);
             let late = began.clone().max().unwrap_or(0).max(0) as u64;
             let longest = runs.iter().map(|run| run.sample.measured_ns).max().unwrap_or(0);
@@ -385,13 +385,15 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         open: &mut OpenGroup<'a, M>,
         work: &[(usize, Workload)],
         options: Options,
+        number: u64,
     ) -> Result<Vec<ClientRun>, Error> {
         let [(0, own), others @ ..] = work else {
             return Err(Error::Confused("rank 0 takes part in each run".into()));
         };
         let ranks: Vec<usize> = others.iter().map(|(rank, _)| *rank).collect();
         self.refresh_clocks(&ranks)?;
-        let lead_ns = self.lead_times.of(own);
+        // A computer that is busy gets more time with each attempt.
+        let lead_ns = self.lead_times.of(own).saturating_mul(number);
         let start = self.machine.now().saturating_add(lead_ns);
         let at = |offset: Offset| Options { start: Start::At(offset.there(start)), ..options };
         for (rank, workload) in others {

@@ -225,13 +225,12 @@ fn a_late_client_is_named() {
     });
     let run = &clients_of(&point).runs[0];
     assert_eq!((run.began_last, run.finished_last), (2, 2));
-    // Less if the others were late, too.
-    assert!((250_000_000..450_000_000).contains(&run.begin_spread_ns), "{run:?}");
-    assert!(run.window_ns < 360_000_000, "{run:?}");
-    assert!(clients_of(&point).each[2].began_late_ns >= 250_000_000);
+    assert!((290_000_000..450_000_000).contains(&run.begin_spread_ns), "{run:?}");
+    assert!(run.window_ns < 320_000_000, "{run:?}");
+    assert!(clients_of(&point).each[2].began_late_ns >= 290_000_000);
     let numbers = point.numbers.as_ref().unwrap();
     let words = numbers.warnings.join("\n");
-    assert!(words.contains("rank 2 (node2) began ") && words.contains("of the run"), "{words}");
+    assert!(words.contains("rank 2 (node2) began 3") && words.contains("of the run"), "{words}");
     // While all worked, each had its rate.
     assert!((numbers.iops / 1500.0 - 1.0).abs() < 0.15, "{}", numbers.iops);
 }
