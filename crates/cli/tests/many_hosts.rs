@@ -58,6 +58,8 @@ mod over_mpi {
     use std::fs;
     use std::path::{Path, PathBuf};
     use std::process::Command;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::{Duration, Instant};
 
     pub const MPIRUN: [&str; 2] = ["--oversubscribe", "--allow-run-as-root"];
 
@@ -189,8 +191,10 @@ mod over_mpi {
         }
 
         pub fn make(device: &Loop, read_bps: u64) -> Result<SlowGroup, String> {
+            static GROUPS: AtomicU32 = AtomicU32::new(0);
+            let number = GROUPS.fetch_add(1, Ordering::Relaxed);
             let group = SlowGroup(PathBuf::from(format!(
-                "/sys/fs/cgroup/blkio/halfpower-test-{}",
+                "/sys/fs/cgroup/blkio/halfpower-test-{}-{number}",
                 std::process::id()
             )));
             let say = |error: std::io::Error| format!("{}: {error}", group.0.display());
@@ -203,7 +207,11 @@ mod over_mpi {
 
     impl Drop for SlowGroup {
         fn drop(&mut self) {
-            let _ = fs::remove_dir(&self.0);
+            // A process leaves its group when its parent has asked for its end.
+            let until = Instant::now() + Duration::from_secs(5);
+            while fs::remove_dir(&self.0).is_err() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
     }
 

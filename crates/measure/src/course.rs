@@ -90,6 +90,14 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
         || course_of_runs(&runs, uncertain(samples), straddled).filter(|one| !one.gradual);
     let within = found.is_some() && levels.is_none();
     let one_by_one = of_parts.or_else(of_runs).map(|course| Course { within, ..course });
+    // The mean of a single run may mix both rates if its blocks are too few to show the change.
+    let mixed = |course: &Course| {
+        let starts = [1, last].map(|run| samples[run].usage.since_start_ns);
+        found.is_none() && course.phases[1..].iter().any(|phase| starts.contains(&phase.from_ns))
+    };
+    if one_by_one.as_ref().is_some_and(mixed) {
+        return joined(samples).or(one_by_one);
+    }
     one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
 }
 

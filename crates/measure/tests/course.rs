@@ -145,6 +145,35 @@ fn a_step_to_a_tenth_is_found_at_any_number_of_runs_wherever_it_is() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
+/// Runs of 3 s on a throttle that admits requests every 100 ms: the blocks of one run are too few
+/// to show a change by themselves, and its mean mixes both rates.
+#[test]
+fn both_rates_and_the_time_are_right_in_whichever_run_a_throttle_changes() {
+    const SECONDS: usize = 3;
+    const ADMITTED: [f64; 2] = [500.0, 50.0];
+    for count in [2_usize, 3] {
+        for at_tenths in (5..SECONDS * 10 * count - 5).filter(|at| at % (SECONDS * 10) >= 5) {
+            let admitted = |tenth: usize| ADMITTED[usize::from(tenth >= at_tenths)];
+            let run = |run: usize| {
+                let first = run * SECONDS * 10;
+                let slices = (first..first + SECONDS * 10).flat_map(|tenth| {
+                    (0..10).map(move |slice| if slice == 0 { 10.0 * admitted(tenth) } else { 0.0 })
+                });
+                sample(slices.collect(), SLICE_NS, first as u64 * 10 * SLICE_NS, true)
+            };
+            let samples: Vec<Sample> = (0..count).map(run).collect();
+            let found = course(&samples).expect("a change");
+            let case = format!("{count} runs, at {at_tenths} tenths: {found:?}");
+            assert_eq!(found.phases.len(), 2, "{case}");
+            for (phase, admitted) in found.phases.iter().zip(ADMITTED) {
+                assert!((phase.iops / admitted - 1.0).abs() < 0.15, "{case}");
+            }
+            let from_tenths = found.phases[1].from_ns as f64 / 1e8;
+            assert!((from_tenths - at_tenths as f64).abs() <= 5.0, "{case}");
+        }
+    }
+}
+
 #[test]
 fn half_the_rate_is_found_from_eight_runs_on() {
     let noise = Noise { between: 0.05, ..WHITE };

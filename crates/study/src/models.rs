@@ -1,5 +1,5 @@
 use crate::found::{Found, Reading};
-use crate::grid::Curve;
+use crate::grid::{Cell, Curve};
 use measure::stats::{self, FitPoint, LineFit, Reached};
 use results::{
     Axis, CostMode, CostModel, CostScope, Figure, Fixed, HalfPower, MAX_FIT_ERROR, Numbers,
@@ -8,8 +8,10 @@ use results::{
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
 
-/// Beyond this size the kernel splits single requests.
+/// Beyond this size the kernel splits single requests, even if no counter shows it.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
+/// Smaller requests at the device than this share of a request are parts of it.
+const WHOLE: f64 = 0.75;
 
 /// The residual above which a line does not describe all points: repeats of a point agree better.
 const MAX_LINE_ERROR: f64 = 0.05;
@@ -240,20 +242,23 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Fits time = fixed + size / rate over `time_ns` of single requests; two regimes if one line does
-/// not fit.
+/// Fits time = fixed + size / rate over `time_ns` of single requests, which reach the device whole;
+/// two regimes if one line does not fit.
 pub(crate) fn service_times(
     found: &Found<'_>,
     curve: &Curve,
     mode: ServiceMode,
     time_ns: fn(&Numbers) -> f64,
 ) -> Vec<ServiceModel> {
-    let mut times: Vec<(f64, f64)> = found
-        .cells(curve)
-        .into_iter()
-        .filter(|(cell, _)| cell.x <= UNSPLIT_BYTES)
-        .filter_map(|(cell, point)| Some((cell.x, time_ns(found.points[point].numbers.as_ref()?))))
-        .collect();
+    let is_whole = |size: f64, numbers: &Numbers| {
+        let at_device = numbers.achieved.device_request_bytes;
+        size <= UNSPLIT_BYTES && at_device.is_none_or(|bytes| bytes >= WHOLE * size)
+    };
+    let time = |(cell, point): (&Cell, usize)| {
+        let numbers = found.points[point].numbers.as_ref()?;
+        is_whole(cell.x, numbers).then(|| (cell.x, time_ns(numbers)))
+    };
+    let mut times: Vec<(f64, f64)> = found.cells(curve).into_iter().filter_map(time).collect();
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Ok(one) = stats::fit_line(&times) else { return Vec::new() };
     match regimes(&times, &one) {
