@@ -92,13 +92,33 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
     let one_by_one = of_parts.or_else(of_runs).map(|course| Course { within, ..course });
     // The mean of a single run may mix both rates if its blocks are too few to show the change.
     let mixed = |course: &Course| {
-        let starts = [1, last].map(|run| samples[run].usage.since_start_ns);
-        found.is_none() && course.phases[1..].iter().any(|phase| starts.contains(&phase.from_ns))
+        let starts = |phase: &RatePhase| {
+            [1, last].iter().any(|&run| samples[run].usage.since_start_ns == phase.from_ns)
+        };
+        found.is_none() && last > 0 && course.phases[1..].iter().any(starts)
     };
     if one_by_one.as_ref().is_some_and(mixed) {
         return joined(samples).or(one_by_one);
     }
     one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
+}
+
+/// A block of a run.
+#[derive(Clone, Copy)]
+struct Place {
+    run: usize,
+    offset: Nanos,
+    width: Nanos,
+}
+
+/// Returns when the rate of a block began, if the block before it had another one. Between runs
+/// that is the end of a run whose last requests took longer than a block.
+fn began_between(samples: &[Sample], before: Place, first: Place) -> RatePhase {
+    let end = before.offset + before.width;
+    if before.run != first.run && samples[before.run].usage.elapsed_ns > end + before.width {
+        return beginning(samples, before.run, end);
+    }
+    beginning(samples, first.run, first.offset)
 }
 
 /// Finds a change near an end of a run, which few means do not show. Only one by
@@ -108,16 +128,23 @@ fn joined(samples: &[Sample]) -> Option<Course> {
     if !(2..stats::MIN_TESTED).contains(&samples.len()) || samples.iter().any(short) {
         return None;
     }
-    let (mut all, mut places) = (Vec::new(), Vec::new());
+    let (mut all, mut places): (Vec<f64>, Vec<Place>) = (Vec::new(), Vec::new());
     for (run, sample) in samples.iter().enumerate() {
-        let left_out = fast_beginning(sample);
+        let warm_up = &sample.warm_up_rates;
+        let falls = || stats::mean(warm_up) >= stats::FEW_FACTOR * stats::mean(&sample.slice_rates);
+        // After the first run, a beginning this much faster is no warm-up.
+        let left_out = if run > 0 && !warm_up.is_empty() && falls() {
+            warm_up
+        } else {
+            fast_beginning(sample)
+        };
         let start = start_of(sample) - left_out.len() as u64 * sample.slice_ns;
         let (width, blocks) = blocks(sample, left_out);
         for (block, rate) in blocks.into_iter().enumerate() {
             // A limit that falls keeps requests waiting until they fit it: the rates before and
             // after that count.
             if rate > 0.0 {
-                places.push((run, start + block as u64 * width));
+                places.push(Place { run, offset: start + block as u64 * width, width });
                 all.push(rate);
             }
         }
@@ -134,9 +161,12 @@ fn joined(samples: &[Sample]) -> Option<Course> {
         return None;
     }
     let phase = |phase: &stats::Phase| {
-        let (run, offset) =
-            if phase.values.start == 0 { (0, 0) } else { places[phase.values.start] };
-        RatePhase { iops: phase.rate, ..beginning(samples, run, offset) }
+        let first = phase.values.start;
+        let began = match first.checked_sub(1) {
+            None => beginning(samples, 0, 0),
+            Some(before) => began_between(samples, places[before], places[first]),
+        };
+        RatePhase { iops: phase.rate, ..began }
     };
     Some(Course { phases: found.phases.iter().map(phase).collect(), gradual: false, within: true })
 }

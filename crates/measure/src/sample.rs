@@ -425,9 +425,7 @@ pub fn gather<S: Borrow<Stream>>(
     let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64
         / slice_rates.len().max(1) as f64;
     // Empty slices reflect the length of a request, not the rate.
-    while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len()
-        && slice_rates.len() > 1
-    {
+    while often_empty(&slice_rates) && slice_rates.len() > 1 {
         slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         slice_ns *= 2;
     }
@@ -438,12 +436,6 @@ pub fn gather<S: Borrow<Stream>>(
     if !workload.load.is_empty() {
         // The rate changes on request: slices say nothing about spread, warm-up or drift.
         slice_rates.clear();
-    }
-    // After the deadline no new requests are issued, and those in flight have less and less
-    // competition. They count for the rate, but a slow run must not weigh more than a fast one
-    // because it takes longer to drain.
-    if let Stop::AfterNs(run) = workload.stop {
-        slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
     }
     let steadiness = stats::judge(&slice_rates);
     let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
@@ -478,6 +470,18 @@ pub fn gather<S: Borrow<Stream>>(
     };
     show(&sample, workload);
     Ok(sample)
+}
+
+/// Whether more than a tenth of the slices are empty. The longest pause does not count if there is a
+/// rate apart from it: a limit that falls stops the requests in flight once.
+fn often_empty(slice_rates: &[f64]) -> bool {
+    const RATE: usize = 4;
+    let pauses =
+        slice_rates.chunk_by(|a, b| (*a == 0.0) == (*b == 0.0)).filter(|part| part[0] == 0.0);
+    let (empty, longest) =
+        pauses.fold((0, 0), |(sum, longest), pause| (sum + pause.len(), longest.max(pause.len())));
+    let counted = if slice_rates.len() - empty < RATE { empty } else { empty - longest };
+    counted * 10 > slice_rates.len()
 }
 
 fn show(sample: &Sample, workload: &Workload) {
@@ -521,6 +525,18 @@ pub fn note_others<'s>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_pause_does_not_widen_the_slices() {
+        let slices = |parts: &[(f64, usize)]| -> Vec<f64> {
+            parts.iter().flat_map(|&(rate, slices)| vec![rate; slices]).collect()
+        };
+        assert!(!often_empty(&slices(&[(5.0, 20), (0.0, 9), (1.0, 20)])));
+        assert!(often_empty(&slices(&[(5.0, 20), (0.0, 9), (1.0, 1), (0.0, 9), (1.0, 20)])));
+        // Single requests, one after the other.
+        assert!(often_empty(&slices(&[(0.0, 99), (1.0, 1)])));
+        assert!(often_empty(&slices(&[(0.0, 99), (1.0, 1), (0.0, 99), (1.0, 1)])));
+    }
 
     #[test]
     fn cache_bytes_stay_within_region_and_limit() {

@@ -156,8 +156,16 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
 /// Studies of one length with different seeds.
 fn seen(budget_s: u64) -> Seen {
     let (mut seen, mut truths) = (Seen::default(), Truths::default());
-    for seed in seeds::chosen(SEEDS) {
-        see(&mut seen, &mut truths, &study(seed, budget_s));
+    let seeds: Vec<u64> = seeds::chosen(SEEDS).collect();
+    for pair in seeds.chunks(2) {
+        let studies = std::thread::scope(|scope| {
+            let each = pair.iter().map(|&seed| scope.spawn(move || study(seed, budget_s)));
+            let each: Vec<_> = each.collect();
+            each.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+        });
+        for results in &studies {
+            see(&mut seen, &mut truths, results);
+        }
     }
     seen
 }

@@ -25,6 +25,7 @@ pub use phases::{Course, Phase, phases};
 pub(crate) use phases::{FEW_FACTOR, MIN_TESTED, best_step};
 pub use ratio::{Ratio, ratio_interval, ratio_of_estimates};
 pub use sequence::{MIN_BLOCKS, change_at_any_time};
+pub(crate) use series::mean;
 pub use series::median;
 pub use spread::Spread;
 pub use steady::{MIN_TO_JUDGE, Steadiness, Verdict, judge, warm_up};

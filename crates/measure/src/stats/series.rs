@@ -1,5 +1,5 @@
 /// Returns the mean; NaN if empty.
-pub(super) fn mean(values: &[f64]) -> f64 {
+pub(crate) fn mean(values: &[f64]) -> f64 {
     // Relative to the first value, so that the mean of equal values is exact.
     let first = values.first().copied().unwrap_or(f64::NAN);
     first + values.iter().map(|v| v - first).sum::<f64>() / values.len() as f64
