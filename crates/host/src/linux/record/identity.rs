@@ -100,10 +100,10 @@ pub(super) fn by_name(
         None if is_virtual(&name) => Kind::Stream,
         None => Kind::Regular,
     };
-    // A file that this call may have made had no bytes then.
-    let size_bytes = metadata.as_ref().filter(|metadata| {
+    // A file that this call made had no bytes then.
+    let size_bytes = metadata.as_ref().filter(|_| kind == Kind::Regular).map(|metadata| {
         let is_older = || metadata.created().is_ok_and(|made| made < began);
-        kind == Kind::Regular && (flags & libc::O_CREAT == 0 || is_older())
+        if flags & libc::O_CREAT == 0 || is_older() { metadata.len() } else { 0 }
     });
     let identity = metadata.as_ref().map(|metadata| match metadata.file_type().is_block_device() {
         true => (0, metadata.rdev()),
@@ -113,7 +113,7 @@ pub(super) fn by_name(
     let (device, inode) = identity.unwrap_or((u64::MAX, 0));
     Some(Found {
         identity: (device, inode, name.clone()),
-        file: TracedFile { name, kind, size_bytes: size_bytes.map(Metadata::len) },
+        file: TracedFile { name, kind, size_bytes },
         open: open_file(flags),
         position: Some(0),
         ends_at_exec: flags & libc::O_CLOEXEC != 0,
