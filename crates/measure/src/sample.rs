@@ -424,12 +424,6 @@ pub fn gather<S: Borrow<Stream>>(
         summed_rates(streams.iter().map(|stream| stream.slices()));
     let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64
         / slice_rates.len().max(1) as f64;
-    // After the deadline no new requests are issued, and those in flight have less and less
-    // competition. They count for the rate, but a slow run must not weigh more than a fast one
-    // because it takes longer to drain.
-    if let Stop::AfterNs(run) = workload.stop {
-        slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
-    }
     // Empty slices reflect the length of a request, not the rate.
     while often_empty(&slice_rates) && slice_rates.len() > 1 {
         slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
@@ -442,6 +436,12 @@ pub fn gather<S: Borrow<Stream>>(
     if !workload.load.is_empty() {
         // The rate changes on request: slices say nothing about spread, warm-up or drift.
         slice_rates.clear();
+    }
+    // After the deadline no new requests are issued, and those in flight have less and less
+    // competition. They count for the rate, but a slow run must not weigh more than a fast one
+    // because it takes longer to drain.
+    if let Stop::AfterNs(run) = workload.stop {
+        slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
     }
     let steadiness = stats::judge(&slice_rates);
     let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
