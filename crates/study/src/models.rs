@@ -1,5 +1,5 @@
 use crate::found::{Found, Reading};
-use crate::grid::{Cell, Curve};
+use crate::grid::Curve;
 use measure::stats::{self, FitPoint, LineFit, Reached};
 use results::{
     Axis, CostMode, CostModel, CostScope, Figure, Fixed, HalfPower, MAX_FIT_ERROR, Numbers,
@@ -242,8 +242,8 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Fits time = fixed + size / rate over `time_ns` of single requests, which reach the device whole;
-/// two regimes if one line does not fit.
+/// Fits time = fixed + size / rate over `time_ns` of single requests; two regimes if one line does
+/// not fit.
 pub(crate) fn service_times(
     found: &Found<'_>,
     curve: &Curve,
@@ -252,13 +252,19 @@ pub(crate) fn service_times(
 ) -> Vec<ServiceModel> {
     let is_whole = |size: f64, numbers: &Numbers| {
         let at_device = numbers.achieved.device_request_bytes;
-        size <= UNSPLIT_BYTES && at_device.is_none_or(|bytes| bytes >= WHOLE * size)
+        at_device.is_none_or(|bytes| bytes >= WHOLE * size)
     };
-    let time = |(cell, point): (&Cell, usize)| {
-        let numbers = found.points[point].numbers.as_ref()?;
-        is_whole(cell.x, numbers).then(|| (cell.x, time_ns(numbers)))
-    };
-    let mut times: Vec<(f64, f64)> = found.cells(curve).into_iter().filter_map(time).collect();
+    let (mut times, mut split) = (Vec::new(), Vec::new());
+    for (cell, point) in found.cells(curve).into_iter().filter(|(cell, _)| cell.x <= UNSPLIT_BYTES)
+    {
+        let Some(numbers) = &found.points[point].numbers else { continue };
+        let kind = if is_whole(cell.x, numbers) { &mut times } else { &mut split };
+        kind.push((cell.x, time_ns(numbers)));
+    }
+    // Those that reach the device in parts may be a regime of their own, but not if there is one.
+    if split.len() > 1 {
+        times.append(&mut split);
+    }
     times.sort_by(|a, b| a.0.total_cmp(&b.0));
     let Ok(one) = stats::fit_line(&times) else { return Vec::new() };
     match regimes(&times, &one) {
