@@ -132,7 +132,7 @@ fn joined(samples: &[Sample]) -> Option<Course> {
     for (run, sample) in samples.iter().enumerate() {
         let warm_up = &sample.warm_up_rates;
         let falls = || stats::mean(warm_up) >= stats::FEW_FACTOR * stats::mean(&sample.slice_rates);
-        // After the first run, a beginning this much faster is no warm-up.
+        // After the first run, such a fast beginning shows the rate before the change.
         let left_out = if run > 0 && !warm_up.is_empty() && falls() {
             warm_up
         } else {

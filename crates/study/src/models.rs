@@ -261,7 +261,7 @@ pub(crate) fn service_times(
         let kind = if is_whole(cell.x, numbers) { &mut times } else { &mut split };
         kind.push((cell.x, time_ns(numbers)));
     }
-    // Those that reach the device in parts may be a regime of their own, but not if there is one.
+    // Sizes that the kernel splits may be a regime of their own, which needs two of them.
     if split.len() > 1 {
         times.append(&mut split);
     }

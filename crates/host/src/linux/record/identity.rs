@@ -100,10 +100,13 @@ pub(super) fn by_name(
         None if is_virtual(&name) => Kind::Stream,
         None => Kind::Regular,
     };
-    // A file that this call made had no bytes then.
-    let size_bytes = metadata.as_ref().filter(|_| kind == Kind::Regular).map(|metadata| {
-        let is_older = || metadata.created().is_ok_and(|made| made < began);
-        if flags & libc::O_CREAT == 0 || is_older() { metadata.len() } else { 0 }
+    // A file that this call made had no bytes then. Without its time of birth it may be older.
+    let size_bytes = metadata.as_ref().filter(|_| kind == Kind::Regular).and_then(|metadata| {
+        if flags & libc::O_CREAT == 0 {
+            return Some(metadata.len());
+        }
+        let made = metadata.created().ok()?;
+        Some(if made < began { metadata.len() } else { 0 })
     });
     let identity = metadata.as_ref().map(|metadata| match metadata.file_type().is_block_device() {
         true => (0, metadata.rdev()),
