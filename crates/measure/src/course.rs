@@ -111,14 +111,16 @@ struct Place {
     width: Nanos,
 }
 
-/// Returns when the rate of a block began, if the block before it had another one. Between runs
-/// that is the end of a run whose last requests took longer than a block.
-fn began_between(samples: &[Sample], before: Place, first: Place) -> RatePhase {
+/// Returns when the rate of a block began, if the block before it had another one, and whether that
+/// was within a run. Between runs it is the end of a run whose last requests took longer than a
+/// block.
+fn began_between(samples: &[Sample], before: Place, first: Place) -> (RatePhase, bool) {
     let end = before.offset + before.width;
-    if before.run != first.run && samples[before.run].usage.elapsed_ns > end + before.width {
-        return beginning(samples, before.run, end);
+    let between = before.run != first.run;
+    if between && samples[before.run].usage.elapsed_ns > end + before.width {
+        return (beginning(samples, before.run, end), true);
     }
-    beginning(samples, first.run, first.offset)
+    (beginning(samples, first.run, first.offset), !between)
 }
 
 /// Finds a change near an end of a run, which few means do not show. Only one by
@@ -162,13 +164,14 @@ fn joined(samples: &[Sample]) -> Option<Course> {
     }
     let phase = |phase: &stats::Phase| {
         let first = phase.values.start;
-        let began = match first.checked_sub(1) {
-            None => beginning(samples, 0, 0),
+        let (began, within) = match first.checked_sub(1) {
+            None => (beginning(samples, 0, 0), false),
             Some(before) => began_between(samples, places[before], places[first]),
         };
-        RatePhase { iops: phase.rate, ..began }
+        (RatePhase { iops: phase.rate, ..began }, within)
     };
-    Some(Course { phases: found.phases.iter().map(phase).collect(), gradual: false, within: true })
+    let (phases, within): (Vec<RatePhase>, Vec<bool>) = found.phases.iter().map(phase).unzip();
+    Some(Course { phases, gradual: false, within: within.contains(&true) })
 }
 
 /// Finds a rate that slides the same way in each run.
