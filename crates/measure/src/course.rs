@@ -98,7 +98,7 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
         found.is_none() && last > 0 && course.phases[1..].iter().any(starts)
     };
     if one_by_one.as_ref().is_some_and(mixed) {
-        return joined(samples).or(one_by_one);
+        return joined(samples).filter(|course| course.within).or(one_by_one);
     }
     one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
 }
