@@ -231,7 +231,7 @@ mod tests {
     use machine::{Allocation, Buffering, CacheState, Engine, Hint, Memory, Reap};
     use proptest::prelude::*;
     use proptest::{option, sample::select};
-    use workload::{Data, Pattern, Stop};
+    use workload::{ClientFiles, Data, Pattern, Stop};
 
     fn patterns() -> impl Strategy<Value = Pattern> {
         prop_oneof![
@@ -276,7 +276,7 @@ mod tests {
             let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);
             let data = Data { compressible_percent, duplicate_percent, verify, ..Data::default() };
             let workload = Workload {
-                read_percent, pattern, request_bytes, depth, threads, clients: None, engine, buffering, hint, memory, allocation, cache, offset_bytes,
+                read_percent, pattern, request_bytes, depth, threads, clients: None, client_files: ClientFiles::Own, engine, buffering, hint, memory, allocation, cache, offset_bytes,
                 region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, reap, sync_at_end, data, seed,
                 sizes: None, align_bytes: None, load: Vec::new(), latency_window_ns: None,
             };

@@ -14,7 +14,7 @@ use results::{
     measure_within_p99, meets_published_p99, points_of,
 };
 use std::path::{Path, PathBuf};
-use workload::{Data, Stop, Workload};
+use workload::{ClientFiles, Data, Stop, Workload};
 
 const MIXED_READS: u8 = 70;
 
@@ -216,7 +216,7 @@ pub(crate) fn points_on<M: Machine>(
     context.writes.plan_runs(&workloads, repeats);
     let began = Began::now(machine);
     let mut log = None;
-    let mut runner = Runner::open_then(machine, &request, || {
+    let mut runner = Runner::open_then(machine, &request, |_| {
         log = arguments.verify_log.as_deref().map(crate::verify::new_log).transpose()?;
         Ok(())
     })?;
@@ -536,6 +536,14 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     grid
 }
 
+fn client_files(arguments: &PointArguments) -> ClientFiles {
+    match (arguments.shared_file, arguments.interleaved) {
+        (false, _) => ClientFiles::Own,
+        (true, false) => ClientFiles::Segments,
+        (true, true) => ClientFiles::Interleaved,
+    }
+}
+
 /// Returns a preset's workload with the options that it leaves open.
 fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
     let base = base(arguments);
@@ -546,6 +554,7 @@ fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
         region_bytes: base.region_bytes,
         data: base.data,
         seed: base.seed,
+        client_files: base.client_files,
         ..preset.clone()
     };
     arguments.memory.iter().map(with).collect()
@@ -560,6 +569,7 @@ fn base(arguments: &PointArguments) -> Workload {
             (None, ns) => Stop::AfterNs(of_load.unwrap_or(ns.unwrap_or(RUN_NS))),
         },
         load,
+        client_files: client_files(arguments),
         latency_window_ns: arguments.latency_every,
         region_start_bytes: arguments.region_start,
         region_bytes: arguments.region,

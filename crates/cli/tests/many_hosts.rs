@@ -414,6 +414,15 @@ mod over_mpi {
         assert!((rate - 1.0).abs() < 0.15, "{large:#}");
         let report = fs::read_to_string(output.path().join("report.html")).unwrap();
         assert!(report.contains("How many clients?"), "the report has the answer");
+        // The limit is the device's, whoever uses which file.
+        for how in ["with a part for each", "in which they take turns"] {
+            let expected = format!("as fast to one file of 3 clients, {how}, as to a file for each");
+            assert!(sentence.contains(&expected), "{sentence}");
+        }
+        for files in ["segments", "interleaved"] {
+            let of_files = |point: &&Value| point["workload"]["client_files"] == files;
+            assert!(points(&document).iter().any(|point| of_files(&point)), "{files}");
+        }
         assert!(test_files(Path::new(mount.name())).is_empty());
     }
 
@@ -516,7 +525,7 @@ mod over_mpi {
         assert_eq!(number(point, "/latency_ns/count"), 48.0);
         assert_eq!(fs::read(&file).unwrap(), content, "only read");
         let run = |words: &str| clients(directory.path(), 3, words);
-        run("run . --shared-file").refused(&["--shared-file", "is a directory"]);
+        run("run . --shared-file").refused(&["--shared-file", "--size"]);
         run(&format!("run {name} --shared-file --request 4m")).refused(&[
             "--shared-file",
             "3 MiB",

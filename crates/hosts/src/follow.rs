@@ -49,7 +49,7 @@ impl<'i> Wait<'i> {
     }
 }
 
-/// Makes one run on the first target.
+/// Makes one run: on the first target, or on the file of all clients, which is the last one.
 pub(crate) fn run_once<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -57,7 +57,9 @@ pub(crate) fn run_once<M: Machine>(
 ) -> Result<Ran, Failure> {
     let machine = runner.machine();
     let watch = LinkWatch::begin(machine);
-    let sample = Box::new(sample(machine, runner.target_mut(0), workload, options)?);
+    let last = runner.facts().len() - 1;
+    let target = if workload.client_files.is_one() { last } else { 0 };
+    let sample = Box::new(sample(machine, runner.target_mut(target), workload, options)?);
     let network_percent = watch.busiest(machine, sample.usage.elapsed_ns);
     Ok(Ran { sample, network_percent })
 }
@@ -126,7 +128,7 @@ fn open<'m, M: Machine>(
     let mut gone = None;
     let mut asked = false;
     let stopped = || Error::Unsupported("another rank refused".into());
-    let opened = Runner::open_then(machine, request, || {
+    let opened = Runner::open_then(machine, request, |_| {
         asked = true;
         match checked(group, Ok(()), request, wait) {
             Ok(true) => Ok(()),

@@ -196,16 +196,20 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         &self.processes
     }
 
-    /// Returns the request of a rank, with its role in a file that all write.
-    fn joined(&self, rank: usize, request: &RunRequest) -> RunRequest {
+    /// Returns the request of a rank, with its role in a file that all write; `own` are the targets
+    /// of rank 0.
+    fn joined(&self, rank: usize, request: &RunRequest, own: &[TargetFacts]) -> RunRequest {
         let mut request = request.clone();
-        for spec in request.targets.iter_mut().filter(|spec| spec.sharing.is_some()) {
-            let number = spec.places.first().and_then(|place| self.machine.file_number_at(place));
+        for (spec, own) in request.targets.iter_mut().zip(own) {
+            if spec.sharing.is_none() {
+                continue;
+            }
             let here =
                 self.processes.iter().filter(|(kernel, _)| *kernel == self.processes[rank].0);
             let processes = here.map(|(_, process)| *process).collect();
             // Without a number it is not the same file.
-            spec.sharing = Some(Sharing::Joins { number: number.unwrap_or(0), processes });
+            let number = own.file_number.unwrap_or(0);
+            spec.sharing = Some(Sharing::Joins { number, processes });
         }
         request
     }
@@ -222,11 +226,11 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         // A file that all write is held by rank 0 before the others join.
         let shares = requests[0].targets.iter().any(|spec| spec.sharing.is_some());
         if !shares {
-            self.order_open(requests)?;
+            self.order_open(requests, &[])?;
         }
         let mut agreed: Option<Result<Vec<String>, Error>> = None;
-        let own = Runner::open_then(self.machine, &requests[0], || {
-            let ordered = if shares { self.order_open(requests) } else { Ok(()) };
+        let own = Runner::open_then(self.machine, &requests[0], |own| {
+            let ordered = if shares { self.order_open(requests, own) } else { Ok(()) };
             let result = ordered.and_then(|()| self.agree(Ok(()), requests, unique));
             let may = result.is_ok();
             agreed = Some(result);
@@ -281,9 +285,9 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
-    fn order_open(&mut self, requests: &[RunRequest]) -> Result<(), Error> {
+    fn order_open(&mut self, requests: &[RunRequest], own: &[TargetFacts]) -> Result<(), Error> {
         for (rank, request) in requests.iter().enumerate().skip(1) {
-            let request = self.joined(rank, request);
+            let request = self.joined(rank, request, own);
             self.order(rank, &Order::Open(request))?;
         }
         Ok(())

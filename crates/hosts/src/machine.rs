@@ -37,12 +37,25 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     order: Vec<usize>,
     /// Workloads that every rank checks before anything is written.
     workloads: Vec<Workload>,
-    shared: Option<SharedFile>,
+    files: Files,
+    /// The division of the file that all ranks use, or the reason why there is none.
+    one_file: RefCell<std::result::Result<SharedFile, String>>,
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,
     ended: RefCell<Option<GroupError>>,
     /// A number that differs between two markers.
     unique: Cell<u64>,
+}
+
+/// The files that the ranks make or use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Files {
+    /// Each has its own.
+    Own,
+    /// All use the target.
+    One(SharedFile),
+    /// Each has its own in a directory, and all have another one there.
+    OwnAndOne,
 }
 
 /// The ranks' view of rank 0's directory.
@@ -65,7 +78,8 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
             order: joining_order(leader.clients()),
             leader: RefCell::new(leader),
             workloads: Vec::new(),
-            shared: None,
+            files: Files::Own,
+            one_file: RefCell::new(Err("each client has a file of its own".into())),
             open: RefCell::default(),
             seen: RefCell::default(),
             ended: RefCell::default(),
@@ -79,10 +93,16 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         GroupMachine { workloads: workloads.to_vec(), ..self }
     }
 
-    /// Makes all ranks use one file.
+    /// Makes all ranks use one file, the target.
     #[must_use]
-    pub fn sharing(self, shared: Option<SharedFile>) -> Self {
-        GroupMachine { shared, ..self }
+    pub fn sharing(self, shared: SharedFile) -> Self {
+        GroupMachine { files: Files::One(shared), one_file: RefCell::new(Ok(shared)), ..self }
+    }
+
+    /// Makes one more file in the target's directory, which all ranks can use.
+    #[must_use]
+    pub fn with_one_file(self) -> Self {
+        GroupMachine { files: Files::OwnAndOne, ..self }
     }
 
     /// Lets the ranks do other work between two runs, unless they ended early; `work` returns the
@@ -137,20 +157,68 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
     fn own(&self, workload: &Workload, rank: usize) -> Workload {
         let seed = workload.seed.wrapping_add(rank as u64);
         let mut own = Workload { seed, clients: None, ..workload.clone() };
-        if let Some(shared) = &self.shared {
+        if let (true, Ok(shared)) = (workload.client_files.is_one(), &*self.one_file.borrow()) {
             shared.give(&mut own, rank as u64, self.order.len() as u64);
         }
         own
     }
 
-    fn request(&self, spec: &TargetSpec, rank: usize) -> RunRequest {
+    fn request(&self, spec: &TargetSpec, one: Option<&TargetSpec>, rank: usize) -> RunRequest {
         let mut spec = TargetSpec { seed: spec.seed.wrapping_add(rank as u64), ..spec.clone() };
-        if let Some(shared) = &self.shared {
+        if let Files::One(shared) = &self.files {
             spec.sharing = shared.writes.then_some(Sharing::Holds);
             spec.create = shared.writes;
         }
         let own: Vec<Workload> = self.workloads.iter().map(|one| self.own(one, rank)).collect();
-        RunRequest::in_turn(&spec, &own, Repeats::default())
+        let mut request = RunRequest::in_turn(&spec, &own, Repeats::default());
+        request.targets.extend(one.cloned());
+        request
+    }
+
+    /// Returns the file for all ranks in the directory in which each makes its own: as large as
+    /// those together.
+    fn file_for_all(&self, spec: &TargetSpec) -> Option<TargetSpec> {
+        let [place] = spec.places.as_slice() else { return None };
+        let size = spec.size?.checked_mul(self.order.len() as u64)?;
+        (self.files == Files::OwnAndOne && place.is_dir()).then(|| TargetSpec {
+            size: Some(size),
+            sharing: Some(Sharing::Holds),
+            ..spec.clone()
+        })
+    }
+
+    fn open_ranks(
+        &self,
+        spec: &TargetSpec,
+        one: Option<&TargetSpec>,
+    ) -> std::result::Result<OpenGroup<'a, M>, GroupError> {
+        let ranks = 0..self.order.len();
+        let requests: Vec<RunRequest> = ranks.map(|rank| self.request(spec, one, rank)).collect();
+        self.unique.set(self.unique.get().wrapping_add(1));
+        self.leader.borrow_mut().open(&requests, self.unique.get())
+    }
+
+    /// Opens the files of the ranks and, if wanted, the one for all; without that one if a rank
+    /// refuses it.
+    fn open_files(&self, spec: &TargetSpec) -> std::result::Result<OpenGroup<'a, M>, GroupError> {
+        let Some(one) = self.file_for_all(spec) else { return self.open_ranks(spec, None) };
+        match self.open_ranks(spec, Some(&one)) {
+            Err(why @ (GroupError::Refused(_) | GroupError::Failed(_))) => {
+                *self.one_file.borrow_mut() = Err(why.to_string());
+                self.open_ranks(spec, None)
+            }
+            opened => {
+                *self.one_file.borrow_mut() = Ok(SharedFile {
+                    start: 0,
+                    whole: one.size.unwrap_or(0),
+                    request: MIN_BYTES,
+                    // A client reads what another has written, not what its own cache has.
+                    shift: 1,
+                    writes: true,
+                });
+                opened
+            }
+        }
     }
 
     /// Returns the size of each rank's file if it is not given: together they take what one would.
@@ -167,7 +235,9 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         let Some(size) = size else {
             return Err(probed.err().unwrap_or(Error::Interrupted));
         };
-        let each = size / self.order.len() as u64 / MIN_BYTES * MIN_BYTES;
+        // The file for all takes as much as the others together.
+        let files = if self.files == Files::OwnAndOne { 2 } else { 1 };
+        let each = size / files / self.order.len() as u64 / MIN_BYTES * MIN_BYTES;
         if each < MIN_BYTES {
             return Err(Error::refused(
                 spec.places[0].display().to_string(),
@@ -265,6 +335,10 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
         self.order.len() as u32
     }
 
+    fn one_file(&self) -> std::result::Result<(), String> {
+        self.one_file.borrow().as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
     fn client_runs(&self) -> Option<&dyn ClientRuns> {
         Some(self)
     }
@@ -291,11 +365,7 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
             return Err(Error::refused(what, "several clients use one at a time", "name one"));
         };
         let spec = TargetSpec { size: self.size_of_each(spec)?, ..spec.clone() };
-        let ranks = 0..self.order.len();
-        let requests: Vec<RunRequest> = ranks.map(|rank| self.request(&spec, rank)).collect();
-        self.unique.set(self.unique.get().wrapping_add(1));
-        let opened = self.leader.borrow_mut().open(&requests, self.unique.get());
-        let opened = opened.map_err(|error| self.failed(error))?;
+        let opened = self.open_files(&spec).map_err(|error| self.failed(error))?;
         *self.seen.borrow_mut() =
             Seen { same_directory: opened.same_directory, elsewhere: opened.elsewhere.clone() };
         // Every rank has checked the workloads before anything was written.

@@ -1,6 +1,6 @@
 //! One file that all ranks use, each its own part of it.
 
-use workload::{Pattern, Workload};
+use workload::{ClientFiles, Pattern, Workload};
 
 /// The division of a file between ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,8 +13,6 @@ pub struct SharedFile {
     pub request: u64,
     /// The distance, in ranks, to the part that each rank reads.
     pub shift: u64,
-    /// The ranks take turns request by request.
-    pub interleaved: bool,
     /// The file is written, and made if it does not exist.
     pub writes: bool,
 }
@@ -25,12 +23,12 @@ impl SharedFile {
         self.whole / ranks / self.request * self.request
     }
 
-    /// Restricts a workload to the part of a rank.
+    /// Restricts a workload to the part of a rank, as its [`Workload::client_files`] say.
     pub(crate) fn give(&self, workload: &mut Workload, rank: u64, ranks: u64) {
         // A client reads data that another has written.
         let shift = if workload.writes() { 0 } else { self.shift };
         let place = (rank + shift) % ranks;
-        if self.interleaved {
+        if workload.client_files == ClientFiles::Interleaved {
             let request = u64::from(workload.request_bytes);
             workload.region_start_bytes = self.start + place * request;
             workload.region_bytes = Some(self.whole - (ranks - 1) * request);

@@ -76,6 +76,9 @@ pub struct TargetFacts {
     /// Name of the target, as given by the user.
     pub name: String,
     pub kind: TargetKind,
+    /// The number of the open file in its file system, if it is one file.
+    #[serde(skip)]
+    pub file_number: Option<u64>,
     /// Number of bytes that a workload can use.
     pub size_bytes: u64,
     pub writable: bool,
@@ -110,6 +113,7 @@ impl TargetFacts {
         TargetFacts {
             name: name.into(),
             kind,
+            file_number: None,
             size_bytes,
             writable: true,
             direct: true,

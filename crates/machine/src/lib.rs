@@ -247,11 +247,6 @@ pub trait Machine {
     /// A member that does not exist, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// Returns the file's number in its file system, if it has one.
-    fn file_number_at(&self, _path: &Path) -> Option<u64> {
-        None
-    }
-
     /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
@@ -290,6 +285,11 @@ pub trait Machine {
     /// Returns the number of clients that can use a target at the same time.
     fn clients(&self) -> u32 {
         1
+    }
+
+    /// Returns whether the clients of the open target can also use one file together, or why not.
+    fn one_file(&self) -> std::result::Result<(), String> {
+        Err("each client has a file of its own".into())
     }
 
     /// Returns the maker of runs, if the clients are other processes; otherwise [`Machine::run`]

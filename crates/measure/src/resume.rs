@@ -399,6 +399,10 @@ impl<M: Machine> Machine for Resumable<M> {
         self.machine.clients()
     }
 
+    fn one_file(&self) -> std::result::Result<(), String> {
+        self.machine.one_file()
+    }
+
     fn client_runs(&self) -> Option<&dyn ClientRuns> {
         self.machine.client_runs()
     }

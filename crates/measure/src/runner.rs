@@ -134,7 +134,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     /// # Errors
     /// A part invalid on its target, a target that cannot be opened, not enough memory.
     pub fn open(machine: &'m M, request: &RunRequest) -> Result<Runner<'m, M>> {
-        Runner::open_then(machine, request, || Ok(()))
+        Runner::open_then(machine, request, |_| Ok(()))
     }
 
     /// Opens the targets of a request. `last` runs after the checks and before anything is written.
@@ -144,7 +144,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     pub fn open_then(
         machine: &'m M,
         request: &RunRequest,
-        mut last: impl FnMut() -> Result<()>,
+        mut last: impl FnMut(&[TargetFacts]) -> Result<()>,
     ) -> Result<Runner<'m, M>> {
         request.check(machine)?;
         let before = &mut |facts: &[TargetFacts]| {
@@ -153,7 +153,7 @@ impl<'m, M: Machine> Runner<'m, M> {
                 check_certain_size(&workloads, spec, facts)?;
                 check_any_runs(&workloads, spec, facts)?;
             }
-            last()
+            last(facts)
         };
         let targets = machine.open_all(&request.targets, before)?;
         let runner = Runner::of(machine, targets);

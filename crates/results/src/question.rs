@@ -2,7 +2,7 @@
 
 use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt::{self, Write};
-use workload::{Data, SizeMix, Workload};
+use workload::{ClientFiles, Data, SizeMix, Workload};
 
 /// The identity of a workload: all settings except its length (stop, limit) and the seed.
 ///
@@ -24,6 +24,7 @@ impl Question {
             depth,
             threads,
             clients,
+            client_files,
             engine,
             buffering,
             hint,
@@ -57,6 +58,11 @@ impl Question {
         add(matches!(read_percent, 0 | 100), &format_args!("reads={read_percent}%"));
         if let Some(clients) = clients {
             add(false, &format_args!("clients={clients}"));
+        }
+        match client_files {
+            ClientFiles::Own => {}
+            ClientFiles::Segments => add(false, &"one_file=segments"),
+            ClientFiles::Interleaved => add(false, &"one_file=interleaved"),
         }
         if let Some(sizes) = sizes {
             add(false, &format_args!("sizes={}/{}", mix(&sizes.read), mix(&sizes.write)));
@@ -161,6 +167,8 @@ mod tests {
             Workload { depth: 2, ..base() },
             Workload { threads: 2, ..base() },
             Workload { clients: Some(2), ..base() },
+            Workload { client_files: ClientFiles::Segments, ..base() },
+            Workload { client_files: ClientFiles::Interleaved, ..base() },
             Workload { engine: machine::Engine::IoUring, ..base() },
             Workload { buffering: machine::Buffering::DirectDsync, ..base() },
             Workload { hint: Hint::Random, ..base() },

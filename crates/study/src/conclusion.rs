@@ -28,6 +28,7 @@ pub(crate) enum Change {
     Allocation,
     Alignment,
     Chunk,
+    ClientFiles,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -16,6 +16,8 @@ pub(crate) struct StudyContext {
     pub(crate) members: u32,
     /// The number of clients that the machine has.
     pub(crate) clients: u32,
+    /// Whether they can also use one file together, or why not.
+    pub(crate) one_file: Result<(), String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

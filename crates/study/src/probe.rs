@@ -62,6 +62,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     let mut setting = StudyContext {
         members: facts.members,
         clients: sampler.machine.clients(),
+        one_file: sampler.machine.one_file(),
         facts,
         engines: sampler.machine.capabilities().engines,
         speed: Speed { read: unknown, write: unknown, flush_bytes_per_s: PROBE_FLUSH },

@@ -29,5 +29,5 @@ pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
 pub use sizes::SizeDraw;
 pub use skew::{Normal, SelfSimilar};
-pub use spec::{Data, OpKind, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
+pub use spec::{ClientFiles, Data, OpKind, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
 pub use zipf::Zipf;

@@ -1,5 +1,5 @@
 use crate::load::{LoadStep, time_option};
-use crate::{Pattern, Stop, Workload};
+use crate::{ClientFiles, Pattern, Stop, Workload};
 use machine::units::{parse_size, show_size};
 use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt;
@@ -105,6 +105,8 @@ impl Workload {
         add(true, format!("--depth {}", self.depth));
         add(self.threads > 1, format!("--threads {}", self.threads));
         add(self.clients.is_some(), format!("--clients {}", self.clients.unwrap_or_default()));
+        add(self.client_files.is_one(), "--shared-file".into());
+        add(self.client_files == ClientFiles::Interleaved, "--interleaved".into());
         add(true, format!("--engine {}", self.engine));
         add(true, if self.buffering.is_direct() { "--direct".into() } else { "--buffered".into() });
         add(self.buffering.is_dsync(), "--dsync".into());
@@ -172,8 +174,13 @@ impl Workload {
             Some(1) => ", 1 client".into(),
             Some(clients) => format!(", {clients} clients"),
         };
+        let files = match self.client_files {
+            ClientFiles::Own => "",
+            ClientFiles::Segments => ", one file in parts",
+            ClientFiles::Interleaved => ", one file in turn",
+        };
         format!(
-            "{mode} {}, {}, {}{outstanding}, {}{clients}",
+            "{mode} {}, {}, {}{outstanding}, {}{clients}{files}",
             self.op(),
             self.pattern,
             if self.sizes.is_some() {

@@ -141,6 +141,26 @@ pub struct Data {
     pub verify: bool,
 }
 
+/// The files of several clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientFiles {
+    /// Each client has a file of its own.
+    #[default]
+    Own,
+    /// All clients use one file, each a part of it.
+    Segments,
+    /// All clients use one file and take turns request by request.
+    Interleaved,
+}
+
+impl ClientFiles {
+    /// Returns whether all clients use one file.
+    pub fn is_one(self) -> bool {
+        self != ClientFiles::Own
+    }
+}
+
 /// The requests to a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
@@ -164,6 +184,9 @@ pub struct Workload {
     /// absent: all that the machine has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<u32>,
+    /// The files that these clients use.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub client_files: ClientFiles,
     pub engine: Engine,
     /// Use of the page cache, and durability of writes.
     pub buffering: Buffering,
@@ -212,8 +235,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-fn is_default(reap: &Reap) -> bool {
-    *reap == Reap::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// The operations of a workload.
@@ -256,6 +279,7 @@ impl Default for Workload {
             depth: 1,
             threads: 1,
             clients: None,
+            client_files: ClientFiles::Own,
             engine: Engine::Sync,
             buffering: Buffering::Direct,
             hint: Hint::None,
@@ -316,6 +340,7 @@ impl Workload {
         Workload {
             threads,
             clients: None,
+            client_files: ClientFiles::Own,
             region_bytes: self.region_bytes.map(|own| own.max(room)),
             stop: match self.stop {
                 Stop::AfterBytes(bytes) => Stop::AfterBytes(times(bytes)),

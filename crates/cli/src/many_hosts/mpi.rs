@@ -238,7 +238,11 @@ fn points(
         Ok(planned) => planned,
         Err(failure) => return refused(leader, failure),
     };
-    let ranks = GroupMachine::new(leader, unique()).checking(&workloads).sharing(shared);
+    let ranks = GroupMachine::new(leader, unique()).checking(&workloads);
+    let ranks = match shared {
+        Some(shared) => ranks.sharing(shared),
+        None => ranks,
+    };
     let command = if kind == Kind::Run { "run" } else { "sweep" };
     let (mut measuring, begun) = Measuring::begin(context, ranks, command, &spec, arguments.resume);
     let result = begun.and_then(|()| {
@@ -277,7 +281,7 @@ fn study(
     let result = study_by(context, arguments, |place, spec, plan| {
         no_twin(&place)?;
         let Some(leader) = leader.take() else { return Err(Failure::Interrupted) };
-        let ranks = GroupMachine::new(leader, unique());
+        let ranks = GroupMachine::new(leader, unique()).with_one_file();
         let (mut own, begun) = Measuring::begin(context, ranks, "study", spec, arguments.resume);
         let begun = begun.map(|()| {
             let directory = directory_of(spec).filter(|_| plan.only.is_empty());
@@ -343,12 +347,11 @@ fn shared_file(
         return refused("all clients use one file; name one target".into());
     };
     let shown = place.display();
-    if place.is_dir() {
-        return refused(format!(
-            "{shown} is a directory, in which each client makes its own file; name a file in it"
-        ));
+    if place.is_dir() && spec.size.is_none() {
+        return refused(format!("give the --size of the file to be made in {shown}"));
     }
-    let writes = workloads.iter().any(Workload::writes);
+    // In a directory the clients use a file that rank 0 makes.
+    let writes = place.is_dir() || workloads.iter().any(Workload::writes);
     if !place.exists() && !writes {
         return refused(format!(
             "{shown} does not exist; name a file that does, or make it with --op write,read --size SIZE (sweep)"
@@ -363,7 +366,7 @@ fn shared_file(
                 .into(),
         );
     }
-    let length = std::fs::metadata(place).map_or(0, |file| file.len());
+    let length = std::fs::metadata(place).map_or(0, |at| at.len());
     let whole = spec.size.unwrap_or(length).saturating_sub(arguments.region_start);
     let whole = arguments.region.map_or(whole, |region| region.min(whole));
     let shared = SharedFile {
@@ -371,7 +374,6 @@ fn shared_file(
         whole,
         request: workloads.iter().map(|one| u64::from(one.request_bytes)).max().unwrap_or(1),
         shift: arguments.shift.unwrap_or(0) as u64,
-        interleaved: arguments.interleaved,
         writes,
     };
     if shared.each(ranks as u64) == 0 {

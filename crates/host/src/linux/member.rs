@@ -3,7 +3,7 @@
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
-use super::owned_file::{OwnedFile, directory_of, kept, remove_leftovers, reopen};
+use super::owned_file::{OwnedFile, SUFFIX, directory_of, kept, remove_leftovers, reopen};
 use super::{facts, sys};
 use crate::arena::Arena;
 use crate::test_file::{self, Fill};
@@ -42,13 +42,27 @@ enum FillTo {
     Start(u64),
 }
 
+/// Returns the test file with this number, which another process made in a directory.
+fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
+    let made = files::entries(directory).find(|name| {
+        name.to_str().is_some_and(|name| test_file::is_our_name(name, SUFFIX, number))
+    });
+    made.map(|name| directory.join(name)).ok_or_else(|| {
+        let why = "the file that rank 0 made for all clients is not in it";
+        Error::refused(directory.display().to_string(), why, "name a directory that all hosts share")
+    })
+}
+
 impl Member {
     /// Opens a member; overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
-        if matches!(spec.sharing, Some(Sharing::Joins { .. })) {
-            return Member::join(path, spec, fill);
+        if let Some(Sharing::Joins { number, .. }) = spec.sharing {
+            return match path.is_dir() {
+                true => Member::join(&made_in(path, number)?, spec, fill),
+                false => Member::join(path, spec, fill),
+            };
         }
         let named = spec.destroy.iter().any(|named| same_file(named, path));
         if let Some(kept) = kept(path).filter(|kept| !named && is_unused(kept)) {
@@ -69,7 +83,7 @@ impl Member {
             _ => Error::io("cannot look at", path)(error),
         })?;
         if metadata.is_dir() {
-            return Member::make(path, None, spec.new_file, fill);
+            return Member::make(path, None, spec.new_file, fill)?.shared(spec);
         }
         let is_usable = |kind: fs::FileType| kind.is_file() || kind.is_block_device();
         let unusable = || {
@@ -319,6 +333,11 @@ impl Member {
             }
         }
         Ok(member)
+    }
+
+    /// Returns the number of the open file in its file system.
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|metadata| metadata.ino())
     }
 
     pub(crate) fn keep(&mut self) {

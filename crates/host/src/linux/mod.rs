@@ -175,11 +175,6 @@ impl machine::Machine for Host {
         target.below()
     }
 
-    fn file_number_at(&self, path: &Path) -> Option<u64> {
-        use std::os::unix::fs::MetadataExt;
-        std::fs::metadata(path).ok().map(|metadata| metadata.ino())
-    }
-
     fn open_all(
         &self,
         specs: &[TargetSpec],

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const ATTEMPTS: u32 = 100;
 
 /// The suffix of test files, named `halfpower-MARK.tmp`.
-const SUFFIX: &str = ".tmp";
+pub(super) const SUFFIX: &str = ".tmp";
 
 /// A file that halfpower made. It has a name, although an unnamed file (O_TMPFILE) would vanish by
 /// itself: file systems treat a file without a link differently (btrfs does not log its fsync, ext4

@@ -361,6 +361,9 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
     let count = members.len() as u64;
     let mut direct = Ok(512);
     let mut facts = TargetFacts {
+        file_number: (count == 1 && first.kind != TargetKind::Device)
+            .then(|| first.number())
+            .flatten(),
         writable: is_writable(members, set),
         members: count as u32,
         chunk_bytes: (count > 1).then_some(set.chunk),

@@ -36,6 +36,7 @@ fn facts() -> TargetFacts {
 fn setting() -> StudyContext {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
     StudyContext {
+        one_file: Err("there is one client".into()),
         facts: TargetFacts {
             members: 4,
             chunk_bytes: Some(65_536),

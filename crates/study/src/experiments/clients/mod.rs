@@ -1,12 +1,13 @@
-//! Clients that use the target at the same time.
+//! Clients that use the target at the same time, each with a file of its own or all with one.
 
 use super::prelude::*;
+use workload::ClientFiles;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "clients",
     "Clients",
     "How many clients fill the target, and what limits them?",
-    &[&LARGE, &SMALL],
+    &[&LARGE, &SMALL, &FILES],
     grid,
     conclude,
 );
@@ -36,6 +37,28 @@ static SMALL: CurveSet = CurveSet::new(
         Axis::Iops,
     )],
 );
+
+static FILES: CurveSet = CurveSet::new(
+    Axis::Clients,
+    1,
+    &[FigureDesign::new(
+        "clients_files",
+        "A file for each client, and one file for all, by the number of clients",
+        Axis::BytesPerS,
+    )],
+);
+
+const ONE_FILE: [ClientFiles; 2] = [ClientFiles::Segments, ClientFiles::Interleaved];
+
+/// The curve of large requests to these files.
+fn by_files(op: OpKind, files: ClientFiles) -> Curve {
+    let (name, order) = match files {
+        ClientFiles::Own => ("a file each", 0),
+        ClientFiles::Segments => ("one file, a part each", 1),
+        ClientFiles::Interleaved => ("one file, in turn", 2),
+    };
+    Curve::variant(&FILES, op, name).ordered(order)
+}
 
 /// Returns 1, 2, 4 and so on, and all; those in between are less important.
 fn numbers(all: u32) -> Vec<(u32, Rank)> {
@@ -76,7 +99,69 @@ fn grid(setting: &StudyContext) -> Grid {
             }
         }
     }
+    if let Err(why) = &setting.one_file {
+        grid.notes.push(format!("one file for all clients was not measured: {why}"));
+        return grid;
+    }
+    for op in setting.ops() {
+        for (clients, rank) in numbers(setting.clients).into_iter().filter(|one| one.0 > 1) {
+            let rank = if clients == setting.clients { rank } else { Rank::Usual };
+            for client_files in [ClientFiles::Own].into_iter().chain(ONE_FILE) {
+                let clients = Some(clients);
+                let workload =
+                    Workload { clients, client_files, ..workload(setting, &LARGE, op) };
+                grid.add(by_files(op, client_files), clients.unwrap_or(1), workload, rank);
+            }
+        }
+    }
     grid
+}
+
+/// Compares one file for all clients with a file for each, at the largest number of clients.
+fn compare_files(found: &Found<'_>, conclusion: &mut Conclusion) {
+    for files in ONE_FILE {
+        let how = match files {
+            ClientFiles::Interleaved => "in which they take turns",
+            _ => "with a part for each",
+        };
+        let mut each = Vec::new();
+        for op in OPS {
+            let last = |files| found.curve(&by_files(op, files)).last().copied();
+            let (Some(own), Some(one)) = (last(ClientFiles::Own), last(files)) else { continue };
+            if own.x != one.x {
+                continue;
+            }
+            let effect = match one.change_to(&own) {
+                Effect::By(more) if more > 0.0 => format!(
+                    "are {} slower to one file of {} clients, {how}, than to a file for each",
+                    percent(1.0 - one.y / own.y),
+                    own.x
+                ),
+                Effect::By(_) => format!(
+                    "are {} faster to one file of {} clients, {how}, than to a file for each",
+                    percent(one.y / own.y - 1.0),
+                    own.x
+                ),
+                Effect::Nothing => {
+                    format!("are as fast to one file of {} clients, {how}, as to a file for each", own.x)
+                }
+                Effect::Unsure => format!(
+                    "to one file of {} clients, {how}, may differ from those to a file for each: {UNEVEN}",
+                    own.x
+                ),
+            };
+            each.push((op, effect));
+            let title = format!("Give each of {} clients a file of its own ({op})", own.x);
+            conclusion.comparisons.push(Comparison::new(
+                Change::ClientFiles,
+                one,
+                own,
+                title,
+                "one file for each client",
+            ));
+        }
+        conclusion.sentences.extend(statements(each));
+    }
 }
 
 fn conclude(found: &Found<'_>) -> Conclusion {
@@ -86,6 +171,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         conclusion.sentences.push(what);
         conclusion.sentences.extend(scaling.model.iter().map(results::ScalingModel::outlook));
     }
+    compare_files(found, &mut conclusion);
     conclusion
 }
 
