@@ -415,8 +415,9 @@ mod over_mpi {
         let report = fs::read_to_string(output.path().join("report.html")).unwrap();
         assert!(report.contains("How many clients?"), "the report has the answer");
         // The limit is the device's, whoever uses which file.
-        for how in ["with a part for each", "in which they take turns"] {
-            let expected = format!("as fast to one file of 3 clients, {how}, as to a file for each");
+        for how in ["a part each", "requests in turn"] {
+            let expected =
+                format!("as fast with one file for all 3 clients ({how}) as with a file each");
             assert!(sentence.contains(&expected), "{sentence}");
         }
         for files in ["segments", "interleaved"] {

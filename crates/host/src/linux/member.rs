@@ -49,7 +49,11 @@ fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
     });
     made.map(|name| directory.join(name)).ok_or_else(|| {
         let why = "the file that rank 0 made for all clients is not in it";
-        Error::refused(directory.display().to_string(), why, "name a directory that all hosts share")
+        Error::refused(
+            directory.display().to_string(),
+            why,
+            "name a directory that all hosts share",
+        )
     })
 }
 

@@ -8,7 +8,7 @@ use crate::figures;
 use crate::grid::Cell;
 use machine::{Allocation, CacheState, Hint, TargetFacts};
 use std::collections::BTreeSet;
-use workload::Pattern;
+use workload::{ClientFiles, Pattern};
 
 fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut seen = BTreeSet::new();
@@ -59,11 +59,15 @@ fn ids_and_figures_are_unique() {
     );
 }
 
+/// Four clients in a directory in which all can open one file.
+fn of_clients() -> StudyContext {
+    StudyContext { clients: 4, one_file: Ok(()), ..setting() }
+}
+
 #[test]
 fn every_curve_is_drawn_and_every_figure_has_curves() {
     for experiment in ALL {
-        let clients = if experiment.id == "clients" { 4 } else { 1 };
-        let setting = StudyContext { clients, ..setting() };
+        let setting = if experiment.id == "clients" { of_clients() } else { setting() };
         let grid = (experiment.grid)(&setting);
         assert_eq!(grid.skipped, None, "{}: nothing is skipped on such a target", experiment.id);
         for cell in &grid.cells {
@@ -139,6 +143,44 @@ fn nothing_is_concluded_from_nothing() {
         };
         assert_eq!(conclusion.sentences, said, "{}", experiment.id);
     }
+}
+
+#[test]
+fn one_file_for_all_clients_is_compared_with_a_file_each() {
+    // A file system that locks the file for each write, as some do for a client's whole part.
+    let locks = |cell: &Cell| {
+        let workload = &cell.workload;
+        let rate = f64::from(workload.clients.unwrap_or(1)) * 1e9;
+        let share = match workload.client_files {
+            ClientFiles::Interleaved if workload.writes() => 0.25,
+            ClientFiles::Segments if !workload.writes() => 1.5,
+            _ => 1.0,
+        };
+        Some(rate * share / f64::from(workload.request_bytes))
+    };
+    let concluded = |setting: StudyContext, truth: &dyn Fn(&Cell) -> Option<f64>| {
+        let measured = Measured::new(setting, truth);
+        let found = measured.found();
+        let trial = measured.trials.iter().find(|one| one.experiment.id == "clients").unwrap();
+        (trial.grid.notes.clone(), (trial.experiment.conclude)(&found))
+    };
+    let (notes, conclusion) = concluded(of_clients(), &locks);
+    assert!(notes.is_empty(), "{notes:?}");
+    let said = conclusion.sentences.join(" ");
+    for expected in [
+        "Reads are 50 % faster with one file for all 4 clients (a part each) than with a file each",
+        "rites are as fast with one file for all 4 clients (a part each) as with a file each",
+        "Reads are as fast with one file for all 4 clients (requests in turn) as with a file each",
+        "rites are 75 % slower with one file for all 4 clients (requests in turn) than with a file each",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert_eq!(conclusion.comparisons.len(), 4);
+
+    let refused = StudyContext { one_file: Err("node2 has no /shared".into()), ..of_clients() };
+    let (notes, conclusion) = concluded(refused, &locks);
+    assert_eq!(notes, ["one file for all clients was not measured: node2 has no /shared"]);
+    assert!(!conclusion.sentences.join(" ").contains("one file"));
 }
 
 fn sentences(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> String {

@@ -108,8 +108,7 @@ fn grid(setting: &StudyContext) -> Grid {
             let rank = if clients == setting.clients { rank } else { Rank::Usual };
             for client_files in [ClientFiles::Own].into_iter().chain(ONE_FILE) {
                 let clients = Some(clients);
-                let workload =
-                    Workload { clients, client_files, ..workload(setting, &LARGE, op) };
+                let workload = Workload { clients, client_files, ..workload(setting, &LARGE, op) };
                 grid.add(by_files(op, client_files), clients.unwrap_or(1), workload, rank);
             }
         }
@@ -121,8 +120,8 @@ fn grid(setting: &StudyContext) -> Grid {
 fn compare_files(found: &Found<'_>, conclusion: &mut Conclusion) {
     for files in ONE_FILE {
         let how = match files {
-            ClientFiles::Interleaved => "in which they take turns",
-            _ => "with a part for each",
+            ClientFiles::Interleaved => "requests in turn",
+            _ => "a part each",
         };
         let mut each = Vec::new();
         for op in OPS {
@@ -131,24 +130,24 @@ fn compare_files(found: &Found<'_>, conclusion: &mut Conclusion) {
             if own.x != one.x {
                 continue;
             }
+            let shared = format!("with one file for all {} clients ({how})", own.x);
             let effect = match one.change_to(&own) {
-                Effect::By(more) if more > 0.0 => format!(
-                    "are {} slower to one file of {} clients, {how}, than to a file for each",
-                    percent(1.0 - one.y / own.y),
-                    own.x
-                ),
-                Effect::By(_) => format!(
-                    "are {} faster to one file of {} clients, {how}, than to a file for each",
-                    percent(one.y / own.y - 1.0),
-                    own.x
-                ),
-                Effect::Nothing => {
-                    format!("are as fast to one file of {} clients, {how}, as to a file for each", own.x)
+                Effect::By(more) if more > 0.0 => {
+                    format!(
+                        "are {} slower {shared} than with a file each",
+                        percent(1.0 - one.y / own.y)
+                    )
                 }
-                Effect::Unsure => format!(
-                    "to one file of {} clients, {how}, may differ from those to a file for each: {UNEVEN}",
-                    own.x
-                ),
+                Effect::By(_) => {
+                    format!(
+                        "are {} faster {shared} than with a file each",
+                        percent(one.y / own.y - 1.0)
+                    )
+                }
+                Effect::Nothing => format!("are as fast {shared} as with a file each"),
+                Effect::Unsure => {
+                    format!("{shared} may differ from those with a file each: {UNEVEN}")
+                }
             };
             each.push((op, effect));
             let title = format!("Give each of {} clients a file of its own ({op})", own.x);
