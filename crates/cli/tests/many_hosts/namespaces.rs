@@ -275,7 +275,7 @@ fn a_killed_host_is_named_and_no_file_is_left() {
         tool("kill", &["-KILL", &victim.unwrap().to_string()]).unwrap();
         let ended = ended(mpirun);
         assert_ne!(ended.code, Some(0));
-        assert!(ended.stderr.contains("halfpower: rank 2 (node3)"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("halfpower: rank 2 (node3)"), "{words}: {}", ended.stderr);
         // The killed rank could not remove its own file; the next command does, or the user, who
         // has named it.
         assert!(hosts.left() <= 1, "{words}");
