@@ -7,6 +7,8 @@ use ::mpi::point_to_point::{Destination, Source};
 use ::mpi::request::StaticScope;
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 use ::mpi::{Threading, initialize_with_threading};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The time that a message may take after the user's interrupt, or the launcher's. A dead rank
@@ -20,9 +22,39 @@ pub struct MpiRank {
     universe: Option<Universe>,
     is_interrupted: fn() -> bool,
     noticed: Noticed,
+    calls: MpiCalls,
+}
+
+/// The calls of MPI by a rank. Each returns at once, but Open MPI 4.1 may abort within one if the
+/// connection to a dead rank breaks, and then wait for the launcher until that kills the process.
+#[derive(Debug, Clone, Default)]
+pub struct MpiCalls {
+    /// Odd during a call.
+    begun_and_ended: Arc<AtomicU64>,
+}
+
+impl MpiCalls {
+    fn call<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.begun_and_ended.fetch_add(1, Ordering::Relaxed);
+        let result = call();
+        self.begun_and_ended.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Returns whether one call lasts all this time, which passes meanwhile.
+    pub fn one_lasts(&self, time: Duration) -> bool {
+        let before = self.begun_and_ended.load(Ordering::Relaxed);
+        std::thread::sleep(time);
+        before % 2 == 1 && self.begun_and_ended.load(Ordering::Relaxed) == before
+    }
 }
 
 impl MpiRank {
+    /// Returns the calls of MPI, for another thread to watch.
+    pub fn calls(&self) -> MpiCalls {
+        self.calls.clone()
+    }
+
     /// Initialises MPI. Only the calling thread may use the rank; others may do I/O meanwhile. An
     /// interrupt ends the wait for a rank that takes no message.
     ///
@@ -41,6 +73,7 @@ impl MpiRank {
             universe: Some(universe),
             is_interrupted,
             noticed: Noticed::default(),
+            calls: MpiCalls::default(),
         })
     }
 
@@ -63,12 +96,12 @@ impl Group for MpiRank {
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError> {
         let buffer: &'static mut [u8] = Box::leak(message.into());
         let place: *mut [u8] = buffer;
-        let mut request =
-            self.world.process_at_rank(to as i32).immediate_send(StaticScope, &*buffer);
+        let process = self.world.process_at_rank(to as i32);
+        let mut request = self.calls.call(|| process.immediate_send(StaticScope, &*buffer));
         let wait = Wait::new(&self.is_interrupted, PATIENCE, &self.noticed);
         let began = Instant::now();
         loop {
-            request = match request.test() {
+            request = match self.calls.call(|| request.test()) {
                 Ok(_) => {
                     // SAFETY: the buffer was a box, and MPI does not use it any more.
                     drop(unsafe { Box::from_raw(place) });
@@ -86,10 +119,9 @@ impl Group for MpiRank {
     }
 
     fn try_receive(&self, from: usize) -> Result<Option<Vec<u8>>, GroupError> {
-        let probed = self.world.process_at_rank(from as i32).immediate_matched_probe();
-        Ok(probed.map(|message| {
-            use ::mpi::point_to_point::MatchedReceiveVec;
-            message.matched_receive_vec::<u8>().0
-        }))
+        use ::mpi::point_to_point::MatchedReceiveVec;
+        let process = self.world.process_at_rank(from as i32);
+        let receive = || Some(process.immediate_matched_probe()?.matched_receive_vec::<u8>().0);
+        Ok(self.calls.call(receive))
     }
 }

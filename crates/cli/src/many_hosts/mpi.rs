@@ -58,6 +58,12 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
         }
         return followed.map_err(|_| Failure::Run("rank 0 is gone".into()));
     }
+    let calls = rank.calls();
+    crate::interrupt::watch(move |time| {
+        calls.one_lasts(time).then_some(
+            "a rank ended, and MPI no longer answers; the launcher's own messages name that rank",
+        )
+    });
     let _display = context.console.display(mode);
     let (result, lost) = match Leader::meet(&rank, &machine, &hello, &is_interrupted) {
         Ok(leader) => command(leader, cli.command, context, &here),
