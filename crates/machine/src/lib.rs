@@ -57,7 +57,7 @@ pub use wear::Wear;
 pub use wrapped_source::WrappedSource;
 
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The minimum size of a target that is sized by fill time, space permitting.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;

@@ -107,9 +107,9 @@ fn grid(setting: &StudyContext) -> Grid {
         for (clients, rank) in numbers(setting.clients).into_iter().filter(|one| one.0 > 1) {
             let rank = if clients == setting.clients { rank } else { Rank::Usual };
             for client_files in [ClientFiles::Own].into_iter().chain(ONE_FILE) {
-                let clients = Some(clients);
-                let workload = Workload { clients, client_files, ..workload(setting, &LARGE, op) };
-                grid.add(by_files(op, client_files), clients.unwrap_or(1), workload, rank);
+                let large = workload(setting, &LARGE, op);
+                let workload = Workload { clients: Some(clients), client_files, ..large };
+                grid.add(by_files(op, client_files), clients, workload, rank);
             }
         }
     }
