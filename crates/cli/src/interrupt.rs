@@ -49,6 +49,7 @@ static STUCK_IN: OnceLock<Watch> = OnceLock::new();
 type Watch = Box<dyn Fn(Duration) -> Option<&'static str> + Send + Sync>;
 
 /// Ends an interrupted program if `stuck`, which lasts as long as it is given, returns a reason.
+#[cfg(feature = "mpi")]
 pub(crate) fn watch(stuck: impl Fn(Duration) -> Option<&'static str> + Send + Sync + 'static) {
     let _ = STUCK_IN.set(Box::new(stuck));
 }
