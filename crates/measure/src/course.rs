@@ -302,12 +302,13 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
 }
 
 /// Computes half the 95 % interval of a run's rate, as a share: the median, because a change widens
-/// one. Chance exceeds twice this in 1 of 200 pairs.
+/// one; 0 if most runs have no interval. Chance exceeds twice this in 1 of 200 pairs.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;
         Some((rate.high - rate.mean) / rate.mean).filter(|share| share.is_finite())
     };
-    let widths: Vec<f64> = samples.into_iter().filter_map(of).collect();
-    if widths.is_empty() { 0.0 } else { stats::median(&widths) }
+    let all: Vec<Option<f64>> = samples.into_iter().map(of).collect();
+    let widths: Vec<f64> = all.iter().flatten().copied().collect();
+    if widths.is_empty() || 2 * widths.len() < all.len() { 0.0 } else { stats::median(&widths) }
 }

@@ -116,3 +116,14 @@ fn half_the_rate_is_found_from_eight_runs_on() {
         }
     }
 }
+
+#[test]
+fn a_pause_between_two_rates_is_a_part_of_neither() {
+    // Recorded from a throttle that fell to a tenth and held all requests meanwhile, in blocks of
+    // 640 ms.
+    let rates = [457.8, 534.4, 457.8, 381.2, 14.1, 45.3, 45.3, 54.7, 45.3];
+    let found = phases(&rates, 0.0).expect("the rate fell to a tenth");
+    let values: Vec<_> = found.phases.iter().map(|phase| phase.values.clone()).collect();
+    assert_eq!(values, [0..4, 5..9]);
+    assert!(!found.gradual);
+}

@@ -67,7 +67,7 @@ pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|value| value.max(floor).ln()).collect();
-    let search = Search { logs: &logs, stall: floor.ln(), uncertain: uncertain.max(0.0).ln_1p() };
+    let search = Search { logs: &logs, uncertain: uncertain.max(0.0).ln_1p() };
     let mut found = Vec::new();
     search.split(0..logs.len(), &mut found);
     // A single value between two levels was made while one became the other.
@@ -113,7 +113,6 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 
 struct Search<'a> {
     logs: &'a [f64],
-    stall: f64,
     /// Uncertainty of one value, as a difference of logarithms.
     uncertain: f64,
 }
@@ -139,12 +138,9 @@ impl Search<'_> {
                 return None;
             }
             let (before, after) = (part.start..end, start..part.end);
-            let between = self.logs[end..start].iter().all(|log| {
-                let levels = [mean(&self.logs[before.clone()]), mean(&self.logs[after.clone()])];
-                // A throttle that tightens may hold everything for a moment.
-                (levels[0].min(levels[1])..=levels[0].max(levels[1])).contains(log)
-                    || *log <= self.stall
-            });
+            // A throttle that tightens may hold everything for a part of the time between.
+            let higher = mean(&self.logs[before.clone()]).max(mean(&self.logs[after.clone()]));
+            let between = self.logs[end..start].iter().all(|log| *log <= higher);
             let (first, second) = (&self.logs[before.clone()], &self.logs[after.clone()]);
             // One value of many may be an outlier, unless the one in between shares its side.
             let lone = part.len() >= MIN_TESTED && before.len().min(after.len()) < 2;
