@@ -234,12 +234,14 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     if found.phases.iter().any(|phase| phase.values.len() < 2) {
         return None;
     }
+    let mut end = 0;
     let mut phases: Vec<RatePhase> = found
         .phases
         .iter()
         .map(|phase| {
-            let from =
-                if phase.values.start == 0 { 0 } else { start + phase.values.start as u64 * width };
+            // The rate changed in a block between two phases.
+            let from = if end == 0 { 0 } else { start + end as u64 * width };
+            end = phase.values.end;
             RatePhase { iops: phase.rate, ..beginning(samples, run, from) }
         })
         .collect();
