@@ -43,7 +43,7 @@ static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// The terminal for messages about signals, which concern the whole process.
 static CONSOLE: OnceLock<Console> = OnceLock::new();
 
-/// What an interrupted program may be stuck in.
+/// Finds out if an interrupted program is stuck.
 static STUCK_IN: OnceLock<Watch> = OnceLock::new();
 
 type Watch = Box<dyn Fn(Duration) -> Option<&'static str> + Send + Sync>;

@@ -384,8 +384,8 @@ mod over_mpi {
         assert!(test_files(directory.path()).is_empty());
     }
 
-    /// A study of the clients only, on a disk that admits 100 MB/s: faster than the clients' requests
-    /// in flight need to average out, and slower than the processors.
+    /// A study of the clients only, on a disk that admits 100 MB/s: the requests in flight are a small
+    /// part of each run, and the processors are not the limit.
     #[test]
     fn a_study_finds_the_number_of_clients_and_their_limit() {
         or_skip!(mpi_is_here());
@@ -416,7 +416,7 @@ mod over_mpi {
         assert!((rate - 1.0).abs() < 0.15, "{large:#}");
         let report = fs::read_to_string(output.path().join("report.html")).unwrap();
         assert!(report.contains("How many clients?"), "the report has the answer");
-        // The limit is the device's, whoever uses which file.
+        // The device is the limit with any of the files.
         for (files, how) in [("segments", "a part each"), ("interleaved", "requests in turn")] {
             let compared = format!("with one file for all 3 clients ({how})");
             assert!(sentence.contains(&compared), "{sentence}");

@@ -163,7 +163,8 @@ fn studies_a_device_throttled_by_requests() {
     const ADMITTED: f64 = 500.0;
     const LARGEST: f64 = 262_144.0;
     let device = or_skip!(Loop::make(256 * MIB));
-    // Without a limit, where the kernel splits a request depends on how its memory is scattered.
+    // Without a limit, the size at which the kernel splits a request depends on how its memory is
+    // scattered.
     let of_queue = device.device.replace("/dev/", "/sys/block/") + "/queue/max_sectors_kb";
     fs::write(of_queue, (LARGEST / 1024.0).to_string()).unwrap();
     let throttle = or_skip!(Throttle::set(

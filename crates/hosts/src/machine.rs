@@ -38,7 +38,7 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     /// Workloads that every rank checks before anything is written.
     workloads: Vec<Workload>,
     files: Files,
-    /// The division of the file that all ranks use, or the reason why there is none.
+    /// The division of the file that all ranks use, or the reason for its absence.
     one_file: RefCell<std::result::Result<SharedFile, String>>,
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,

@@ -372,7 +372,7 @@ fn shared_file(
                 .into(),
         );
     }
-    let length = std::fs::metadata(place).map_or(0, |at| at.len());
+    let length = std::fs::metadata(place).map_or(0, |file| file.len());
     let whole = spec.size.unwrap_or(length).saturating_sub(arguments.region_start);
     let whole = arguments.region.map_or(whole, |region| region.min(whole));
     let shared = SharedFile {

@@ -63,10 +63,10 @@ impl Member {
         sys::check_proc()?;
         let shown = path.display().to_string();
         if let Some(Sharing::Joins { number, .. }) = spec.sharing {
-            return match path.is_dir() {
-                true => Member::join(&made_in(path, number)?, spec, fill),
-                false => Member::join(path, spec, fill),
-            };
+            if path.is_dir() {
+                return Member::join(&made_in(path, number)?, spec, fill);
+            }
+            return Member::join(path, spec, fill);
         }
         let named = spec.destroy.iter().any(|named| same_file(named, path));
         if let Some(kept) = kept(path).filter(|kept| !named && is_unused(kept)) {
