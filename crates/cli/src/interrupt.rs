@@ -34,25 +34,10 @@ pub(crate) fn signals() -> &'static [i32] {
     &SIGNALS
 }
 
-/// The time in which an interrupted program shows that it is stuck: a launcher of MPI kills it after
-/// a second.
-const STUCK: Duration = Duration::from_millis(600);
-
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The terminal for messages about signals, which concern the whole process.
 static CONSOLE: OnceLock<Console> = OnceLock::new();
-
-/// Finds out if an interrupted program is stuck.
-static STUCK_IN: OnceLock<Watch> = OnceLock::new();
-
-type Watch = Box<dyn Fn(Duration) -> Option<&'static str> + Send + Sync>;
-
-/// Ends an interrupted program if `stuck`, which lasts as long as it is given, returns a reason.
-#[cfg(feature = "mpi")]
-pub(crate) fn watch(stuck: impl Fn(Duration) -> Option<&'static str> + Send + Sync + 'static) {
-    let _ = STUCK_IN.set(Box::new(stuck));
-}
 
 /// Sends messages about signals to this terminal from now on.
 pub(crate) fn report_to(console: &Console) {
@@ -105,14 +90,6 @@ fn follow(mut signals: Signals) {
             signal_hook::low_level::exit(130);
         }
         let _ = thread("patience", say_what_is_waited_for);
-        if let Some(stuck) = STUCK_IN.get() {
-            let _ = thread("stuck", || {
-                if let Some(why) = stuck(STUCK) {
-                    tell(why);
-                    signal_hook::low_level::exit(1);
-                }
-            });
-        }
     }
 }
 

@@ -359,6 +359,24 @@ mod over_mpi {
     }
 
     /// A short run of one process.
+    #[test]
+    fn ranks_on_one_host_are_not_programs_that_disturb_each_other() {
+        or_skip!(mpi_is_here());
+        let _alone = alone();
+        let directory = memory_directory();
+        let words = "run . --size 2m --buffered --request 4k --runtime 400ms --repeats 4 --max-repeats 4 --progress none --json";
+        let document = document(&clients(directory.path(), 3, words));
+        let point = &points(&document)[0];
+        let others = (point["doubts"].as_array().unwrap().iter())
+            .filter(|doubt| doubt["words"].to_string().contains("other programs"))
+            .map(|doubt| number(doubt["figures"].as_array().unwrap().last().unwrap(), "/1/value"));
+        // Two ranks keep most of the processors busy.
+        assert!(others.clone().all(|busy| busy < 0.5), "{}", warnings(&document));
+        let own = number(point, "/achieved/process_busy_percent") / 100.0;
+        let of_host = number(point, "/achieved/busy_processors");
+        assert!(of_host > own * 0.9, "{of_host} processors were busy, and {own} with the ranks");
+    }
+
     pub const PACED_ALONE: &str = "run . --size 1m --bytes 64k --buffered --json";
 
     #[test]

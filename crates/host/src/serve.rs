@@ -315,7 +315,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
                     }
                 }
                 Next::WaitUntil(then) => {
-                    time.pass(then.saturating_sub(now).min(HALT_NS));
+                    time.pass(then.saturating_sub(now).min(TICK_NS));
                     now = time.now();
                 }
                 Next::Discard(request) => {

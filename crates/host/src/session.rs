@@ -99,7 +99,7 @@ impl Halt<'_> {
             if left == 0 || self.asked() {
                 return;
             }
-            time.pass(left.min(10_000_000));
+            time.pass(left.min(TICK_NS));
         }
     }
 }

@@ -9,9 +9,9 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use workload::Workload;
 
-/// The time for which a rank still answers rank 0 after the user's interrupt. A launcher kills the
-/// processes about a second after it has asked them to end.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(900);
+/// The time for which a rank still answers rank 0 after the user's interrupt: longer than rank 0
+/// waits, and a launcher kills the processes about a second after it has asked them to end.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
 /// The minimum time of a wait that begins after the interrupt: a living process answers in it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
@@ -92,6 +92,7 @@ pub fn follow<M: Machine>(
     let mut opened: Option<Runner<'_, M>> = None;
     loop {
         match receive(group, 0, || wait.goes_on())? {
+            Order::Own(processes) => machine.add_own_processes(&processes),
             Order::Clock => send(group, 0, &Answer::Clock(machine.now()))?,
             Order::Open(request) => {
                 opened = open(group, machine, &request, &wait)?;
@@ -116,6 +117,14 @@ pub fn follow<M: Machine>(
             Order::Finish => return Ok(()),
         }
     }
+}
+
+/// Reports to rank 0 that this rank has removed all its files and ends.
+///
+/// # Errors
+/// Rank 0 is gone.
+pub fn say_finished(group: &impl Group) -> Result<(), GroupError> {
+    send(group, 0, &Answer::Finished)
 }
 
 /// Opens the targets, but writes nothing before rank 0 says that all ranks may.

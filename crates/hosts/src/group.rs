@@ -4,14 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
 
-/// Waits shorter than this do not sleep, so that a clock's round trip is short.
-const SPIN: Duration = Duration::from_millis(2);
-
-/// The sleep between two checks after that grows with the wait, as a share of it, from the first of
-/// these to the second: many waiting ranks must not take a processor from the storage or from
-/// another rank.
-const NAPS: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(2)];
-const NAP_SHARE: u32 = 64;
+/// The time between two checks whether a wait goes on.
+const CHECK: Duration = Duration::from_millis(20);
 
 /// Processes that were started together.
 ///
@@ -30,11 +24,17 @@ pub trait Group {
     /// The rank is gone.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
-    /// Returns the next message from a rank; `None` if none has arrived.
+    /// Returns the next message from a rank; `None` if none arrives until then. A wait may have
+    /// several parts, and `began` is the start of the first.
     ///
     /// # Errors
     /// The rank is gone.
-    fn try_receive(&self, from: usize) -> Result<Option<Vec<u8>>, GroupError>;
+    fn receive_until(
+        &self,
+        from: usize,
+        began: Instant,
+        until: Instant,
+    ) -> Result<Option<Vec<u8>>, GroupError>;
 }
 
 /// A message that cannot be exchanged.
@@ -49,6 +49,9 @@ pub enum GroupError {
     /// Waiting was given up.
     #[error("rank {0} did not answer")]
     Silent(usize),
+    /// No message can be exchanged any more, because some rank has ended.
+    #[error("a rank has ended, and the others cannot exchange messages any more")]
+    Stuck,
 }
 
 /// Sends a message as JSON.
@@ -72,24 +75,12 @@ pub fn receive<T: DeserializeOwned>(
 ) -> Result<T, GroupError> {
     let began = Instant::now();
     loop {
-        if let Some(bytes) = group.try_receive(from)? {
+        if let Some(bytes) = group.receive_until(from, began, Instant::now() + CHECK)? {
             return serde_json::from_slice(&bytes)
                 .map_err(|error| GroupError::Unexpected { from, why: error.to_string() });
         }
         if !waits() {
             return Err(GroupError::Silent(from));
         }
-        pause_since(began);
-    }
-}
-
-/// Pauses between two checks of a wait.
-pub(crate) fn pause_since(began: Instant) {
-    let waited = began.elapsed();
-    if waited < SPIN {
-        std::thread::yield_now();
-    } else {
-        let [first, longest] = NAPS;
-        std::thread::sleep((waited / NAP_SHARE).clamp(first, longest));
     }
 }

@@ -18,6 +18,9 @@ use workload::Workload;
 /// than a launcher waits before it kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// The time after the interrupt within which all ranks have ended.
+const LAST_PATIENCE: Duration = Duration::from_millis(850);
+
 /// Round trips per clock and run.
 const ROUND_TRIPS: usize = 6;
 
@@ -26,6 +29,9 @@ const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
 /// Attempts to begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: u64 = 3;
+
+/// The name of a lost rank, if it is not known which one that is.
+const ANY_RANK: &str = "a rank";
 
 /// The reason that ended the work of all ranks.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +90,8 @@ pub struct Leader<'a, G: Group, M: Machine> {
     noticed: Noticed,
     /// Ranks that answer no more.
     lost: Vec<usize>,
+    /// Whether no messages can be exchanged any more.
+    is_stuck: bool,
 }
 
 /// The targets of all ranks.
@@ -135,6 +143,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             is_interrupted,
             noticed: Noticed::default(),
             lost: Vec::new(),
+            is_stuck: false,
         };
         let mut wrong = Vec::new();
         let mut lost = Vec::new();
@@ -174,13 +183,24 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             leader.clients.push(client);
         }
         if !lost.is_empty() {
-            return Err(leader.lost_or_interrupted(lost));
+            return Err(leader.lost_all(lost));
         }
         if !wrong.is_empty() {
             leader.finish();
             return Err(Error::Refused(wrong));
         }
+        machine.add_own_processes(&leader.beside(0));
+        for rank in 1..group.size() {
+            let beside = leader.beside(rank);
+            leader.order(rank, &Order::Own(beside))?;
+        }
         Ok(leader)
+    }
+
+    /// Returns the processes of the ranks on this rank's host.
+    fn beside(&self, rank: usize) -> Vec<u32> {
+        let here = self.processes.iter().filter(|(space, _)| *space == self.processes[rank].0);
+        here.map(|(_, process)| *process).collect()
     }
 
     pub fn clients(&self) -> &[Client] {
@@ -204,9 +224,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
             if spec.sharing.is_none() {
                 continue;
             }
-            let here =
-                self.processes.iter().filter(|(kernel, _)| *kernel == self.processes[rank].0);
-            let processes = here.map(|(_, process)| *process).collect();
+            let processes = self.beside(rank);
             // Without a number it is not the same file.
             let number = own.file_number.unwrap_or(0);
             spec.sharing = Some(Sharing::Joins { number, processes });
@@ -472,10 +490,24 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.clients[rank].clock_error_ns = offset.error_ns;
     }
 
-    /// Ends the other ranks, apart from lost ones.
+    /// Ends the other ranks, apart from lost ones. After an interrupt, waits until they have removed
+    /// their files: a launcher kills them as soon as one rank has ended.
     pub fn finish(&mut self) {
-        for rank in (1..self.group.size()).filter(|rank| !self.lost.contains(rank)) {
+        let living = (1..self.group.size()).filter(|rank| !self.lost.contains(rank));
+        let living: Vec<usize> = living.collect();
+        for &rank in &living {
             let _ = send(self.group, rank, &Order::Finish);
+        }
+        if !(self.is_interrupted)() {
+            return;
+        }
+        let wait = Wait::new(self.is_interrupted, LAST_PATIENCE, &self.noticed);
+        let answer = |rank| receive(self.group, rank, || wait.goes_on());
+        for rank in living {
+            while !matches!(answer(rank), Ok(Answer::Finished) | Err(_)) {}
+        }
+        while self.is_stuck && wait.goes_on() {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -489,7 +521,10 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         if self.lost.contains(&rank) {
             return Err(self.lost_rank(rank));
         }
-        send(self.group, rank, order).map_err(|_| self.lost_rank(rank))
+        send(self.group, rank, order).map_err(|error| match error {
+            GroupError::Stuck => self.stuck(),
+            _ => self.lost_rank(rank),
+        })
     }
 
     fn order_all(&mut self, order: &Order) -> Result<(), Error> {
@@ -513,6 +548,9 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
                 Ok(answer) => answers.push((rank, answer)),
                 Err(GroupError::Unexpected { why, .. }) => {
                     return Err(Error::Confused(format!("{}: {why}", self.clients[rank].name())));
+                }
+                Err(GroupError::Stuck) => {
+                    return Err(self.stuck());
                 }
                 Err(GroupError::Gone(_) | GroupError::Silent(_)) => silent.push(rank),
             }
@@ -539,9 +577,14 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
-    fn lost_or_interrupted(&mut self, names: Vec<String>) -> Error {
+    fn lost_all(&mut self, names: Vec<String>) -> Error {
         self.lost.extend(0..self.group.size());
         Error::Lost(names)
+    }
+
+    fn stuck(&mut self) -> Error {
+        self.is_stuck = true;
+        self.lost_all(vec![ANY_RANK.into()])
     }
 
     fn lost_rank(&mut self, rank: usize) -> Error {

@@ -26,9 +26,9 @@ mod threads;
 
 pub use crate::machine::{GroupMachine, GroupTarget, joining_order, shared_hosts};
 #[cfg(feature = "mpi")]
-pub use crate::mpi::{MpiCalls, MpiRank};
+pub use crate::mpi::MpiRank;
 pub use clock::{Offset, RoundTrip};
-pub use follow::{Perform, follow, no_jobs};
+pub use follow::{Perform, follow, no_jobs, say_finished};
 pub use group::{Group, GroupError, receive, send};
 pub use jobs::JobDone;
 pub use launch::Launch;

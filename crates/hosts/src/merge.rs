@@ -1,7 +1,7 @@
 //! One run on many ranks as a single run: the rate is that of the window in which all work.
 
 use crate::curve::Curve;
-use ::machine::{CpuTimes, DeviceUse, Nanos, Reap, Usage, Waits, Warning};
+use ::machine::{CpuTimes, DeviceUse, Figure, Nanos, Reap, Usage, Waits, Warning};
 use measure::histogram::{Histogram, SparseHistogram};
 use measure::{ClientSample, ClientsRun, Options, Sample, Together, stats};
 use results::Client;
@@ -216,16 +216,6 @@ fn usage(runs: &[ClientRun], clients: &[Client]) -> Usage {
     let pairs = |of: &dyn Fn(&Usage) -> [u64; 2]| {
         all().map(of).fold([0; 2], |sum, one| [sum[0] + one[0], sum[1] + one[1]])
     };
-    let mut warnings: Vec<Warning> = Vec::new();
-    for run in runs {
-        for warning in &run.sample.usage.warnings {
-            let of = Warning::from(format!("{}: ", clients[run.rank].name()));
-            let warning = of.then(warning.clone());
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
-    }
     let paused = all().filter_map(|usage| usage.paused).max_by_key(|pause| pause.ns);
     let device = hosts.iter().map(|own| {
         let counted = own.iter().filter_map(|run| run.sample.usage.device);
@@ -261,10 +251,25 @@ fn usage(runs: &[ClientRun], clients: &[Client]) -> Usage {
             .flatten(),
         others_cached_bytes: pairs(&|usage| usage.others_cached_bytes),
         others_direct_bytes: pairs(&|usage| usage.others_direct_bytes),
-        warnings,
+        warnings: warnings(runs, clients),
         paused,
         ..Usage::default()
     }
+}
+
+/// Returns the warnings of all runs: that of one client with its name, that of several once.
+fn warnings(runs: &[ClientRun], clients: &[Client]) -> Vec<Warning> {
+    let merged = Warning::merged(runs.iter().flat_map(|run| &run.sample.usage.warnings));
+    let named = |(warning, _): (Warning, usize)| {
+        let is_warned =
+            |run: &&ClientRun| run.sample.usage.warnings.iter().any(|one| one.is_like(&warning));
+        let of = match runs.iter().filter(is_warned).collect::<Vec<_>>()[..] {
+            [run] => format!("{}: ", clients[run.rank].name()).into(),
+            ref several => Warning::of("{} clients: ", [Figure::count(several.len() as u64)]),
+        };
+        of.then(warning)
+    };
+    merged.into_iter().map(named).collect()
 }
 
 /// Adds both, if both are known.

@@ -27,6 +27,8 @@ pub struct Hello {
 /// An instruction of rank 0.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Order {
+    /// Count these processes of the rank's host as part of the measurement.
+    Own(Vec<u32>),
     /// Answer with the time.
     Clock,
     /// Check the targets, then wait for [`Order::Go`] before anything is written.
@@ -66,6 +68,8 @@ pub(crate) enum Answer {
         /// Time from the order's arrival to the start.
         early_ns: Nanos,
     },
+    /// All files are removed.
+    Finished,
 }
 
 /// One run of a rank.

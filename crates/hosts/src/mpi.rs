@@ -1,14 +1,17 @@
 //! A group over MPI.
 
 use crate::follow::{Noticed, Wait};
-use crate::group::{Group, GroupError, pause_since};
+use crate::group::{Group, GroupError};
 use ::mpi::environment::Universe;
-use ::mpi::point_to_point::{Destination, Source};
+use ::mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
 use ::mpi::request::StaticScope;
 use ::mpi::topology::{Communicator, SimpleCommunicator};
 use ::mpi::{Threading, initialize_with_threading};
+use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// The time that a message may take after the user's interrupt, or the launcher's. A dead rank
@@ -16,92 +19,208 @@ use std::time::{Duration, Instant};
 /// end.
 const PATIENCE: Duration = Duration::from_millis(400);
 
+/// The time between two checks for the interrupt during a call.
+const CHECK: Duration = Duration::from_millis(50);
+
+/// A call that is given up and does not return in this time never does.
+const STUCK: Duration = Duration::from_millis(100);
+
+/// Waits shorter than this do not sleep, so that a clock's round trip is short.
+const SPIN: Duration = Duration::from_micros(300);
+
+/// The sleep between two looks for a message after that grows with the wait, as a share of it, from
+/// the first of these to the second: many waiting ranks must not take a processor from the storage
+/// or from another rank.
+const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
+const NAP_SHARE: u32 = 64;
+
 /// This process among those that mpirun or srun started.
+///
+/// Only one thread calls MPI, and it does nothing else. Open MPI 4.1 may abort within a call if the
+/// connection to a dead rank breaks, and then wait for the launcher until that kills the process.
+/// The rank's owner can save its results and remove its files in that time.
 pub struct MpiRank {
-    world: SimpleCommunicator,
-    universe: Option<Universe>,
+    rank: usize,
+    size: usize,
+    calls: Sender<Call>,
+    answers: Receiver<Result<Option<Vec<u8>>, GroupError>>,
+    thread: Option<JoinHandle<()>>,
     is_interrupted: fn() -> bool,
     noticed: Noticed,
-    calls: MpiCalls,
+    gives_up: Arc<AtomicBool>,
+    is_stuck: Cell<bool>,
 }
 
-/// The calls of MPI by a rank. Each returns at once, but Open MPI 4.1 may abort within one if the
-/// connection to a dead rank breaks, and then wait for the launcher until that kills the process.
-#[derive(Debug, Clone, Default)]
-pub struct MpiCalls {
-    /// Odd during a call.
-    begun_and_ended: Arc<AtomicU64>,
-}
-
-impl MpiCalls {
-    fn call<T>(&self, call: impl FnOnce() -> T) -> T {
-        self.begun_and_ended.fetch_add(1, Ordering::Relaxed);
-        let result = call();
-        self.begun_and_ended.fetch_add(1, Ordering::Relaxed);
-        result
-    }
-
-    /// Returns whether one call lasts all this time, which passes meanwhile.
-    pub fn one_lasts(&self, time: Duration) -> bool {
-        let before = self.begun_and_ended.load(Ordering::Relaxed);
-        std::thread::sleep(time);
-        before % 2 == 1 && self.begun_and_ended.load(Ordering::Relaxed) == before
-    }
+/// An order to the thread that calls MPI. It answers each but the last.
+enum Call {
+    Send(usize, Vec<u8>),
+    Receive { from: usize, began: Instant, until: Instant },
+    Leave,
 }
 
 impl MpiRank {
-    /// Returns the calls of MPI, for another thread to watch.
-    pub fn calls(&self) -> MpiCalls {
-        self.calls.clone()
-    }
-
-    /// Initialises MPI. Only the calling thread may use the rank; others may do I/O meanwhile. An
-    /// interrupt ends the wait for a rank that takes no message.
+    /// Initialises MPI. An interrupt ends the wait for a rank that takes no message.
     ///
     /// # Errors
-    /// MPI was initialised before, or lets no other thread run.
+    /// MPI was initialised before, or lets no other thread run; no thread can be started.
     pub fn new(is_interrupted: fn() -> bool) -> Result<MpiRank, String> {
-        let (universe, level) = initialize_with_threading(Threading::Funneled)
-            .ok_or("MPI is already initialised in this process")?;
-        if level < Threading::Funneled {
-            return Err(format!(
-                "the MPI library supports only the thread level {level:?}, and halfpower needs MPI_THREAD_FUNNELED; use a library built with threads"
-            ));
-        }
+        let (calls, orders) = channel();
+        let (answer, answers) = channel();
+        let (begin, begun) = channel();
+        let gives_up = Arc::new(AtomicBool::new(false));
+        let given_up = Arc::clone(&gives_up);
+        let serve = move || match initialize() {
+            Ok(universe) => {
+                let world = universe.world();
+                let _ = begin.send(Ok((world.rank() as usize, world.size() as usize)));
+                let service = Service { world, is_given_up: &given_up };
+                if service.answer_all(&orders, &answer) {
+                    // MPI's own end would wait for a lost rank forever.
+                    std::mem::forget(universe);
+                }
+            }
+            Err(why) => {
+                let _ = begin.send(Err(why));
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("mpi".into())
+            .spawn(serve)
+            .map_err(|error| format!("cannot start a thread for MPI: {error}"))?;
+        let (rank, size) = begun.recv().map_err(|_| "MPI ended the thread that started it")??;
         Ok(MpiRank {
-            world: universe.world(),
-            universe: Some(universe),
+            rank,
+            size,
+            calls,
+            answers,
+            thread: Some(thread),
             is_interrupted,
             noticed: Noticed::default(),
-            calls: MpiCalls::default(),
+            gives_up,
+            is_stuck: Cell::new(false),
         })
     }
 
-    /// Leaves without waiting for the others, if one of them is lost: MPI's own end would wait for
-    /// it forever.
+    /// Leaves without waiting for the others, if one of them is lost.
     pub fn leave(mut self) {
-        std::mem::forget(self.universe.take());
+        let _ = self.calls.send(Call::Leave);
+        self.thread = None;
+    }
+
+    fn call(&self, call: Call) -> Result<Option<Vec<u8>>, GroupError> {
+        self.gives_up.store(false, Ordering::Relaxed);
+        if self.is_stuck.get() || self.calls.send(call).is_err() {
+            return Err(GroupError::Stuck);
+        }
+        let wait = Wait::new(&self.is_interrupted, PATIENCE, &self.noticed);
+        let mut time = CHECK;
+        loop {
+            match self.answers.recv_timeout(time) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Timeout) if wait.goes_on() => {}
+                Err(RecvTimeoutError::Timeout) if time == CHECK => {
+                    self.gives_up.store(true, Ordering::Relaxed);
+                    time = STUCK;
+                }
+                Err(_) => {
+                    self.is_stuck.set(true);
+                    return Err(GroupError::Stuck);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for MpiRank {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        // The thread ends MPI when no order can come any more.
+        self.calls = channel().0;
+        if !self.is_stuck.get() {
+            let _ = thread.join();
+        }
     }
 }
 
 impl Group for MpiRank {
     fn rank(&self) -> usize {
-        self.world.rank() as usize
+        self.rank
     }
 
     fn size(&self) -> usize {
-        self.world.size() as usize
+        self.size
     }
 
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError> {
+        self.call(Call::Send(to, message.to_vec())).map(drop)
+    }
+
+    fn receive_until(
+        &self,
+        from: usize,
+        began: Instant,
+        until: Instant,
+    ) -> Result<Option<Vec<u8>>, GroupError> {
+        self.call(Call::Receive { from, began, until })
+    }
+}
+
+fn initialize() -> Result<Universe, String> {
+    let (universe, level) = initialize_with_threading(Threading::Funneled)
+        .ok_or("MPI is already initialised in this process")?;
+    if level < Threading::Funneled {
+        return Err(format!(
+            "the MPI library supports only the thread level {level:?}, and halfpower needs MPI_THREAD_FUNNELED; use a library built with threads"
+        ));
+    }
+    Ok(universe)
+}
+
+/// Pauses between two looks for a message, or for its delivery.
+fn pause_since(began: Instant) {
+    let waited = began.elapsed();
+    if waited < SPIN {
+        std::thread::yield_now();
+    } else {
+        let [first, longest] = NAPS;
+        std::thread::sleep((waited / NAP_SHARE).clamp(first, longest));
+    }
+}
+
+/// The thread that calls MPI.
+struct Service<'s> {
+    world: SimpleCommunicator,
+    is_given_up: &'s AtomicBool,
+}
+
+impl Service<'_> {
+    /// Answers until the rank goes; returns whether it leaves the others.
+    fn answer_all(
+        &self,
+        calls: &Receiver<Call>,
+        answers: &Sender<Result<Option<Vec<u8>>, GroupError>>,
+    ) -> bool {
+        for call in calls {
+            let answer = match call {
+                Call::Send(to, message) => self.send(to, message).map(|()| None),
+                Call::Receive { from, began, until } => Ok(self.receive(from, began, until)),
+                Call::Leave => return true,
+            };
+            if answers.send(answer).is_err() {
+                break;
+            }
+        }
+        false
+    }
+
+    fn send(&self, to: usize, message: Vec<u8>) -> Result<(), GroupError> {
         let buffer: &'static mut [u8] = Box::leak(message.into());
         let place: *mut [u8] = buffer;
         let process = self.world.process_at_rank(to as i32);
-        let mut request = self.calls.call(|| process.immediate_send(StaticScope, &*buffer));
-        let wait = Wait::new(&self.is_interrupted, PATIENCE, &self.noticed);
+        let mut request = process.immediate_send(StaticScope, &*buffer);
         let began = Instant::now();
         loop {
-            request = match self.calls.call(|| request.test()) {
+            request = match request.test() {
                 Ok(_) => {
                     // SAFETY: the buffer was a box, and MPI does not use it any more.
                     drop(unsafe { Box::from_raw(place) });
@@ -109,7 +228,7 @@ impl Group for MpiRank {
                 }
                 Err(request) => request,
             };
-            if !wait.goes_on() {
+            if self.is_given_up.load(Ordering::Relaxed) {
                 // MPI may still use the buffer: it stays.
                 std::mem::forget(request);
                 return Err(GroupError::Silent(to));
@@ -118,10 +237,16 @@ impl Group for MpiRank {
         }
     }
 
-    fn try_receive(&self, from: usize) -> Result<Option<Vec<u8>>, GroupError> {
-        use ::mpi::point_to_point::MatchedReceiveVec;
+    fn receive(&self, from: usize, began: Instant, until: Instant) -> Option<Vec<u8>> {
         let process = self.world.process_at_rank(from as i32);
-        let receive = || Some(process.immediate_matched_probe()?.matched_receive_vec::<u8>().0);
-        Ok(self.calls.call(receive))
+        loop {
+            if let Some(message) = process.immediate_matched_probe() {
+                return Some(message.matched_receive_vec::<u8>().0);
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+            pause_since(began);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A group within one process: each rank is a thread.
 
 use crate::group::{Group, GroupError};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Instant;
 
 /// A rank that talks to the other threads of its process.
 pub struct ThreadRank {
@@ -37,11 +38,16 @@ impl Group for ThreadRank {
         self.to[to].send(message.to_vec()).map_err(|_| GroupError::Gone(to))
     }
 
-    fn try_receive(&self, from: usize) -> Result<Option<Vec<u8>>, GroupError> {
-        match self.from[from].try_recv() {
+    fn receive_until(
+        &self,
+        from: usize,
+        _began: Instant,
+        until: Instant,
+    ) -> Result<Option<Vec<u8>>, GroupError> {
+        match self.from[from].recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(message) => Ok(Some(message)),
-            Err(TryRecvError::Empty) => Ok(None),
-            Err(TryRecvError::Disconnected) => Err(GroupError::Gone(from)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(GroupError::Gone(from)),
         }
     }
 }

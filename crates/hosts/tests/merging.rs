@@ -1,7 +1,7 @@
 //! Merged runs: the window in which all work, and latencies that equal the union.
 
 use hosts::{ClientRun, merge, merged_latency};
-use machine::Usage;
+use machine::{Figure, Usage, Warning};
 use measure::histogram::Histogram;
 use measure::stats::Verdict;
 use measure::{ClientsRun, Options, Sample};
@@ -172,4 +172,22 @@ fn what_the_kernel_counts_for_a_computer_counts_once_per_host() {
     let merged = merge(&runs, &clients, &timed(1_000_000_000), Options::default()).unwrap();
     let cpu = merged.usage.cpu;
     assert_eq!((cpu.machine_ns, cpu.user_ns), (300, 40), "three hosts, four processes");
+}
+
+#[test]
+fn a_warning_of_one_client_has_its_name_and_one_of_several_comes_once() {
+    let busy = |value| Warning::of("{} processors were busy", [Figure::rounded(value, 1)]);
+    let warned = |rank: usize, warnings: Vec<Warning>| {
+        let mut sample = run(1e5, 10_000_000, &[5]);
+        sample.usage.warnings = warnings;
+        client_run(rank, sample, 0)
+    };
+    let runs = [
+        warned(0, vec![busy(0.3), busy(0.4)]),
+        warned(1, vec!["a journal".into(), busy(0.9)]),
+        warned(2, vec![]),
+    ];
+    let merged = merge(&runs, &clients(3), &timed(10_000_000), Options::default()).unwrap();
+    let said: Vec<String> = merged.usage.warnings.iter().map(Warning::to_string).collect();
+    assert_eq!(said, ["2 clients: 0.3 to 0.9 processors were busy", "rank 1 (node1): a journal"]);
 }

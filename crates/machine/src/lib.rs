@@ -159,6 +159,10 @@ pub trait Machine {
     /// Waits without I/O.
     fn pause(&self, for_ns: Nanos);
 
+    /// Counts more processes of this computer, by their numbers, as part of the measurement: they
+    /// are not other programs that disturb it. By default, nothing looks for other programs.
+    fn add_own_processes(&self, _processes: &[u32]) {}
+
     /// Opens a target; a directory gets a test file with incompressible data.
     ///
     /// # Errors

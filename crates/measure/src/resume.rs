@@ -302,6 +302,10 @@ impl<M: Machine> Machine for Resumable<M> {
         self.machine.now() + self.journal.shift_ns()
     }
 
+    fn add_own_processes(&self, processes: &[u32]) {
+        self.machine.add_own_processes(processes);
+    }
+
     fn pause(&self, for_ns: Nanos) {
         if self.journal.pending() > 0 {
             self.owed_ns.set(self.owed_ns.get().max(for_ns));

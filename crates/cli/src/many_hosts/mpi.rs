@@ -11,7 +11,9 @@ use crate::tasks::{self, Here, OverGroup};
 use crate::unfinished::Unfinished;
 use dialect::tasks::Worker;
 use host::Host;
-use hosts::{Error, Group, GroupMachine, Launch, Leader, MpiRank, SharedFile, follow};
+use hosts::{
+    Error, Group, GroupMachine, Launch, Leader, MpiRank, SharedFile, follow, say_finished,
+};
 use machine::{Machine, TargetSpec};
 use measure::Resumable;
 use results::{Clients, Kind, Results};
@@ -53,17 +55,12 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
         let perform = &mut |job: &str, start| tasks::perform(&mut worker, job, start);
         let followed = follow(&rank, &machine, &hello, &is_interrupted, perform);
         drop(worker);
+        let followed = followed.and_then(|()| say_finished(&rank));
         if followed.is_err() || is_interrupted() {
             rank.leave();
         }
         return followed.map_err(|_| Failure::Run("rank 0 is gone".into()));
     }
-    let calls = rank.calls();
-    crate::interrupt::watch(move |time| {
-        calls.one_lasts(time).then_some(
-            "a rank ended, and MPI no longer answers; the launcher's own messages name that rank",
-        )
-    });
     let _display = context.console.display(mode);
     let (result, lost) = match Leader::meet(&rank, &machine, &hello, &is_interrupted) {
         Ok(leader) => command(leader, cli.command, context, &here),

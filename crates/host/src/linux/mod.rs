@@ -163,6 +163,10 @@ impl machine::Machine for Host {
         self.clock().now()
     }
 
+    fn add_own_processes(&self, processes: &[u32]) {
+        self.meters.add_own_processes(processes);
+    }
+
     fn pause(&self, for_ns: Nanos) {
         self.clock().pass(for_ns);
     }

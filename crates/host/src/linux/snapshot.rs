@@ -27,6 +27,7 @@ pub(crate) struct MachineMeters {
     disturbance: DisturbanceMeter,
     /// The other programs; absent until a background thread has read them, so no run waits for it.
     others: Arc<Mutex<Option<Watched>>>,
+    own_processes: Mutex<Vec<u32>>,
 }
 
 struct Watched {
@@ -41,7 +42,7 @@ impl MachineMeters {
         let to_fill = others.clone();
         // Without a thread, the other programs stay unknown.
         let _ = std::thread::Builder::new().spawn(move || {
-            let last = OtherPrograms::now(&Roots::default());
+            let last = OtherPrograms::now(&Roots::default(), &[std::process::id()]);
             *to_fill.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(Watched { last, baseline: IdleBaseline::NONE });
         });
@@ -50,7 +51,15 @@ impl MachineMeters {
             io: ProcessIoMeter::open(&roots).ok(),
             disturbance: DisturbanceMeter::open(&roots),
             others,
+            own_processes: Mutex::new(vec![std::process::id()]),
         }
+    }
+
+    pub(crate) fn add_own_processes(&self, processes: &[u32]) {
+        self.own_processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(processes);
     }
 
     /// Returns the baseline; zero until the programs were watched long enough.
@@ -58,7 +67,8 @@ impl MachineMeters {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(watched) = others.as_mut() else { return IdleBaseline::NONE };
         if watched.last.age_ns() >= MIN_WATCH_NS {
-            let now = OtherPrograms::now(&Roots::default());
+            let own = self.own_processes.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = OtherPrograms::now(&Roots::default(), &own);
             *watched = Watched { baseline: now.since(&watched.last), last: now };
         }
         watched.baseline
