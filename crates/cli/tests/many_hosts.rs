@@ -500,7 +500,8 @@ mod over_mpi {
         let by_user = resumed(words, |mpirun| send("-INT", mpirun));
         for sweep in [by_user, resumed(words, kill_rank_0)] {
             assert_eq!(points(&sweep).len(), 4);
-            assert!(points(&sweep).iter().all(|point| number(point, "/repeats") == 3.0));
+            let repeats = points(&sweep).iter().map(|point| number(point, "/repeats"));
+            assert!(repeats.clone().all(|count| count == 3.0), "{}", warnings(&sweep));
         }
     }
 

@@ -19,7 +19,7 @@ use workload::Workload;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The time after the interrupt within which all ranks have ended.
-const LAST_PATIENCE: Duration = Duration::from_millis(850);
+const LAST_PATIENCE: Duration = Duration::from_millis(800);
 
 /// Round trips per clock and run.
 const ROUND_TRIPS: usize = 6;
