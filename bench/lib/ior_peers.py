@@ -22,7 +22,7 @@ IOR = {
     "one file, random": "-w -r -z --posix.odirect -t 64k -b 12m -e",
 }
 # The sync of each phase is in its time.
-MDTEST = {"files of 64 KiB": "-n 150 -F -w 65536 -Y -u -d t"}
+MDTEST = {"files of 64 KiB": "-n 450 -F -w 65536 -Y -u -d t"}
 
 
 def keys(value, path=""):
