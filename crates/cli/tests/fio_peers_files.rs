@@ -249,3 +249,12 @@ fn files_of_others_are_not_deleted() {
     succeeds(true, directory.path(), &format!("{words} --destroy-data=j.0.1"));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_file_that_an_earlier_job_makes_is_there_for_a_job_that_makes_none() {
+    let directory = common::places::memory_directory();
+    let jobs = "--name=make --filename=f --size=64k --rw=write --allow_mounted_write=1 --stonewall --name=use --filename=f --size=64k --rw=read --allow_file_create=0 --stonewall";
+    succeeds(true, directory.path(), jobs);
+    let jobs = "--name=a --ioengine=filecreate --filename=g --filesize=4k --stonewall --name=b --ioengine=filestat --filename=g --filesize=4k --allow_file_create=0 --stonewall";
+    succeeds(true, directory.path(), jobs);
+}

@@ -251,6 +251,8 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
             "use iodepth=1",
         ),
         ("[a]\nallow_file_create=2", "allow_file_create=2", "0 nor 1"),
+        ("[a]\nbwavgtime=1200", "bwavgtime=1200", "write 1000"),
+        ("[a]\niopsavgtime=100", "iopsavgtime=100", "from 500"),
         ("[a]\nrate_process=even", "rate_process=even", "linear, poisson"),
         ("[a]\nverify=pattern", "verify=pattern", "verify_pattern=0x"),
         ("[a]\nverify=crc32c\nbs=32", "32 B", "52 B or more"),

@@ -86,6 +86,9 @@ pub struct Options {
     pub create_only: bool,
     /// `allow_file_create`.
     pub allow_create: bool,
+    /// `bwavgtime` and `iopsavgtime`: the half seconds that make a sample of the rates.
+    pub bandwidth_windows: usize,
+    pub iops_windows: usize,
     /// `fill_device`: run until the disk is full.
     pub fills: bool,
     /// `pre_read`: read the file into the cache first.
@@ -309,6 +312,8 @@ impl Default for Options {
             create_on_open: false,
             create_only: false,
             allow_create: true,
+            bandwidth_windows: 1,
+            iops_windows: 1,
             fills: false,
             pre_read: false,
             offset: Amount::Bytes(0),

@@ -21,6 +21,7 @@ use super::value::{
     Reason, amount, by_direction, by_direction_with_trims, count, ends, number, size, switch,
     time_ns,
 };
+use crate::fio::run::stream_stats::SPREAD_NS;
 use crate::rows::{self, Form, OptionKind, put};
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};
@@ -39,6 +40,19 @@ pub(crate) enum Group {
     Time,
     Data,
     Report,
+}
+
+/// Returns the windows of [`SPREAD_NS`] in a time in milliseconds.
+fn windows(text: &str, kb_base: u64) -> Result<usize, Reason> {
+    let window_ms = SPREAD_NS / 1_000_000;
+    let ms = count(text, kb_base, window_ms, MAX_COUNT)?;
+    if ms % window_ms != 0 {
+        return Err(format!(
+            "halfpower averages over whole half seconds; write {}",
+            ms / window_ms * window_ms
+        ));
+    }
+    Ok((ms / window_ms) as usize)
 }
 
 fn check_form(form: Form, value: Option<&str>, kb_base: u64) -> ParseResult {
@@ -139,7 +153,8 @@ static ROWS: &[Row] = &[
     row("fill_device fill_fs", Files, Switch(|o, on| o.fills = on)),
     row("file_append opendir", Files, OnlyValues(&["0"], "give size and offset")),
     row("lockfile", Files, OnlyValues(&["none"], LEAVE)),
-    row("allow_mounted_write", Files, OnlyValues(&["0"], "--destroy-data names what may be overwritten")),
+    // --destroy-data names what may be overwritten.
+    row("allow_mounted_write", Files, Ignored(Form::Switch)),
     //
     row("rw readwrite", Requests, Value(Options::set_mode)),
     row("rwmixread", Requests, Value(|o, text| put(&mut o.mix_read, count(text, o.kb_base, 0, 100).map(|n| n as u8)))),
@@ -331,7 +346,8 @@ static ROWS: &[Row] = &[
     row("log_issue_time", Report, Switch(|o, on| o.logs.issue_time = on)),
     row("log_alternate_epoch log_alternate_epoch_clock_id", Report,
         OnlyValues(&["0"], "logs have fio's four columns and with log_offset the offset: leave it out")),
-    row("bwavgtime iopsavgtime", Report, OnlyValues(&["500"], LEAVE)),
+    row("bwavgtime", Report, Value(|o, text| put(&mut o.bandwidth_windows, windows(text, o.kb_base)))),
+    row("iopsavgtime", Report, Value(|o, text| put(&mut o.iops_windows, windows(text, o.kb_base)))),
     row("stats", Report, Switch(|o, on| o.stats = on)),
     row("unified_rw_reporting", Report, Value(|o, text| {
         let known = [("none", Unified::Apart), ("0", Unified::Apart), ("mixed", Unified::Mixed), ("1", Unified::Mixed), ("both", Unified::Both), ("2", Unified::Both)];

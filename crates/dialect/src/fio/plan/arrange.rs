@@ -176,7 +176,6 @@ impl Arrangement {
             let found = look(&path).map_err(|error| {
                 job.wrong(format!("cannot examine {}: {error}", path.display()))
             })?;
-            check_found(job, &path, found, destroy)?;
             // Files laid out for an earlier job exist when this one begins.
             let laid_out = self
                 .files
@@ -184,6 +183,7 @@ impl Arrangement {
                 .find(|file| file.path == path)
                 .map(|file| Found::Made(file.bytes));
             let seen = laid_out.filter(|_| found == Found::Nothing).unwrap_or(found);
+            check_found(job, &path, seen, destroy)?;
             let found_there = (seen, destroy.contains(&path));
             let region = region(job, clone, count, &path, found_there, &mut sizes)?;
             files.push(self.file(job, path, found, region.end));

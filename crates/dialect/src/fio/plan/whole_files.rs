@@ -92,7 +92,9 @@ impl Arrangement {
             look(&path).map_err(|error| job.wrong(format!("cannot examine {shown}: {error}")))?;
         let is_new = found == Found::Nothing;
         match found {
-            Found::Nothing if !job.options.allow_create => {
+            Found::Nothing
+                if !job.options.allow_create && !self.paths().any(|earlier| earlier == path) =>
+            {
                 return Err(job.wrong(format!(
                     "allow_file_create=0: {shown} does not exist; make it first, or leave the option out"
                 )));

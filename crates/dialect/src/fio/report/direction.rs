@@ -163,9 +163,13 @@ pub(crate) fn direction(
     } else {
         (recorded.requests[side], recorded.bytes[side])
     };
-    let rates = if used { recorded.window_iops(side) } else { Vec::new() };
+    let rates = if used { recorded.window_iops(side, options.iops_windows) } else { Vec::new() };
     let spread = Spread::of(&rates);
-    let bandwidth = Spread::of(&if used { recorded.window_bytes(side) } else { Vec::new() });
+    let bandwidth = Spread::of(&if used {
+        recorded.window_bytes(side, options.bandwidth_windows)
+    } else {
+        Vec::new()
+    });
     let together: f64 = result
         .entries()
         .iter()
@@ -215,7 +219,7 @@ pub(crate) fn direction(
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
         bw_mean: bandwidth.mean / 1024.0,
         bw_dev: bandwidth.deviation / 1024.0,
-        bw_samples: spread.count,
+        bw_samples: bandwidth.count,
         iops_min: spread.min as u64,
         iops_max: spread.max as u64,
         iops_mean: spread.mean,

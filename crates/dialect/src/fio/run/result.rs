@@ -144,19 +144,27 @@ impl CloneStats {
         self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
 
-    /// Returns the requests per second of a direction in each window.
-    pub fn window_iops(&self, side: usize) -> Vec<f64> {
-        self.windows(side, |sum| sum.requests)
+    /// Returns the requests per second of a direction in each of several `windows`.
+    pub fn window_iops(&self, side: usize, windows: usize) -> Vec<f64> {
+        self.rates(side, windows, |sum| sum.requests)
     }
 
-    /// Returns the bytes per second of a direction in each window.
-    pub fn window_bytes(&self, side: usize) -> Vec<f64> {
-        self.windows(side, |sum| sum.bytes)
+    /// Returns the bytes per second of a direction in each of several `windows`.
+    pub fn window_bytes(&self, side: usize, windows: usize) -> Vec<f64> {
+        self.rates(side, windows, |sum| sum.bytes)
     }
 
-    fn windows(&self, side: usize, of: fn(&Sum) -> u64) -> Vec<f64> {
-        let width = if self.runtime_ns < SPREAD_NS { self.runtime_ns } else { self.spread_ns };
-        self.spread.iter().map(|sums| of(&sums[side]) as f64 * 1e9 / width.max(1) as f64).collect()
+    fn rates(&self, side: usize, windows: usize, of: fn(&Sum) -> u64) -> Vec<f64> {
+        let rate = |sums: &[[Sum; SIDES]], ns: Nanos| {
+            sums.iter().map(|sums| of(&sums[side])).sum::<u64>() as f64 * 1e9 / ns.max(1) as f64
+        };
+        let together = self.spread_ns * windows as u64;
+        if self.runtime_ns < together {
+            // A shorter run is one sample.
+            let all = Some(&self.spread).filter(|all| !all.is_empty());
+            return all.map(|all| rate(all, self.runtime_ns)).into_iter().collect();
+        }
+        self.spread.chunks_exact(windows).map(|sums| rate(sums, together)).collect()
     }
 }
 
@@ -349,6 +357,22 @@ impl FioResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_of_rates_average_several_windows() {
+        let mut stats =
+            CloneStats { spread_ns: SPREAD_NS, runtime_ns: 5 * SPREAD_NS, ..CloneStats::default() };
+        for requests in [10, 20, 30, 40, 50] {
+            let sum = Sum { requests, bytes: requests * 512, ..Sum::default() };
+            stats.spread.push([sum, Sum::default(), Sum::default()]);
+        }
+        assert_eq!(stats.window_iops(0, 1), [20.0, 40.0, 60.0, 80.0, 100.0]);
+        // The rest of the run is shorter than a sample.
+        assert_eq!(stats.window_iops(0, 2), [30.0, 70.0]);
+        assert_eq!(stats.window_bytes(0, 4), [25_600.0]);
+        assert_eq!(stats.window_iops(0, 10), [60.0], "a shorter run is one sample");
+        assert!(CloneStats::default().window_iops(0, 1).is_empty());
+    }
 
     #[test]
     fn processor_time_is_that_of_the_measured_time() {
