@@ -3,7 +3,7 @@ use super::histogram_log::Interval;
 use super::min_rate::StopReason;
 use super::steady::Steady;
 use super::stream_stats::merged;
-use super::stream_stats::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
+use super::stream_stats::{Batches, BySide, Line, SIDES, Sum};
 use super::system_stats::{Counts, DiskUse};
 use crate::fio::options::command::IdleProfile;
 use crate::fio::options::trace::Entry as TraceEntry;
@@ -356,6 +356,7 @@ impl FioResult {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stream_stats::SPREAD_NS;
     use super::*;
 
     #[test]
