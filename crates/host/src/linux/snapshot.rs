@@ -25,9 +25,13 @@ pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
     disturbance: DisturbanceMeter,
-    /// The other programs; absent until a background thread has read them, so no run waits for it.
-    others: Arc<Mutex<Option<Watched>>>,
-    own_processes: Mutex<Vec<u32>>,
+    others: Arc<Mutex<Others>>,
+}
+
+struct Others {
+    /// Absent until a background thread has read them, so no run waits for it.
+    watched: Option<Watched>,
+    own_processes: Vec<u32>,
 }
 
 struct Watched {
@@ -38,12 +42,13 @@ struct Watched {
 impl MachineMeters {
     pub(crate) fn open() -> MachineMeters {
         let roots = Roots::default();
-        let others = Arc::new(Mutex::new(None));
+        let own_processes = vec![std::process::id()];
+        let others = Arc::new(Mutex::new(Others { watched: None, own_processes }));
         let to_fill = others.clone();
         // Without a thread, the other programs stay unknown.
         let _ = std::thread::Builder::new().spawn(move || {
             let last = OtherPrograms::now(&Roots::default(), &[std::process::id()]);
-            *to_fill.lock().unwrap_or_else(PoisonError::into_inner) =
+            to_fill.lock().unwrap_or_else(PoisonError::into_inner).watched =
                 Some(Watched { last, baseline: IdleBaseline::NONE });
         });
         MachineMeters {
@@ -51,24 +56,22 @@ impl MachineMeters {
             io: ProcessIoMeter::open(&roots).ok(),
             disturbance: DisturbanceMeter::open(&roots),
             others,
-            own_processes: Mutex::new(vec![std::process::id()]),
         }
     }
 
     pub(crate) fn add_own_processes(&self, processes: &[u32]) {
-        self.own_processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(processes);
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.own_processes.extend_from_slice(processes);
     }
 
     /// Returns the baseline; zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(watched) = others.as_mut() else { return IdleBaseline::NONE };
+        let Others { watched: Some(watched), own_processes } = &mut *others else {
+            return IdleBaseline::NONE;
+        };
         if watched.last.age_ns() >= MIN_WATCH_NS {
-            let own = self.own_processes.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = OtherPrograms::now(&Roots::default(), &own);
+            let now = OtherPrograms::now(&Roots::default(), own_processes);
             *watched = Watched { baseline: now.since(&watched.last), last: now };
         }
         watched.baseline
