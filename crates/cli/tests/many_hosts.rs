@@ -358,7 +358,6 @@ mod over_mpi {
         assert!(test_files(directory.path()).is_empty());
     }
 
-    /// A short run of one process.
     #[test]
     fn ranks_on_one_host_are_not_programs_that_disturb_each_other() {
         or_skip!(mpi_is_here());
@@ -377,6 +376,7 @@ mod over_mpi {
         assert!(of_host > own * 0.9, "{of_host} processors were busy, and {own} with the ranks");
     }
 
+    /// A short run of one process.
     pub const PACED_ALONE: &str = "run . --size 1m --bytes 64k --buffered --json";
 
     #[test]

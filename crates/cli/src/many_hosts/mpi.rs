@@ -55,7 +55,11 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
         let perform = &mut |job: &str, start| tasks::perform(&mut worker, job, start);
         let followed = follow(&rank, &machine, &hello, &is_interrupted, perform);
         drop(worker);
-        let followed = followed.and_then(|()| say_finished(&rank));
+        // Otherwise rank 0 does not wait, and MPI's own end wants no message that nobody receives.
+        let followed = match followed {
+            Ok(()) if is_interrupted() => say_finished(&rank),
+            followed => followed,
+        };
         if followed.is_err() || is_interrupted() {
             rank.leave();
         }
