@@ -1,4 +1,7 @@
-use machine::Engine;
+use machine::{Engine, Nanos};
+
+/// Window over which fio averages rates for their spread.
+pub(crate) const SPREAD_NS: Nanos = 500_000_000;
 
 /// fio's engine names; the usual name of an engine comes first.
 const ENGINES: [(&str, Engine); 17] = [

@@ -14,14 +14,15 @@ use super::choices::{
 use super::tolerated::Tolerated;
 
 use super::job_options::Options;
-use super::kinds::{ExitWhat, Fallocate, MAX_COARSENESS, SyncMode, Unified, WindowValue};
+use super::kinds::{
+    ExitWhat, Fallocate, MAX_COARSENESS, SPREAD_NS, SyncMode, Unified, WindowValue,
+};
 use super::method::Method;
 use super::pattern::{pattern, plain_pattern};
 use super::value::{
     Reason, amount, by_direction, by_direction_with_trims, count, ends, number, size, switch,
     time_ns,
 };
-use crate::fio::run::stream_stats::SPREAD_NS;
 use crate::rows::{self, Form, OptionKind, put};
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use OptionKind::{Flag, Ignored, OnlyValues, OnlyZero, Refused, Switch, Text, Value};

@@ -356,8 +356,8 @@ impl FioResult {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stream_stats::SPREAD_NS;
     use super::*;
+    use crate::fio::options::kinds::SPREAD_NS;
 
     #[test]
     fn samples_of_rates_average_several_windows() {

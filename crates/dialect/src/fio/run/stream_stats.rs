@@ -2,13 +2,12 @@ use super::failures::Failures;
 use super::histogram_log::HistogramLog;
 use super::min_rate::StopReason;
 use super::result::CloneStats;
+use crate::fio::options::kinds::SPREAD_NS;
 use crate::fio::options::trace::Entry;
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Op};
 use measure::histogram::Histogram;
 
-/// Window over which fio averages rates for their spread.
-pub(crate) const SPREAD_NS: Nanos = 500_000_000;
 const WINDOWS: usize = 4096;
 /// Preallocated lines of a log without averages.
 pub(crate) const LINES: usize = 1 << 16;
