@@ -45,11 +45,12 @@ def size(text):
 def place(value, premade):
     """A path within the directory of the run; a device becomes a file that exists before the run."""
     def one(path):
+        is_device = path.startswith(("/dev/", "\\\\")) or re.fullmatch(r"\$\{?\w*(DEV|DISK)\w*\}?", path)
         path = re.sub(r"\$\{?\w+\}?", "var", path)
         if path in ("/dev/null", "/dev/zero"):
             return path
         name = re.sub(r"[^\w.-]+", "_", path.strip("/")) or "file"
-        if path.startswith("/dev/") or path.startswith("\\\\"):
+        if is_device:
             premade.add(name)
         return name
     return ":".join(one(path) for path in re.split(r"(?<!\\):", value) if path)

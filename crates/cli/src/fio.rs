@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::target::{machine_of, on_machine};
 use dialect::fio::{
-    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Job,
-    Plan, RunSettings, Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs,
+    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan,
+    RunSettings, Section, Status, SystemStats, World, aggregate_log_paths, aggregate_logs,
     check_machine, command_line, engine_names, help as job_options, json, load_states, log_paths,
     logs, look, option_help, parse_engine, parsed_globals, parsed_lines, replace_missing_engines,
     run, saved_states, seed_lines, state_path, terse, text,
@@ -20,7 +20,12 @@ use results::{Began, Kind, Output, Results};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+mod around;
+mod schedulers;
+use around::Sets;
+use schedulers::Schedulers;
 
 const HELP: &str = "\
 Run fio's job files and options: halfpower fio [OPTIONS] JOBFILE... | --name=JOB --OPTION=VALUE...
@@ -240,7 +245,16 @@ fn fio_on<M: Machine>(
         if machine.facts().simulated { &Nowhere } else { &LinuxStats };
     let began = Began::now(machine);
     let early = Mutex::new(String::new());
-    let mut result = measured(context, command, machine, system_stats, plan, arrangement, &early)?;
+    let mut schedulers = Schedulers::new(machine, plan, arrangement)?;
+    let mut result = measured(
+        context,
+        command,
+        machine,
+        system_stats,
+        (plan, arrangement),
+        (outputs, &mut schedulers, &early),
+    )?;
+    result.warnings.extend(schedulers.end());
     result.idle = command.idle;
     let document = results(machine, began, &result);
     let is_cut = result.interrupted || context.writes.is_reached();
@@ -317,6 +331,9 @@ impl<'a> Outputs<'a> {
         for path in command.bandwidth_log.iter().flat_map(|prefix| aggregate_log_paths(prefix)) {
             output::output(context, "--bandwidth-log", &path, &data)?;
         }
+        for (option, path) in plan.jobs().flat_map(around::command_outputs) {
+            output::output(context, option, &path, &data)?;
+        }
         for job in plan.jobs().filter(|job| job.options.state_asked) {
             for clone in 0..job.options.clones {
                 output::output(
@@ -341,12 +358,10 @@ fn measured<M: Machine>(
     command: &Command,
     machine: &M,
     system_stats: &dyn SystemStats,
-    plan: &Plan,
-    arrangement: &Arrangement,
-    early: &Mutex<String>,
+    (plan, arrangement): (&Plan, &Arrangement),
+    (outputs, schedulers, early): (&Outputs<'_>, &mut Schedulers, &Mutex<String>),
 ) -> Result<FioResult, FioError> {
     let bar = context.console.bar(1);
-    let mut rest = plan.groups.iter();
     bar.set_message("laying out files");
     let report = |result: &FioResult| {
         let text = formatted(command, result);
@@ -358,6 +373,14 @@ fn measured<M: Machine>(
         }
     };
     let status = command.status_ns.map(|interval_ns| Status { interval_ns, report: &report });
+    let mut sets = Sets {
+        context,
+        data: &outputs.data,
+        bar: &bar,
+        rest: &plan.groups,
+        schedulers,
+        warnings: Vec::new(),
+    };
     let result = run(
         machine,
         system_stats,
@@ -368,25 +391,11 @@ fn measured<M: Machine>(
             cleanup: command.cleanup,
             status: status.as_ref(),
         },
-        &mut |jobs| {
-            bar.expect(rest.clone().map(|jobs| longest(jobs)).sum());
-            rest.next();
-            let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-            bar.set_message(printable(&names.join(", ")));
-        },
+        &mut sets,
     );
     bar.finish_and_clear();
-    result
-}
-
-/// Returns the longest time of a set of jobs, if all have one.
-fn longest(jobs: &[Job]) -> Option<Duration> {
-    let of = |job: &Job| {
-        let job = &job.options;
-        let all = job.runtime_ns.saturating_add(job.ramp_ns).saturating_add(job.start_delay_ns[1]);
-        (job.runtime_ns > 0).then(|| Duration::from_nanos(all))
-    };
-    jobs.iter().map(of).try_fold(Duration::ZERO, |longest, one| Some(longest.max(one?)))
+    let result = result?;
+    Ok(FioResult { warnings: [result.warnings, sets.warnings].concat(), ..result })
 }
 
 /// Prints warnings on standard error unless the report includes them. JSON does, and programs that

@@ -1,5 +1,9 @@
 //! `halfpower fio` as a program: exit codes, report files, cleanup.
 
+#[macro_use]
+mod common;
+
+use common::places::Loop;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -199,4 +203,95 @@ fn ctrl_c_reports_what_was_done() {
     let points = own["points"].as_array().unwrap();
     assert!(points.iter().all(|point| point["error"] == "it has not ended"), "{points:?}");
     assert_eq!(files(directory.path()), ["fio.json", "own.json"]);
+}
+
+#[test]
+fn a_job_runs_with_the_scheduler_that_it_asks_for() {
+    let device = or_skip!(Loop::make(16 << 20));
+    let directory = tempfile::tempdir().unwrap();
+    let name = device.device.trim_start_matches("/dev/");
+    let setting = Path::new("/sys/class/block").join(name).join("queue/scheduler");
+    let chosen = || {
+        let text = fs::read_to_string(&setting).unwrap();
+        let names = text.split_whitespace().find(|name| name.starts_with('['));
+        names.unwrap_or_default().trim_matches(['[', ']']).to_owned()
+    };
+    assert_eq!(chosen(), "none");
+    let target = format!("--filename={}", device.device);
+    let job = |scheduler: &'static str, more: &[&'static str]| {
+        let mut words = vec![scheduler, "--rw=randread", "--size=1m", "--bs=4k", "--direct=1"];
+        words.extend_from_slice(more);
+        words
+    };
+    let started = |words: &[&str]| {
+        let mut command = Command::new(common::HALFPOWER);
+        command.arg("fio").arg(&target).args(words).current_dir(directory.path());
+        command.env("HALFPOWER_HISTORY", "none").env("HALFPOWER_STATE", directory.path());
+        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let timed = ["--time_based", "--runtime=2", "--rate_iops=100"];
+    let first = job("--ioscheduler=mq-deadline", &timed);
+    let second = job("--ioscheduler=kyber", &timed);
+    let words: Vec<&str> =
+        [&["--name=a"], &first[..], &["--name=b", "--stonewall"], &second[..]].concat();
+    let mut child = started(&words);
+    for wanted in ["mq-deadline", "kyber"] {
+        common::wait_until(wanted, || chosen() == wanted);
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!(chosen(), "none", "restored");
+    // A killed job's scheduler is restored by the next command.
+    let words: Vec<&str> = [&["--name=a"], &first[..]].concat();
+    let mut child = started(&words);
+    common::wait_until("mq-deadline", || chosen() == "mq-deadline");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let words: Vec<&str> = [&["--name=a"], &job("--ioscheduler=none", &[])[..]].concat();
+    assert!(started(&words).wait().unwrap().success());
+    assert_eq!(chosen(), "none");
+    let both: Vec<&str> = [&["--name=a"], &first[..], &["--name=b"], &second[..]].concat();
+    for (words, why) in [
+        (both, "another job sets mq-deadline on the same device at the same time"),
+        ([&["--name=a"], &job("--ioscheduler=cfq", &[])[..]].concat(), "offers none, "),
+    ] {
+        let output = started(&words).wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(why), "{said}");
+        assert_eq!(chosen(), "none");
+    }
+}
+
+#[test]
+fn commands_run_before_and_after_a_job() {
+    let directory = tempfile::tempdir().unwrap();
+    let command = |text: &str| format!("--exec_{text}");
+    let (before, after) = (
+        command("prerun=echo before; ls a.0.0; echo wrong >&2"),
+        command("postrun=ls -s a.0.0; exit 3"),
+    );
+    let jobs = |before: &str, after: &str| {
+        let words = ["--name=a", "--rw=write", "--size=64k", before, after];
+        fio(directory.path(), &[&words[..], &["--name=b", "--stonewall", "--size=4k"]].concat())
+    };
+    let output = jobs(&before, &after);
+    let (reported, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{said}");
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    assert_eq!(read("a.prerun.txt"), "before\na.0.0\nwrong\n");
+    assert!(read("a.postrun.txt").ends_with(" a.0.0\n"));
+    assert!(reported.contains("exec_postrun ended with exit status: 3"), "{reported}");
+    // A command that fails before its set fails the jobs of that set only.
+    let output = jobs("--exec_prerun=false", "--end_fsync=0");
+    let (reported, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("exec_prerun ended with exit status: 1"), "{said}");
+    assert!(reported.contains("b: ") && reported.contains("read: "), "{reported}");
+    // An output of a command is an output: it replaces only halfpower's own files.
+    fs::write(directory.path().join("a.prerun.txt"), "mine").unwrap();
+    let output = jobs(&before, &after);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(read("a.prerun.txt"), "mine");
 }

@@ -97,6 +97,52 @@ fn a_file_that_is_too_short_becomes_longer_if_its_data_may_be_lost() {
     assert!(bytes.chunks(512).all(|part| part.iter().any(|&byte| byte != part[0])));
 }
 
+#[test]
+fn a_job_that_appends_begins_at_the_end_of_the_file() {
+    if !fio_is_here() {
+        return;
+    }
+    let _one = alone();
+    for options in [
+        "--size=64k --bs=16k --rw=write",
+        "--size=64k --bs=16k --rw=randwrite",
+        "--size=64k --bs=16k --rw=write --offset=8k --verify=md5",
+        "--size=64k --bs=16k --rw=randread",
+    ] {
+        let [ours, theirs] = [true, false].map(|ours| {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("x");
+            fs::write(&path, vec![3u8; 300_000]).unwrap();
+            let destroy = if ours { "--destroy-data=x" } else { "" };
+            let options = format!("--filename=x --file_append=1 {options} {destroy}");
+            let done = done(ours, directory.path(), &options);
+            let bytes = fs::read(&path).unwrap();
+            // fio lays the whole file out again for reads.
+            assert!(options.contains("read") || bytes[..300_000] == vec![3u8; 300_000], "{ours}");
+            (done, bytes.len())
+        });
+        assert_eq!(ours, theirs, "{options}");
+        assert_eq!(ours.1, 300_000 + (64 << 10), "{options}");
+    }
+    // A job that finds no file begins with one, and the next one appends to it.
+    let directory = tempfile::tempdir().unwrap();
+    for bytes in [64 << 10, 128 << 10] {
+        succeeds(
+            true,
+            directory.path(),
+            "--name=j --filename=x --size=64k --rw=write --file_append=1",
+        );
+        assert_eq!(fs::metadata(directory.path().join("x")).unwrap().len(), bytes);
+    }
+    let unknown = run(
+        true,
+        directory.path(),
+        "--name=j --filename=x --filesize=64k --rw=write --file_append=1",
+    );
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(unknown.status.code() == Some(2) && said.contains("write size="), "{said}");
+}
+
 /// The requests of a job in order: file, kind, offset and length.
 fn requests(ours: bool, options: &str) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();

@@ -136,3 +136,41 @@ fn with_a_queueing_engine_each_pass_is_verified() {
         assert_eq!([counts[0], bytes[0]], kept, "{said}");
     }
 }
+
+#[test]
+fn unaligned_sizes_are_any_number_of_bytes() {
+    if !fio_is_here() {
+        return;
+    }
+    let (min, max) = (4096, 64 << 10);
+    for options in [
+        "--rw=write",
+        "--rw=write --verify=md5",
+        "--rw=randwrite",
+        "--rw=randwrite --verify=sha1",
+        "--rw=randwrite --norandommap",
+        "--rw=randwrite --norandommap --verify=crc32c",
+    ] {
+        for ours in [true, false] {
+            let given = format!("{options} --bsrange=4k-64k --bs_unaligned");
+            let Done { writes, counts, bytes, error, said } = done(ours, &given);
+            assert_eq!((error, counts[1]), (0, writes.len() as u64), "{said}");
+            assert!(writes.iter().all(|(_, len)| (min..=max).contains(len)), "{said}: {writes:?}");
+            // Requests that shrink to what the map has free are multiples of the minimum.
+            let odd = writes.iter().filter(|(_, len)| len % min != 0).count();
+            assert!(odd * 8 > writes.len(), "{said}: {odd} of {}", writes.len());
+            // fio leaves out what has no room for the minimum at the end of a file.
+            let all = (1 << 20) - min..=(1 << 20) + max;
+            assert!(all.contains(&bytes[1]), "{said}: {bytes:?}");
+            if options.contains("rand") {
+                assert!(writes.iter().all(|(offset, _)| offset % min == 0), "{said}");
+            } else {
+                let follows = |pair: &[(u64, u64)]| pair[0].0 + pair[0].1 == pair[1].0;
+                assert!(writes.windows(2).all(follows), "{said}: {writes:?}");
+            }
+            if options.contains("verify") {
+                assert_eq!([counts[0], bytes[0]], left(&writes), "{said}");
+            }
+        }
+    }
+}

@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn sizes_that_differ_come_to_the_same_bytes(threads in 1u32..9, units in 10u64..3000, random: bool, seed: u64) {
         let pattern = if random { Pattern::Random } else { Pattern::Seq };
-        let mix = SizeMix::Range { min_bytes: 512, max_bytes: 8192 };
+        let mix = SizeMix::range(512, 8192, false);
         let sizes = Some(Sizes { read: mix.clone(), write: mix });
         let stop = Stop::AfterBytes((units * 512).max(8192));
         let workload = Workload { threads, pattern, sizes, request_bytes: 8192, seed, stop, ..Workload::default() };

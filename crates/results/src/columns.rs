@@ -114,7 +114,10 @@ fn load(point: &Point) -> Option<Cell> {
 /// Returns the sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
-        SizeMix::Range { min_bytes, max_bytes } => format!("{min_bytes}-{max_bytes}"),
+        SizeMix::Range { min_bytes, max_bytes, unaligned } => {
+            let any = if *unaligned { " unaligned" } else { "" };
+            format!("{min_bytes}-{max_bytes}{any}")
+        }
         SizeMix::Shares(shares) => {
             let each = shares.iter().map(|share| format!("{}:{}%", share.bytes, share.percent));
             each.collect::<Vec<_>>().join("+")

@@ -110,7 +110,10 @@ impl fmt::Display for Question {
 
 fn mix(mix: &SizeMix) -> String {
     match mix {
-        SizeMix::Range { min_bytes, max_bytes } => format!("{min_bytes}-{max_bytes}"),
+        SizeMix::Range { min_bytes, max_bytes, unaligned } => {
+            let any = if *unaligned { " unaligned" } else { "" };
+            format!("{min_bytes}-{max_bytes}{any}")
+        }
         SizeMix::Shares(shares) => {
             let each: Vec<String> =
                 shares.iter().map(|share| format!("{}:{}%", share.bytes, share.percent)).collect();
@@ -157,10 +160,7 @@ mod tests {
             Workload { sizes: sizes(512, 1024), ..base() },
             Workload { sizes: sizes(1024, 512), ..base() },
             Workload {
-                sizes: Some(Sizes {
-                    read: SizeMix::Range { min_bytes: 512, max_bytes: 1024 },
-                    write: shares(512),
-                }),
+                sizes: Some(Sizes { read: SizeMix::range(512, 1024, false), write: shares(512) }),
                 ..base()
             },
             Workload { align_bytes: Some(512), ..base() },

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
 /// The ratio of two sizes up to which the curve between them follows Hockney's law.
-const NEAR: f64 = 4.0;
+const NEAR: f64 = 2.0;
 
 /// The ratio from one size to the next.
 const STRIDE: f64 = 4.0;

@@ -283,6 +283,7 @@ impl Workload {
         values.extend(self.align_bytes.map(|bytes| ("alignment", u64::from(bytes))));
         for mix in self.sizes.iter().flat_map(|sizes| [&sizes.read, &sizes.write]) {
             match mix {
+                SizeMix::Range { unaligned: true, .. } => values.push(("unaligned size", 1)),
                 SizeMix::Range { min_bytes, .. } => {
                     values.push(("request size", u64::from(*min_bytes)))
                 }

@@ -10,6 +10,8 @@ pub struct SizeDraw(Draw);
 enum Draw {
     /// `min` times 1 to `count`.
     Range { min: u32, count: u64 },
+    /// Any number of bytes.
+    Unaligned { min: u32, max: u32 },
     /// Sizes, each with the upper end of its share of 64 random bits.
     Shares(Vec<(u64, u32)>),
 }
@@ -17,7 +19,10 @@ enum Draw {
 impl SizeDraw {
     pub fn new(mix: &SizeMix) -> SizeDraw {
         SizeDraw(match mix {
-            SizeMix::Range { min_bytes, max_bytes } => Draw::Range {
+            SizeMix::Range { min_bytes, max_bytes, unaligned: true } => {
+                Draw::Unaligned { min: *min_bytes, max: *max_bytes }
+            }
+            SizeMix::Range { min_bytes, max_bytes, unaligned: false } => Draw::Range {
                 min: *min_bytes,
                 count: u64::from(max_bytes / (*min_bytes).max(1)).max(1),
             },
@@ -36,11 +41,19 @@ impl SizeDraw {
         })
     }
 
+    fn is_unaligned(&self) -> bool {
+        matches!(self.0, Draw::Unaligned { .. })
+    }
+
     /// Returns the size for 64 random bits.
     #[inline]
     pub fn at(&self, random: u64) -> u32 {
         match &self.0 {
             Draw::Range { min, count } => *min * (below(random, *count) as u32 + 1),
+            Draw::Unaligned { min, max } => {
+                let above = below(random, u64::from(*max)) as u32;
+                min.saturating_add(above).min(*max)
+            }
             Draw::Shares(ends) => ends
                 .iter()
                 .find(|(end, _)| random <= *end)
@@ -86,8 +99,12 @@ impl Varied {
 
     #[inline]
     pub(crate) fn size(&self, index: u64, op: Op) -> u32 {
-        let random = hash(self.seed, index);
-        if op == Op::Read { self.read.at(random) } else { self.write.at(random) }
+        self.draw(op).at(hash(self.seed, index))
+    }
+
+    #[inline]
+    fn draw(&self, op: Op) -> &SizeDraw {
+        if op == Op::Read { &self.read } else { &self.write }
     }
 
     /// Returns the next sequential request, cut at the end of the region.
@@ -96,7 +113,16 @@ impl Varied {
         if self.len - self.position < self.unit {
             self.position = 0;
         }
-        let size = u64::from(self.size(index, op)).min(self.len - self.position);
+        let left = self.len - self.position;
+        let mut size = u64::from(self.size(index, op)).min(left);
+        let short = self.unit.saturating_sub(left - size);
+        if self.draw(op).is_unaligned()
+            && (1..self.unit).contains(&short)
+            && size >= self.unit + short
+        {
+            // The last request of the region has the minimum size.
+            size -= short;
+        }
         let place = self.position;
         self.position += size;
         (place, size as u32)
@@ -283,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_range_is_uniform_over_its_multiples() {
-        let range = SizeMix::Range { min_bytes: 4 * KIB, max_bytes: 43 * KIB };
+        let range = SizeMix::Range { min_bytes: 4 * KIB, max_bytes: 43 * KIB, unaligned: false };
         assert_eq!(range.mean(), 5.5 * 4096.0);
         let mut workload = workload(Pattern::Random, range.clone(), range, 0);
         workload.request_bytes = 43 * KIB;
@@ -295,6 +321,20 @@ mod tests {
             counts[(size / (4 * KIB)) as usize - 1] += 1;
         }
         chi_square_is_plausible(&counts, &[5000.0; 10]);
+    }
+
+    #[test]
+    fn unaligned_sizes_are_any_number_of_bytes() {
+        let range = SizeMix::range(1000, 4000, true);
+        assert_eq!(range.mean(), 0.75 * 2500.0 + 1000.0);
+        let draw = SizeDraw::new(&range);
+        let sizes: Vec<u32> = (0..40_000).map(|index| draw.at(hash(7, index))).collect();
+        assert!(sizes.iter().all(|size| (1000..=4000).contains(size)));
+        let counts = [1000..2000, 2000..3000, 3000..4000, 4000..4001]
+            .map(|part| sizes.iter().filter(|size| part.contains(*size)).count() as u64);
+        chi_square_is_plausible(&counts, &[10_000.0; 4]);
+        assert_eq!(SizeMix::range(1000, 4500, false).bounds(), Some((1000, 4000)));
+        assert_eq!(SizeMix::range(1000, 1999, false), SizeMix::one(1000));
     }
 
     #[test]
@@ -339,7 +379,8 @@ mod tests {
         #[test]
         fn sequential_requests_leave_no_gap_and_end_with_the_region(units in 40u64..400, min in 1u32..5, times in 2u32..9, seed: u64) {
             let unit = min * 512;
-            let range = SizeMix::Range { min_bytes: unit, max_bytes: unit * times };
+            let range =
+                SizeMix::Range { min_bytes: unit, max_bytes: unit * times, unaligned: false };
             let workload = Workload { seed, ..workload(Pattern::Seq, range.clone(), range, 100) };
             let bytes = units * u64::from(unit);
             let mut sequence = sequence(&workload, bytes + 100);
@@ -349,6 +390,24 @@ mod tests {
                     let (_, offset, size) = sequence.next();
                     prop_assert_eq!(offset, at);
                     prop_assert!(size.is_multiple_of(unit) && size > 0 && size <= unit * times);
+                    at += u64::from(size);
+                }
+                prop_assert_eq!(at, bytes);
+            }
+        }
+
+        #[test]
+        fn unaligned_sequential_requests_leave_no_gap(units in 40u64..400, unit in 500u32..5000, times in 3u32..9, seed: u64) {
+            let range = SizeMix::range(unit, unit * times, true);
+            let workload = Workload { seed, ..workload(Pattern::Seq, range.clone(), range, 100) };
+            let bytes = units * u64::from(unit);
+            let mut sequence = sequence(&workload, bytes + 100);
+            for _ in 0..3 {
+                let mut at = 0;
+                while at < bytes {
+                    let (_, offset, size) = sequence.next();
+                    prop_assert_eq!(offset, at);
+                    prop_assert!((unit..=unit * times).contains(&size));
                     at += u64::from(size);
                 }
                 prop_assert_eq!(at, bytes);

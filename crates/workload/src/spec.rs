@@ -74,11 +74,15 @@ pub struct SizeShare {
 pub enum SizeMix {
     /// Every multiple of the minimum up to the maximum, equally often.
     Range {
-        /// The minimum size in bytes; all sizes are multiples of it.
+        /// The minimum size in bytes; all sizes are multiples of it, unless they are unaligned.
         #[serde(rename = "least_bytes")]
         min_bytes: u32,
         #[serde(rename = "most_bytes")]
         max_bytes: u32,
+        /// Whether a size is any number of bytes. The sizes below the maximum then come equally
+        /// often, and the maximum in minimum/maximum of all requests, as in fio.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unaligned: bool,
     },
     /// Several sizes with their percentages, which add up to 100 %.
     Shares(Vec<SizeShare>),
@@ -89,10 +93,22 @@ impl SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
+    /// Returns the sizes from `min_bytes` to `max_bytes`: the multiples of the minimum or, if they
+    /// are `unaligned`, any number of bytes.
+    pub fn range(min_bytes: u32, max_bytes: u32, unaligned: bool) -> SizeMix {
+        // Sizes beyond the last multiple are never used.
+        let max_bytes =
+            if unaligned { max_bytes } else { max_bytes / min_bytes.max(1) * min_bytes };
+        if min_bytes == max_bytes {
+            return SizeMix::one(min_bytes);
+        }
+        SizeMix::Range { min_bytes, max_bytes, unaligned }
+    }
+
     /// Returns the smallest and largest size in bytes; `None` without sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
-            SizeMix::Range { min_bytes, max_bytes } => Some((*min_bytes, *max_bytes)),
+            SizeMix::Range { min_bytes, max_bytes, .. } => Some((*min_bytes, *max_bytes)),
             SizeMix::Shares(shares) => {
                 let sizes =
                     || shares.iter().filter(|share| share.percent > 0).map(|share| share.bytes);
@@ -104,9 +120,14 @@ impl SizeMix {
     /// Returns the mean size in bytes.
     pub fn mean(&self) -> f64 {
         match self {
-            SizeMix::Range { min_bytes, max_bytes } => {
+            SizeMix::Range { min_bytes, max_bytes, unaligned: false } => {
                 let min = (*min_bytes).max(1);
                 f64::from(min) * (1.0 + f64::from(max_bytes / min)) / 2.0
+            }
+            SizeMix::Range { min_bytes, max_bytes, unaligned: true } => {
+                let [min, max] = [*min_bytes, *max_bytes].map(f64::from);
+                // The maximum comes with probability min/max, the others are even below it.
+                (1.0 - min / max.max(1.0)) * (min + max) / 2.0 + min
             }
             SizeMix::Shares(shares) => shares
                 .iter()

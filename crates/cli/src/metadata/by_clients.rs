@@ -86,16 +86,7 @@ pub(crate) fn add_to_study(
         let until = time_ns
             .map(|all| passed + Duration::from_nanos(all).saturating_sub(passed) / plans_left);
         let mut run = |plan: &MetadataPlan, counts: &[usize]| {
-            let bar = context.console.bar(phases(plan) * counts.len() as u64);
-            let mut done = 0;
-            let measured =
-                dialect::metadata::run(crew, plan, counts, &order, &mut |count, _, operation| {
-                    bar.set_message(format!("files, clients {count}: {}", operation.name()));
-                    bar.set_position(done);
-                    done += 1;
-                });
-            bar.finish_and_clear();
-            measured
+            with_progress(context, crew, plan, (counts, &order), "files, ")
         };
         let measured = match until {
             None => run(&MetadataPlan { files: SIMULATED_FILES, rounds: 1, ..plan }, &counts),
@@ -200,19 +191,28 @@ pub(super) fn measure(
     plan: &MetadataPlan,
     (counts, ranks): (&[usize], &[Client]),
 ) -> Result<Measured, Failure> {
+    Ok(with_progress(context, crew, plan, (counts, &hosts::joining_order(ranks)), "")?)
+}
+
+fn with_progress(
+    context: &Context,
+    crew: &mut dyn Crew,
+    plan: &MetadataPlan,
+    (counts, order): (&[usize], &[usize]),
+    what: &str,
+) -> Result<Measured, dialect::tasks::Error> {
     let bar = context.console.bar(phases(plan) * counts.len() as u64);
     let mut done = 0;
-    let order = hosts::joining_order(ranks);
     let measured =
-        dialect::metadata::run(crew, plan, counts, &order, &mut |count, round, operation| {
-            let rounds = plan.rounds;
-            let words = format!("clients {count}, round {} of {rounds}: ", round + 1);
+        dialect::metadata::run(crew, plan, counts, order, &mut |count, round, operation| {
+            let (round, rounds) = (round + 1, plan.rounds);
+            let words = format!("{what}clients {count}, round {round} of {rounds}: ");
             bar.set_message(words + operation.name());
             bar.set_position(done);
             done += 1;
         });
     bar.finish_and_clear();
-    Ok(measured?)
+    measured
 }
 
 /// Completes the document, and shows it.

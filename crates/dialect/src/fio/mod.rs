@@ -37,7 +37,7 @@ pub use report::logs::{aggregate_log_paths, aggregate_logs, log_paths, logs};
 pub use report::states::saved_states;
 pub use report::terse::terse;
 pub use report::text::text;
-pub use run::execute::{RunSettings, check_machine, replace_missing_engines, run};
+pub use run::execute::{AroundSets, RunSettings, check_machine, replace_missing_engines, run};
 pub use run::failures::{Failures, JobError};
 pub use run::histogram_log::{HistogramLog, Interval};
 pub use run::min_rate::StopReason;

@@ -32,18 +32,11 @@ pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
     }
 }
 
-/// Parses a range of sizes: the multiples of the first.
+/// Parses a range of sizes; other options of the job may make them multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     // As in fio, a colon works like a dash.
     let [min, max] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
-    let (min_bytes, max_bytes) = (request(min)?, request(max)?);
-    // Sizes beyond the last multiple are never used.
-    let max_bytes = max_bytes / min_bytes * min_bytes;
-    Ok(if min_bytes == max_bytes {
-        SizeMix::one(min_bytes)
-    } else {
-        SizeMix::Range { min_bytes, max_bytes }
-    })
+    Ok(SizeMix::range(request(min)?, request(max)?, true))
 }
 
 /// Parses sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if
@@ -350,13 +343,9 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_multiples_of_the_first_size() {
-        assert_eq!(
-            range("4k-64k", 1024),
-            Ok(SizeMix::Range { min_bytes: 4096, max_bytes: 65_536 })
-        );
-        assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { min_bytes: 4096, max_bytes: 8192 }));
-        assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
+    fn ranges_go_from_the_first_size_to_the_second() {
+        assert_eq!(range("4k-64k", 1024), Ok(SizeMix::range(4096, 65_536, true)));
+        assert_eq!(range("4k-4k", 1024), Ok(SizeMix::one(4096)));
         assert_eq!(range("512:1M", 1024), range("512-1m", 1024));
         assert!(range("8k-4k", 1024).unwrap_err().contains("above"));
     }

@@ -55,6 +55,8 @@ pub struct Options {
     pub trim_blocks: SizeMix,
     /// `bs_is_seq_rand`: sizes are for sequential and random requests instead of reads and writes.
     pub blocks_by_order: bool,
+    /// `bs_unaligned`: `bsrange` is any number of bytes, not only multiples of the minimum.
+    pub unaligned: bool,
     /// `blockalign`.
     pub align_bytes: Option<u64>,
     pub size: Option<Amount>,
@@ -94,6 +96,8 @@ pub struct Options {
     /// `pre_read`: read the file into the cache first.
     pub pre_read: bool,
     pub offset: Amount,
+    /// `file_append`: begin at the end of the file that is there, instead of at `offset`.
+    pub append: bool,
     /// `offset_align`: what an offset in percent is aligned to; 0: the smallest request.
     pub offset_align_bytes: u64,
     pub offset_increment: Amount,
@@ -133,6 +137,12 @@ pub struct Options {
     pub group_reporting: bool,
     /// `stonewall`: start when the jobs before it have ended.
     pub stonewall: bool,
+    /// `exec_prerun` and `exec_postrun`: shell commands that each clone runs before and after the
+    /// jobs of its set.
+    pub command_before: Option<String>,
+    pub command_after: Option<String>,
+    /// `ioscheduler`: the I/O scheduler of the devices while the job runs.
+    pub scheduler: Option<String>,
     /// `wait_for`: start when the named job has ended.
     pub wait_for: Option<String>,
     pub new_group: bool,
@@ -294,6 +304,7 @@ impl Default for Options {
             blocks: [SizeMix::one(4096), SizeMix::one(4096)],
             trim_blocks: SizeMix::one(4096),
             blocks_by_order: false,
+            unaligned: false,
             align_bytes: None,
             size: None,
             file_bytes: None,
@@ -317,6 +328,7 @@ impl Default for Options {
             fills: false,
             pre_read: false,
             offset: Amount::Bytes(0),
+            append: false,
             offset_align_bytes: 0,
             offset_increment: Amount::Bytes(0),
             clones: 1,
@@ -339,6 +351,9 @@ impl Default for Options {
             overwrite: false,
             group_reporting: false,
             stonewall: false,
+            command_before: None,
+            command_after: None,
+            scheduler: None,
             wait_for: None,
             new_group: false,
             exitall: false,

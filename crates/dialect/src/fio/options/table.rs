@@ -117,9 +117,11 @@ static ROWS: &[Row] = &[
     row("prio_hint cmdprio_hint", Jobs, Refused("fio 3.33 has no hints; give a priority, with prio and prioclass")),
     row("uid gid", Jobs, Refused("start halfpower as that user")),
     row("cgroup cgroup_weight cgroup_nodelete", Jobs, Refused("start halfpower in the control group")),
-    row("exec_prerun exec_postrun", Jobs, Refused("start the program before or after halfpower")),
+    row("exec_prerun", Jobs, Value(|o, text| put(&mut o.command_before, Ok(Some(text.into()))))),
+    row("exec_postrun", Jobs, Value(|o, text| put(&mut o.command_after, Ok(Some(text.into()))))),
     row("lockmem", Jobs, Value(|o, text| put(&mut o.locked_bytes, size(text, o.kb_base)))),
-    row("profile ioscheduler", Jobs, Refused(LEAVE)),
+    row("profile", Jobs, Refused(LEAVE)),
+    row("ioscheduler", Jobs, Value(|o, text| put(&mut o.scheduler, Ok(Some(text.into()))))),
     //
     row("filename", Files, Value(|o, text| put(&mut o.filenames, paths(text)))),
     row("directory", Files, Value(|o, text| put(&mut o.directories, paths(text)))),
@@ -152,7 +154,8 @@ static ROWS: &[Row] = &[
     row("create_serialize create_fsync", Files, Ignored(Form::Switch)),
     row("create_only", Files, Switch(|o, on| o.create_only = on)),
     row("fill_device fill_fs", Files, Switch(|o, on| o.fills = on)),
-    row("file_append opendir", Files, OnlyValues(&["0"], "give size and offset")),
+    row("file_append", Files, Switch(|o, on| o.append = on)),
+    row("opendir", Files, OnlyValues(&["0"], "name the files, with filename")),
     row("lockfile", Files, OnlyValues(&["none"], LEAVE)),
     // --destroy-data names what may be overwritten.
     row("allow_mounted_write", Files, Ignored(Form::Switch)),
@@ -179,7 +182,7 @@ static ROWS: &[Row] = &[
     row("bsrange blocksize_range", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| range(text, o.kb_base))))),
     row("bssplit", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| split(text, o.kb_base))))),
     row("bs_is_seq_rand", Requests, Switch(|o, on| o.blocks_by_order = on)),
-    row("bs_unaligned blocksize_unaligned", Requests, OnlyZero("bsrange uses multiples of its first size")),
+    row("bs_unaligned blocksize_unaligned", Requests, Flag(|o, on| o.unaligned = on)),
     row("ba blockalign", Requests, Value(|o, text| {
         let align = by_direction(text, |text| size(text, o.kb_base))?[usize::from(!o.reads)];
         put(&mut o.align_bytes, Ok(Some(align)))

@@ -350,11 +350,13 @@ fn check_own_places(job: &Job) -> Result<(), FioError> {
     let simple = job.sizes().is_none() && job.file_count() == 1;
     let several_sizes = job.sizes().is_some() && !runs;
     let other_order = !runs && (options.hole_bytes > 0 || options.back_bytes > 0);
-    let other = options.distribution != Distribution::Uniform;
+    let zones =
+        matches!(options.distribution, Distribution::Zones { .. } | Distribution::ManyZones(_));
+    let other = options.distribution != Distribution::Uniform && options.strides.are_on();
     let unserved = [
         ("several sizes or blockalign", several_sizes || options.align_bytes.is_some()),
         ("a value after the colon of rw", other_order),
-        ("another random_distribution", other && !(runs && simple)),
+        ("another random_distribution", other || (zones && !(runs && simple))),
         ("verify", options.verify.is_some() && !(runs && simple)),
     ];
     match unserved.iter().find(|(_, given)| *given) {

@@ -27,11 +27,13 @@ pub struct Job {
 }
 
 impl Job {
-    pub(crate) fn shown(&self) -> String {
+    /// Returns the job's place and name, for messages.
+    pub fn shown(&self) -> String {
         format!("{}: job '{}'", self.at, cut(&self.name))
     }
 
-    pub(crate) fn wrong(&self, why: impl std::fmt::Display) -> FioError {
+    /// Returns the error that the job cannot be run as it is written.
+    pub fn wrong(&self, why: impl std::fmt::Display) -> FioError {
         FioError::Usage(format!("{}: {why}", self.shown()))
     }
 
@@ -275,6 +277,11 @@ const MORE_THAN_FITS: u64 = 1 << 50;
 
 /// Resolves options that depend on each other.
 fn settle(options: &mut Options) {
+    for mix in options.blocks.iter_mut().chain([&mut options.trim_blocks]) {
+        if let SizeMix::Range { min_bytes, max_bytes, .. } = *mix {
+            *mix = SizeMix::range(min_bytes, max_bytes, options.unaligned);
+        }
+    }
     if options.blocks_by_order {
         let of_order = options.blocks[usize::from(options.random)].clone();
         (options.blocks, options.trim_blocks) = ([of_order.clone(), of_order.clone()], of_order);

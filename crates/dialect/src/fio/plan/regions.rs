@@ -115,6 +115,16 @@ pub(super) fn region(
         || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
     // As in fio, an offset is a percentage of the file that is there: a new one has no size yet.
     let present = there.unwrap_or(0);
+    let appends = options.append && !matches!(found, Found::Device(_));
+    if appends
+        && present > 0
+        && (drawn.is_some() || !matches!(options.size, Some(Amount::Bytes(_))))
+    {
+        return Err(job.wrong(format!(
+            "file_append=1: {shown} has {}, and only size says how many bytes follow; write size=64k, without filesize",
+            show_size(present)
+        )));
+    }
     let step =
         options.offset_increment.of(present).checked_mul(u64::from(clone)).ok_or_else(overflow)?;
     let start = options.offset.of(present).checked_add(step).ok_or_else(overflow)?;
@@ -122,6 +132,7 @@ pub(super) fn region(
     let block = job.min_request_bytes().max(1);
     let aligned = [options.offset_align_bytes, block].into_iter().find(|&bytes| bytes > 0);
     let start = match options.offset {
+        _ if appends => present,
         Amount::Percent(1..) => {
             start.checked_next_multiple_of(aligned.unwrap_or(1)).ok_or_else(overflow)?
         }
@@ -194,7 +205,7 @@ impl Work {
         let Region { start, len, .. } = regions[0];
         if regions.iter().any(|other| other.start != start) {
             return Err(job.wrong(
-                "offset: it is a percentage of files that differ in size; give it in bytes, so that they take turns from the same offset",
+                "offset: its files differ in size, so a percentage of them, or file_append=1, begins elsewhere in each; give it in bytes, so that they take turns from the same offset",
             ));
         }
         let differ = regions.iter().any(|other| other.len != len);

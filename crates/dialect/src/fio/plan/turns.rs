@@ -45,7 +45,7 @@ pub(crate) struct FileTurns {
     /// Whether requests differ in size; each then goes to the next file.
     differ: bool,
     spread: Option<Arc<Spread>>,
-    own_places: Option<OwnPlaces>,
+    own_places: Option<Arc<OwnPlaces>>,
     random_percent: [u8; 2],
     /// Bytes of each file, and by how much a sequential request overlaps the end of the one before;
     /// 0: no overlap.
@@ -188,7 +188,7 @@ impl FileTurns {
             && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
         let drawn = several && options.service != FileService::RoundRobin;
         let spread = Spread::new(job, (part.1, lengths), passes).map(Arc::new);
-        let own_places = OwnPlaces::new(job, !lengths.is_empty() && spread.is_none(), passes);
+        let own_places = OwnPlaces::new(job, (part.1, lengths), passes).map(Arc::new);
         let in_row = several
             && own_places.is_none()
             && (options.service_run > 1
@@ -252,12 +252,12 @@ impl FileTurns {
             mixes_holes,
             seed,
             rounds,
-            own_places,
             stride: if options.strides.are_on() && !options.random && own_places.is_none() {
                 (options.strides.size, options.strides.left_out())
             } else {
                 (request, options.hole_bytes)
             },
+            own_places,
             zones,
             bell,
             align: options.align_bytes.unwrap_or(0).max(job.min_request_bytes()),
@@ -448,7 +448,7 @@ impl FileTurns {
         if let Some(spread) = &self.spread {
             return self.place_spread(spread, &mut state, request);
         }
-        if let Some(own) = self.own_places {
+        if let Some(own) = &self.own_places {
             return self.place_own(own, &mut state, request);
         }
         if self.random_percent != [100; 2] {

@@ -81,8 +81,29 @@ pub struct RunSettings<'a> {
     pub status: Option<&'a Status<'a>>,
 }
 
+/// What a program does before and after each set of jobs.
+pub trait AroundSets {
+    /// Called before a set.
+    ///
+    /// # Errors
+    /// The jobs of the set then fail, and the next set runs.
+    fn begins(&mut self, jobs: &[Job]) -> machine::Result<()>;
+
+    /// Called after a set, unless it was interrupted.
+    fn has_ended(&mut self, jobs: &[Job]);
+}
+
+/// A function that is called before each set.
+impl<F: FnMut(&[Job]) -> machine::Result<()>> AroundSets for F {
+    fn begins(&mut self, jobs: &[Job]) -> machine::Result<()> {
+        self(jobs)
+    }
+
+    fn has_ended(&mut self, _jobs: &[Job]) {}
+}
+
 /// Runs sets of jobs one after the other. The files are created first and stay, unless `cleanup` is
-/// set; `on_group` is called before each set, and `status` while jobs run. A failed job has its
+/// set; `status` is called while jobs run. A failed job has its
 /// error in its result, and the others continue.
 ///
 /// # Errors
@@ -94,7 +115,7 @@ pub fn run<M: Machine>(
     plan: &Plan,
     arrangement: &Arrangement,
     settings: RunSettings<'_>,
-    on_group: &mut dyn FnMut(&[Job]),
+    around: &mut dyn AroundSets,
 ) -> Result<FioResult, FioError> {
     let RunSettings { destroy_signed, cleanup, status } = settings;
     let began = machine.now();
@@ -119,17 +140,29 @@ pub fn run<M: Machine>(
     let arrangement = &runnable(asked, &not_run, &places);
     let processors = machine.processors();
     for (number, jobs) in plan.groups.iter().enumerate() {
-        on_group(jobs);
+        let refused = around.begins(jobs).err();
+        if let Some(source @ machine::Error::Interrupted) = refused {
+            return Err(FioError::Machine { job: jobs[0].shown(), source });
+        }
+        let refused = refused.map(JobError::from);
+        let of_set = (0..jobs.len()).map(|job| ((number, job), refused.clone()));
+        not_run.extend(of_set.filter(|(_, refused)| refused.is_some()));
         let so_far = status.map(|status| {
             let elapsed_ns = machine.now().saturating_sub(began);
             (status, so_far(machine, plan, &groups, elapsed_ns))
         });
-        let group = Group {
+        let mut group = Group {
             status: so_far,
             ..all.group(number, (arrangement, &not_run), system_stats.unix_ms())
         };
+        if refused.is_some() {
+            group.clones.clear();
+        }
         match group.run(&mut warnings)? {
-            Ended::Whole(group) => groups.push(group),
+            Ended::Whole(group) => {
+                groups.push(group);
+                around.has_ended(jobs);
+            }
             Ended::Interrupted(group) => {
                 interrupted = true;
                 groups.push(group);

@@ -2,6 +2,7 @@
 
 mod source;
 
+use super::answers::Answers;
 use super::contested::Contest;
 use super::core::{Core, Submissions, Trims};
 use super::filter::Filter;
@@ -15,7 +16,6 @@ use super::pacing::{Batching, Exit, Pauses, Watched};
 use super::priorities::Priorities;
 use super::rates::Rates;
 use super::result::CloneStats;
-use super::status::Answers;
 use super::steady::Watch;
 use super::stream_stats::StreamStats;
 use super::syncs::{Passes, Syncs};

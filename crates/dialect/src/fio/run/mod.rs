@@ -1,5 +1,6 @@
 //! Runs a plan on a machine: one stream per clone, and its statistics.
 
+mod answers;
 pub(super) mod backlog;
 pub(super) mod contested;
 pub(super) mod coordination;
@@ -23,6 +24,7 @@ pub(super) mod priorities;
 pub(super) mod rates;
 mod read_back;
 pub(super) mod result;
+mod run_group;
 pub(super) mod status;
 pub(super) mod steady;
 pub(super) mod stream_stats;

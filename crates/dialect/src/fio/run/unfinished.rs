@@ -3,7 +3,7 @@
 use super::group::{Group, facts_together, streams_of};
 use super::result::{CloneStats, GroupResult, JobResult};
 use super::system_stats::{Counts, DiskUse, SystemStats};
-use machine::{Machine, Nanos, TargetFacts, TargetKind, Usage};
+use machine::{Machine, Nanos, TargetFacts, Usage};
 
 /// A group before its jobs have figures, with its counters at that time.
 pub(crate) struct Unfinished<'a> {
@@ -73,20 +73,6 @@ impl<M: Machine> Group<'_, M> {
             counts: Counts::default(),
             disks: Vec::new(),
             facts: facts_together(self.facts.iter()).unwrap_or_else(|| self.never_opened()),
-        }
-    }
-
-    /// Returns the facts of files that could not be created: only their planned sizes.
-    pub(super) fn never_opened(&self) -> TargetFacts {
-        let files = &self.asked.files;
-        let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
-        let max_bytes = files.iter().map(|file| file.bytes).max().unwrap_or(0);
-        TargetFacts {
-            direct: false,
-            direct_align_bytes: 0,
-            physical_block_bytes: 0,
-            block_bytes: 0,
-            ..TargetFacts::new(names.join(", "), TargetKind::TestFile, max_bytes)
         }
     }
 }

@@ -4,16 +4,20 @@
 //! As in fio, the bytes of a zone are counted over all files, and the file whose turn it is when
 //! they are used up moves to its next zone; the others stay where they are.
 
+use super::spread::PlaceDraw;
 use super::{FileTurns, State};
-use crate::fio::options::kinds::FileService;
+use crate::fio::options::kinds::{Distribution, FileService};
 use crate::fio::plan::jobs::Job;
 use machine::{Op, Request};
 use workload::{Permutation, rng};
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct OwnPlaces {
     zones: Option<Zones>,
     random: bool,
+    /// The draw of a random place in each file; one entry if all are alike. Empty: each place is as
+    /// likely as any other.
+    draws: Vec<PlaceDraw>,
     /// Whether each block is used once before any is used again.
     covers: bool,
     /// Whether a file has no turn from its end to the end of the pass.
@@ -50,26 +54,42 @@ pub(super) struct FilePlace {
 }
 
 impl OwnPlaces {
-    /// Returns the places for this many passes, `None`: endless, over files that may differ in
-    /// size. `None` if the stream's own offsets are right.
-    pub(super) fn new(job: &Job, differ: bool, passes: Option<u64>) -> Option<OwnPlaces> {
-        if !differ && !job.has_own_places() {
+    /// Returns the places for this many passes, `None`: endless, over `len` bytes of each file, or
+    /// over `lengths` if they differ. `None` if the stream's own offsets are right.
+    pub(super) fn new(
+        job: &Job,
+        (len, lengths): (u64, &[u64]),
+        passes: Option<u64>,
+    ) -> Option<OwnPlaces> {
+        let differ = !lengths.is_empty();
+        if (!differ && !job.has_own_places()) || job.spreads() {
             return None;
         }
         let options = &job.options;
         let strides = &options.strides;
+        let unit = job.min_request_bytes();
+        let stream_draws = options.run > 1 && job.file_count() == 1 && job.sizes().is_none();
+        let even = options.distribution == Distribution::Uniform;
+        let draw = |&len: &u64| PlaceDraw::new(&options.distribution, (len / unit).max(1));
+        let draws = match lengths {
+            _ if even || stream_draws || !options.random => Vec::new(),
+            [] => vec![draw(&len)],
+            lengths => lengths.iter().map(draw).collect(),
+        };
         let range = if strides.range > 0 { strides.range } else { strides.size };
         let zones = Zones { size: strides.size, range: range.max(1), skip: strides.skip };
         Some(OwnPlaces {
             zones: strides.are_on().then_some(zones),
             random: options.random,
-            covers: !options.no_random_map,
+            draws,
+            // As in fio, other distributions have no map.
+            covers: !options.no_random_map && even,
             // As in fio, with time_based each file begins again by itself.
             ends: differ && !options.strides.are_on() && !options.time_based,
             passes: passes.unwrap_or(u64::MAX),
             run: options.run,
-            stream_draws: options.run > 1 && job.file_count() == 1 && job.sizes().is_none(),
-            unit: job.min_request_bytes(),
+            stream_draws,
+            unit,
         })
     }
 }
@@ -100,7 +120,7 @@ impl FileTurns {
     /// Moves a request to its file and offset; returns `false` if no file has a block left.
     pub(super) fn place_own(
         &self,
-        own: OwnPlaces,
+        own: &OwnPlaces,
         state: &mut State,
         request: &mut Request,
     ) -> bool {
@@ -137,7 +157,7 @@ impl FileTurns {
     /// Returns the offset of a request in its part of a file; `None`: no block is left.
     fn offset_in(
         &self,
-        own: OwnPlaces,
+        own: &OwnPlaces,
         state: &mut State,
         file: usize,
         request: &mut Request,
@@ -177,7 +197,11 @@ impl FileTurns {
             request.offset - self.part.0
         } else if own.random && (is_random || !follows) {
             let blocks = ((end - place.zone) / own.unit).max(1);
-            let drawn = place.block(own.covers, rng::hash(chance, 1), blocks)? * own.unit;
+            let block = match own.draws.get(file).or(own.draws.first()) {
+                Some(draw) => draw.place(self.seed, (file as u64, *requests), blocks),
+                None => place.block(own.covers, rng::hash(chance, 1), blocks)?,
+            };
+            let drawn = block * own.unit;
             // As in fio, a request shrinks to fit at the end of a file.
             request.len = request.len.min((share - place.zone - drawn) as u32);
             place.zone + drawn

@@ -29,7 +29,7 @@ struct Places {
 
 /// The draw of a place in a file.
 #[derive(Debug, Clone)]
-enum PlaceDraw {
+pub(super) enum PlaceDraw {
     Even,
     Zipf(Zipf),
     Pareto(SelfSimilar),
@@ -37,7 +37,7 @@ enum PlaceDraw {
 }
 
 impl PlaceDraw {
-    fn new(distribution: &Distribution, places: u64) -> PlaceDraw {
+    pub(super) fn new(distribution: &Distribution, places: u64) -> PlaceDraw {
         match *distribution {
             Distribution::Zipf(theta) => PlaceDraw::Zipf(Zipf::new(places, theta)),
             Distribution::Pareto(h) => PlaceDraw::Pareto(SelfSimilar::new(places, h)),
@@ -52,7 +52,7 @@ impl PlaceDraw {
 
     /// Returns the place of request `number` in a file. As in fio, ranks are hashed: places hit by
     /// several ranks are more popular, others are never used.
-    fn place(&self, seed: u64, (file, number): (u64, u64), places: u64) -> u64 {
+    pub(super) fn place(&self, seed: u64, (file, number): (u64, u64), places: u64) -> u64 {
         let rank = match self {
             PlaceDraw::Even => return rng::below(rng::hash(seed, number), places),
             PlaceDraw::Zipf(zipf) => zipf.draw(seed, number) - 1,

@@ -1,0 +1,99 @@
+//! What halfpower does before and after each set of jobs: schedulers, commands of jobs, progress.
+
+use super::schedulers::Schedulers;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Bar;
+use dialect::fio::{AroundSets, Job};
+use machine::text::printable;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+pub(super) struct Sets<'a> {
+    pub(super) context: &'a Context,
+    /// The jobs' files and the job files, which outputs must not overwrite.
+    pub(super) data: &'a [&'a Path],
+    pub(super) bar: &'a Bar,
+    /// The sets that have not begun.
+    pub(super) rest: &'a [Vec<Job>],
+    pub(super) schedulers: &'a mut Schedulers,
+    pub(super) warnings: Vec<String>,
+}
+
+impl AroundSets for Sets<'_> {
+    fn begins(&mut self, jobs: &[Job]) -> machine::Result<()> {
+        self.bar.expect(self.rest.iter().map(|jobs| longest(jobs)).sum());
+        self.rest = self.rest.get(1..).unwrap_or_default();
+        self.schedulers.set_next()?;
+        let before = |job: &Job| job.options.command_before.clone();
+        jobs.iter().try_for_each(|job| self.run(job, BEFORE, before(job)))?;
+        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        self.bar.set_message(printable(&names.join(", ")));
+        Ok(())
+    }
+
+    fn has_ended(&mut self, jobs: &[Job]) {
+        for job in jobs {
+            if let Err(error) = self.run(job, AFTER, job.options.command_after.clone()) {
+                // The job has its results all the same.
+                self.warnings.push(format!("{}: {error}", job.shown()));
+            }
+        }
+    }
+}
+
+const BEFORE: &str = "exec_prerun";
+const AFTER: &str = "exec_postrun";
+
+/// The files for what the commands of a job print, and the options of the commands.
+pub(super) fn command_outputs(job: &Job) -> Vec<(&'static str, PathBuf)> {
+    let options = &job.options;
+    [(BEFORE, &options.command_before), (AFTER, &options.command_after)]
+        .into_iter()
+        .filter(|(_, command)| command.is_some())
+        .map(|(option, _)| (option, output_of(job, option)))
+        .collect()
+}
+
+fn output_of(job: &Job, option: &str) -> PathBuf {
+    format!("{}.{}.txt", job.name, option.trim_start_matches("exec_")).into()
+}
+
+impl Sets<'_> {
+    /// Runs a command once for each clone of a job, and saves what it prints.
+    fn run(&self, job: &Job, option: &str, command: Option<String>) -> machine::Result<()> {
+        let Some(command) = command else { return Ok(()) };
+        let path = output_of(job, option);
+        self.bar.set_message(printable(&format!("{}: {option}", job.name)));
+        for _ in 0..job.options.clones {
+            let ended = Command::new("sh")
+                .args(["-c", "exec 2>&1; eval \"$1\"", "sh", &command])
+                .stdin(Stdio::null())
+                .output()
+                .map_err(machine::Error::io("cannot start", "sh"))?;
+            let text = String::from_utf8_lossy(&ended.stdout);
+            let saved = output::save_late(self.context, option, &path, self.data, &text);
+            if let Err(Failure::Usage(why) | Failure::Run(why)) = saved {
+                return Err(machine::Error::Unsupported(why));
+            }
+            if !ended.status.success() {
+                let (status, path) = (ended.status, path.display());
+                let why = format!("{option} ended with {status}; see {path}");
+                return Err(machine::Error::Unsupported(why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the longest time of a set of jobs, if all have one.
+fn longest(jobs: &[Job]) -> Option<Duration> {
+    let of = |job: &Job| {
+        let job = &job.options;
+        let all = job.runtime_ns.saturating_add(job.ramp_ns).saturating_add(job.start_delay_ns[1]);
+        (job.runtime_ns > 0).then(|| Duration::from_nanos(all))
+    };
+    jobs.iter().map(of).try_fold(Duration::ZERO, |longest, one| Some(longest.max(one?)))
+}
