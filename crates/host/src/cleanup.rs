@@ -1,4 +1,4 @@
-//! Removal of this process's test files and directories, and of those that killed runs left.
+//! Removes this process's test files and directories, and those of killed runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// Paths that were not removed: the reason and how to fix it.
+    /// Not removed: the reason and how to fix it.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -55,7 +55,6 @@ pub fn watch_cleanup(
     let _ = WATCHER.set(Watcher { interrupt, say: Box::new(say) });
 }
 
-/// The time after which a removal is reported.
 const SILENT: Duration = Duration::from_secs(2);
 
 const REPORTS: Duration = Duration::from_secs(10);
@@ -72,7 +71,7 @@ impl<'a> Progress<'a> {
         Progress { directory, removed: 0, report_at: Instant::now() + SILENT, interrupt: None }
     }
 
-    /// Counts a leftover; returns whether it may be removed.
+    /// Returns whether the leftover may be removed.
     pub(crate) fn step(&mut self) -> bool {
         let Some(watcher) = WATCHER.get() else { return true };
         let interrupt = *self.interrupt.get_or_insert_with(watcher.interrupt);

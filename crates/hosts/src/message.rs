@@ -9,31 +9,28 @@ use workload::Workload;
 /// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The program's version; all must be the same.
+    /// All must have the same.
     pub version: String,
-    /// Name of the host.
     pub host: String,
-    /// The number of the host's processors.
+    /// Of the host.
     pub processors: u32,
-    /// The number of the process on its host.
+    /// The number on its host.
     pub process: u32,
-    /// An identifier of the kernel and of its set of process numbers.
+    /// Identifies the kernel and its set of process numbers.
     pub process_space: String,
-    /// An identifier of the clock: the clocks of two ranks with the same one agree. Empty if
-    /// unknown.
+    /// Identifies the clock: ranks with the same one agree. Empty if unknown.
     pub clock_space: String,
 }
 
-/// An instruction of rank 0.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Order {
     /// Count these processes of the rank's host as part of the measurement.
     Own(Vec<u32>),
     /// Answer with the time.
     Clock,
-    /// Check the targets, then wait for [`Order::Go`] before anything is written.
+    /// Check the targets; write nothing before [`Order::Go`].
     Open(RunRequest),
-    /// Look for a file that rank 0 made in a directory: the one given, or that of the targets.
+    /// Look for a file that rank 0 made in this directory, or that of the targets.
     Look {
         directory: Option<PathBuf>,
         marker: Marker,
@@ -42,12 +39,11 @@ pub(crate) enum Order {
     Go,
     /// A rank refused: write nothing.
     Stop,
-    /// Make one run on the target.
     Run {
         workload: Box<Workload>,
         options: Options,
     },
-    /// Do a job that another crate describes, from this time on the rank's clock.
+    /// Do a job of another crate, from this time on the rank's clock.
     Job {
         job: String,
         start: Option<Nanos>,
@@ -55,7 +51,6 @@ pub(crate) enum Order {
     Finish,
 }
 
-/// The answer to an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Clock(Nanos),
@@ -65,25 +60,24 @@ pub(crate) enum Answer {
     Ran(Result<Ran, Failure>),
     Job {
         answer: Result<String, Failure>,
-        /// Time from the order's arrival to the start.
+        /// From the order's arrival to the start.
         early_ns: Nanos,
     },
     /// All files are removed.
     Finished,
 }
 
-/// One run of a rank.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ran {
     pub(crate) sample: Box<Sample>,
-    /// Use of its busiest network link in percent, if known.
+    /// Of its busiest network link, if known.
     pub(crate) network_percent: Option<f64>,
 }
 
-/// A small file that shows whether two ranks see the same directory.
+/// Shows whether two ranks see the same directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
-    /// The file's name in the target directory.
+    /// In the target directory.
     pub(crate) name: String,
     pub(crate) content: String,
 }

@@ -11,7 +11,7 @@ pub struct ThreadRank {
     from: Vec<Receiver<Vec<u8>>>,
 }
 
-/// Makes the ranks of a new group; give each to its thread. A dropped rank is gone for the others.
+/// Makes the ranks of a new group, one for each thread. A dropped rank is gone for the others.
 pub fn thread_group(size: usize) -> Vec<ThreadRank> {
     let mut ranks: Vec<ThreadRank> =
         (0..size).map(|rank| ThreadRank { rank, to: Vec::new(), from: Vec::new() }).collect();

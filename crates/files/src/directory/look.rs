@@ -14,7 +14,7 @@ pub(super) struct Link {
     pub(super) target: PathBuf,
 }
 
-/// Look-ups with a handle that cannot read or write (`O_PATH`).
+/// With a handle that cannot read or write (`O_PATH`).
 #[cfg(target_os = "linux")]
 mod by_handle {
     use super::Link;
@@ -28,7 +28,7 @@ mod by_handle {
 
     const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-    /// The flags to hold a directory open.
+    /// To hold a directory open.
     pub(in super::super) const DIRECTORY: OFlags =
         HANDLE.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
@@ -53,7 +53,7 @@ mod by_handle {
     }
 }
 
-/// Look-ups by the path, only if it leads to the file that the directory has under the name.
+/// By the path, only if it leads to the directory's file of that name.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {

@@ -13,7 +13,6 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates the tree `name` from this directory.
     pub fn new(name: &str) -> Self {
         let file = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/sysfs")
@@ -46,7 +45,7 @@ impl Tree {
         Roots::below(self.dir.path())
     }
 
-    /// Changes or adds a file, by its path on the machine without the leading slash.
+    /// By its path on the machine without the leading slash.
     pub fn write(&self, path: &str, content: &str) {
         std::fs::write(self.made("", path), content).unwrap();
     }

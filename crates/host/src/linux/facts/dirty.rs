@@ -6,14 +6,13 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// The percentage from which writers count as throttled: the dirty pages oscillate around the
-/// limit.
+/// From here, writers count as throttled: dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
-/// The pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
+/// A CPU may count these locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
-/// The share of the limit from which uncounted pages matter.
+/// Of the limit, from which uncounted pages matter.
 const UNCOUNTED_SHARE: f64 = 0.02;
 
 pub(crate) struct DirtyWatch {
@@ -49,8 +48,8 @@ impl DirtyWatch {
     }
 }
 
-/// Returns the percentage of the point at which `balance_dirty_pages` starts to throttle: halfway
-/// between both thresholds ("freerun", mm/page-writeback.c).
+/// Of the point at which `balance_dirty_pages` starts to throttle: halfway between both thresholds
+/// ("freerun", mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let reported = read()?;

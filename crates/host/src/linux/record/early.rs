@@ -7,12 +7,12 @@ use super::seen::{Seen, What};
 use machine::Nanos;
 use std::collections::{HashMap, HashSet};
 
-/// New descriptors, by thread and time.
+/// By thread and time.
 #[derive(Default)]
 pub(super) struct EarlyNames(HashMap<(i32, Nanos), Found>);
 
 impl EarlyNames {
-    /// Looks at the descriptors that these events made, as far as they are still theirs.
+    /// As far as descriptors are still theirs.
     pub(super) fn look(&mut self, events: &[Seen]) {
         let mut gone: HashSet<(i32, i32)> = HashSet::new();
         for seen in events.iter().rev() {
@@ -33,7 +33,6 @@ impl EarlyNames {
         }
     }
 
-    /// Returns the descriptor that this event made.
     pub(super) fn take(&mut self, seen: &Seen) -> Option<Found> {
         self.0.remove(&(seen.thread, seen.at))
     }

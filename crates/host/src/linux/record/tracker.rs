@@ -33,7 +33,7 @@ struct ThreadState {
     index: Option<Index>,
 }
 
-/// A system call that has not returned.
+/// Not returned yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     at: Nanos,
@@ -44,10 +44,9 @@ struct Pending {
     to: Option<Target>,
 }
 
-/// The file of a call, its kind and its flags.
 type Target = (Index, Kind, OpenFile);
 
-/// A request in the kernel's terms.
+/// In the kernel's terms.
 struct Traced {
     at: Nanos,
     duration: Option<Nanos>,
@@ -62,7 +61,6 @@ struct Traced {
 }
 
 impl Traced {
-    /// Makes a request of which nothing else is known.
     fn new(at: Nanos, file: Index, access: Access, interface: Interface) -> Traced {
         let open = OpenFile::default();
         let (duration, thread, offset, result) = (None, None, None, None);
@@ -75,36 +73,34 @@ pub(super) struct Tracker<W: Write> {
     start: Nanos,
     names: Names,
     identities: HashMap<Identity, Index>,
-    /// The last file with each device and inode.
+    /// The last one, by device and inode.
     inodes: HashMap<(u64, u64), Index>,
     /// Devices with files of the recording.
     file_systems: HashSet<u64>,
-    /// Sizes as far as the requests show them, by file.
+    /// As far as requests show them, by file.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
     threads: HashMap<i32, ThreadState>,
     pending: HashMap<i32, Pending>,
-    /// Shared mappings by process and address: bytes, file, offset.
+    /// By process and address: bytes, file, offset.
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
-    /// Whether every request of a device is taken, not only those of followed threads and of
-    /// write-back to the devices of their files.
+    /// Take all requests, not only of followed threads and of write-back to their files' devices.
     only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
-    /// The names in calls that have not returned, by thread.
+    /// In calls that have not returned.
     called: HashMap<(i32, Which), String>,
-    /// The present names of files and directories.
+    /// Of files and directories, at present.
     paths: BTreeMap<PathBuf, Index>,
-    /// The device and inode of each file.
+    /// Device and inode.
     places: Vec<(u64, u64)>,
-    /// When the recording began.
     began: SystemTime,
-    /// Directories of the recording, for names that are relative to them.
+    /// For names that are relative to them.
     directories: HashMap<Index, PathBuf>,
-    /// Working directories, by process.
+    /// By process.
     working: HashMap<u32, PathBuf>,
     unseen: BTreeMap<&'static str, u64>,
     pub(super) lost: u64,
@@ -145,17 +141,16 @@ impl<W: Write> Tracker<W> {
         self.writer
     }
 
-    /// Takes every request of the block events, whoever makes it.
+    /// Whoever makes them.
     pub(super) fn take_all_devices(&mut self) {
         self.only_devices = true;
     }
 
-    /// Returns calls whose requests show only at the devices, and their numbers.
     pub(super) fn only_at_devices(&self) -> BTreeMap<String, u64> {
         self.unseen.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
     }
 
-    /// Takes up a process that runs already, with its threads and descriptors.
+    /// With its threads and descriptors.
     pub(super) fn adopt(&mut self, process: u32, threads: &[i32]) -> Result<()> {
         self.look_where(process, process as i32);
         for &thread in threads {
@@ -177,12 +172,11 @@ impl<W: Write> Tracker<W> {
         self.threads.contains_key(&thread)
     }
 
-    /// Returns the time since the start of the recording.
     pub(super) fn since_start(&self, at: Nanos) -> Nanos {
         at.saturating_sub(self.start)
     }
 
-    /// Takes up the next event in time.
+    /// In the order of time.
     pub(super) fn see(&mut self, seen: &Seen) -> Result<()> {
         match seen.what {
             What::Enter(call, arguments) => self.enter(seen, call, arguments),
@@ -226,7 +220,7 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Writes the requests that started before all that are still under way.
+    /// Requests that started before all that are still under way.
     pub(super) fn write(&mut self, until: Nanos) -> Result<()> {
         let waits = |pending: &&Pending| match (pending.call, pending.file) {
             (Call::Transfer(_), Some((_, kind, _))) => kind != Kind::Stream,
@@ -244,7 +238,7 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Writes the requests whose end was not seen, and everything held back.
+    /// Also requests whose end was not seen, and everything held back.
     pub(super) fn end(&mut self) -> Result<()> {
         (self.rings, self.devices) = Default::default();
         let pending: Vec<(i32, Pending)> = self.pending.drain().collect();
@@ -296,7 +290,7 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Returns the thread's number in the trace, which its first request gives it.
+    /// The first request gives it.
     pub(super) fn thread_index(&mut self, thread: i32) -> Result<Index> {
         let state = self.state(thread);
         if let Some(index) = state.index {
@@ -332,7 +326,7 @@ impl<W: Write> Tracker<W> {
         self.threads.insert(child, ThreadState { process, table, index: None });
     }
 
-    /// Gives a new program the descriptors that do not end with the old one, in a table of its own.
+    /// In a table of its own.
     fn executed(&mut self, thread: i32) {
         let state = self.state(thread);
         self.descriptors.exec(state.table, state.process);
@@ -341,7 +335,7 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Remembers a process's working directory.
+    /// Of a process.
     fn look_where(&mut self, process: u32, thread: i32) {
         match std::fs::read_link(format!("/proc/{thread}/cwd")) {
             Ok(path) => self.working.insert(process, path),
@@ -363,7 +357,7 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Returns the number of a file in the trace, which its first sight gives it.
+    /// The first sight gives it.
     fn file(&mut self, identity: Identity, file: TracedFile) -> Result<Index> {
         if let Some(&index) = self.identities.get(&identity) {
             return Ok(index);
@@ -399,7 +393,7 @@ impl<W: Write> Tracker<W> {
         Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
-    /// Returns the open file of a descriptor; one that was not seen yet is looked at.
+    /// Looks at one that was not seen yet.
     pub(super) fn descriptor(&mut self, thread: i32, descriptor: i32) -> Result<OpenId> {
         let table = self.state(thread).table;
         if let Some(id) = self.descriptors.get(table, descriptor) {

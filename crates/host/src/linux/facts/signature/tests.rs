@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Returns the signature of a sparse medium whose length is not a multiple of 1 KiB; negative
-/// offsets count from the end.
+/// Of a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the end.
 fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
@@ -128,7 +127,6 @@ fn offset_in(at: At) -> u64 {
     }
 }
 
-/// Computes CRC-32 with this reversed polynomial.
 fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
@@ -155,8 +153,8 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// Writes the other fields that libblkid checks, at offsets relative to the structure. wipefs
-/// accepts wrong checksums, except for partition tables and Stratis.
+/// Fields that libblkid checks, at offsets relative to the structure. wipefs accepts wrong
+/// checksums, except for partition tables and Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();
@@ -327,7 +325,7 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
     }
 }
 
-/// Rows that Debian 12's libblkid (2.38) cannot confirm, with the reason.
+/// By Debian 12's libblkid (2.38), with the reason.
 const UNCONFIRMED: &[(&str, &str)] = &[
     ("bcachefs", "known from 2.40 on"),
     ("cs_fvault2", "known from 2.39 on"),
@@ -342,7 +340,7 @@ const UNCONFIRMED: &[(&str, &str)] = &[
     ("dasd", "known from 2.42 on"),
 ];
 
-/// Returns whether libblkid confirms the row only elsewhere.
+/// libblkid confirms the row only elsewhere.
 fn is_beyond(case: &Case) -> bool {
     match case.row.name {
         // libblkid does not round the end, and tries 4 KiB sectors only on devices that have them.
@@ -441,7 +439,7 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     );
 }
 
-/// Kinds that a function detects, without a row.
+/// Without a row.
 const BY_FUNCTION: [&str; 8] =
     ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
 
-/// The size from which a writable mapping is counted: smaller ones are often indexes, as SQLite's.
+/// Smaller writable mappings are not counted: they are often indexes, as SQLite's.
 const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
@@ -58,7 +58,7 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Keeps a name of a call until it returns.
+    /// Until the call returns.
     fn take_name(&mut self, seen: &Seen, which: Which) {
         let of = (seen.thread, which);
         match self.given.take(of, seen.at) {
@@ -228,8 +228,7 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// Returns the name that the program gave, with its directory: that of a descriptor among the
-    /// arguments, or the working one.
+    /// With its directory: that of a descriptor among the arguments, or the working one.
     pub(super) fn full_name(
         &mut self,
         seen: &Seen,
@@ -254,7 +253,6 @@ impl<W: Write> Tracker<W> {
         Some(self.working.get(&state.process)?.join(name))
     }
 
-    /// Grows the known size of a file to `end`.
     fn grow(&mut self, pending: &Pending, end: u64) {
         let Some((file, ..)) = pending.file else { return };
         if let Some(size) = &mut self.sizes[file as usize] {
@@ -292,7 +290,7 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
-    /// Moves the position of a descriptor over what was done; returns where it began.
+    /// Returns where the position was.
     fn moved(
         &mut self,
         thread: i32,
@@ -311,8 +309,8 @@ impl<W: Write> Tracker<W> {
         Ok(at)
     }
 
-    /// Adds a read of one file and a write of another. The kernel shows one time for both: each has
-    /// half of it, or all if the other is not storage.
+    /// A read of one file and a write of another. The kernel shows one time: each has half of it,
+    /// or all if the other is not storage.
     fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
         // The program copies in another way.
         const REFUSED: [i32; 5] =
@@ -354,7 +352,7 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Adds a request that ends now.
+    /// It ends now.
     fn request(
         &mut self,
         seen: &Seen,
