@@ -5,12 +5,10 @@ use crate::event::{Access, Interface, Kind, OpenFile};
 pub(crate) const MAGIC: &[u8; 7] = b"HPTRACE";
 pub(crate) const VERSION: u8 = 1;
 
-/// Of a header or summary.
 pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
 pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
 /// Linux's PATH_MAX; longer names are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
-/// Files, or threads, of one trace.
 pub(crate) const MAX_INDICES: u32 = 1 << 24;
 
 /// Kind, length and checksum.
@@ -27,13 +25,13 @@ pub(crate) const REQUEST: u8 = 0x80;
 pub(crate) const HAS_DURATION: u8 = 0x40;
 pub(crate) const HAS_OFFSET: u8 = 0x20;
 
-/// A bit of the second byte, whose low three bits are the interface.
+/// In the second byte, whose low three bits are the interface.
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
 /// Open to append; at a device, metadata of the file system.
 pub(crate) const APPEND: u8 = 0x10;
-/// The result equals the bytes asked for, so it does not follow.
+/// The result equals the bytes asked for and is left out.
 pub(crate) const DONE: u8 = 0x08;
 
 /// By number in the format; their order never changes.
@@ -93,12 +91,12 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// The values that a request is coded against. They start again in each block, so that each block
-/// can be read by itself.
+/// Requests are coded against these values. Each block starts again, so that it can be read by
+/// itself.
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,
-    /// End of the last request, by file; files share the slots.
+    /// By file; files share the slots.
     ends: [u64; 64],
 }
 

@@ -15,7 +15,6 @@ pub struct TraceReader<R: Read> {
     summary: Option<Summary>,
     block: Vec<u8>,
     at: usize,
-    /// Of the current block, from 1.
     number: u64,
     last: Last,
     threads: u32,
@@ -281,7 +280,7 @@ impl<R: Read> Iterator for TraceReader<R> {
     }
 }
 
-/// Reads until full or the file ends; returns the bytes read.
+/// Returns the bytes read.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

@@ -280,7 +280,7 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
     Err(Errno::NOSYS)
 }
 
-/// The directory first found at a path; creates a missing one with `mode`.
+/// Creates a missing one with `mode`.
 fn hold(
     path: &Path,
     mode: Option<u32>,
@@ -298,7 +298,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// Name by name, to see every link; creates what is missing with `mode`.
+/// To see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?

@@ -10,10 +10,9 @@ use std::time::Instant;
 
 const MOVED: usize = 256 << 20;
 
-/// In turn with the copy; the best counts, because disturbances only slow it down.
+/// The best of turns with the copy counts, because disturbances only slow it down.
 const TURNS: usize = 7;
 
-/// For L1, L2, L3, and only memory.
 const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];
 
 const PAGE: usize = 4096;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// Summed at once, so that the sum stays in the L1 cache.
+/// Small enough for the L1 cache.
 const BLOCK: usize = 8 << 10;
 
 /// From here, streaming stores bypass the caches: the result would not stay there, and normal
@@ -78,8 +78,6 @@ impl Vectors {
         unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
     }
 
-    /// Writes the XOR of `len` bytes of all sources.
-    ///
     /// # Safety
     /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
     ///
@@ -309,8 +307,6 @@ kernel!(
     no_fence
 );
 
-/// Returns the bytes done.
-///
 /// # Safety
 /// As [`Vectors::xor_raw`].
 unsafe fn words(sum: *mut u8, sources: &[*const u8], len: usize) -> usize {
@@ -333,7 +329,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// For any number, length and alignment of the sources.
         #[test]
         fn every_kernel_is_the_xor_of_bytes(
             count in 1usize..20, len in prop_oneof![0usize..1500, 16_000usize..17_000], skip in 0usize..70, seed in any::<u64>(),

@@ -8,23 +8,22 @@
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Between two readings of the watching thread.
 pub(crate) const WAKE_NS: Nanos = 4_000_000;
 
-/// Between two of the caller's own checks.
+/// The interval of the caller's own check.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
-/// Of a normal sleep.
+/// The lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// A run counts as paused from here: even on a loaded machine threads wait less.
+/// Even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Stops are ignored below it, as a small share of the run is.
+/// Shorter stops are a small share of a run.
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Of all threads: a single one may wait while others run.
+/// A single thread may wait while others run.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -32,7 +31,7 @@ pub(crate) struct Looks {
     count: AtomicU64,
 }
 
-/// Without a clock reading by any thread, less the sleep that ends each.
+/// Gaps without a clock reading by any thread, less the sleep that ends each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
     /// 0 if shorter than [`PAUSE_NS`].
@@ -102,7 +101,6 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// Between readings at these times, after one at 0.
     fn gaps(looks: &[Nanos]) -> Gaps {
         let seen = Looks::from(0);
         looks.iter().for_each(|&now| seen.note(now));

@@ -8,10 +8,10 @@ const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// Trials of each way by the end of each stage.
+/// Trials by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// Ways left after each stage, besides the first and polling.
+/// Besides the first way and polling.
 const KEPT: [usize; 2] = [2, 1];
 
 /// Fewer are inconclusive, and slow requests leave no wakeups to save.
@@ -30,7 +30,7 @@ pub(crate) struct PartCounters {
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Streams' threads were runnable but not scheduled.
+    /// Runnable but not scheduled.
     unserved_ns: AtomicU64,
     /// Time, and input bytes.
     parity: (AtomicU64, AtomicU64),
@@ -39,7 +39,7 @@ pub(crate) struct PartCounters {
 }
 
 impl PartCounters {
-    /// `streams`: over all parts of a run.
+    /// `streams` of all parts.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -89,12 +89,12 @@ pub(crate) struct Reaping<'a> {
     poll_until: Nanos,
     polled: bool,
     trials: Option<Box<Trials>>,
-    /// Neither polls nor learns: a turn is only counted.
+    /// Neither polls nor learns.
     sleeps: bool,
     tally: &'a PartCounters,
 }
 
-/// Grows after short sleeps; not after long ones, as when a hypervisor deschedules a CPU.
+/// Grows after short sleeps, not after long ones, as when a hypervisor deschedules a CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -145,7 +145,6 @@ impl<'a> Reaping<'a> {
         self.sleeps = self.polling.is_none() && self.trials.is_none();
     }
 
-    /// Of a turn with nothing left to issue.
     #[inline(always)]
     pub(crate) fn wait(&mut self, in_flight: u32, now: Nanos) -> Wait {
         if now < self.poll_until {
@@ -211,10 +210,10 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Ways alternate (drift affects them equally), in stages with fewer ways and more trials. Sleeping
-/// until one request completes and polling stay to the end.
+/// Ways alternate, so that drift affects them equally, in stages with fewer ways and more trials.
+/// Sleeping until one request completes and polling stay to the end.
 struct Trials {
-    /// With rates in completions per nanosecond, the cheapest first.
+    /// Completions per nanosecond; cheapest first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
@@ -298,7 +297,6 @@ fn median(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The way, and how long learning takes, at these requests per second.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }
@@ -318,8 +316,7 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Requests per second if each wakeup costs 5 us and each request 5 us more; polling saves no
-    /// wakeup.
+    /// Each wakeup costs 5 us, each request 5 us more; polling saves no wakeup.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))

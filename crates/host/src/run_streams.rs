@@ -13,7 +13,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     ))
 }
 
-/// For the system to remove an ended thread.
+/// The system may take this long to remove an ended thread.
 const REMOVAL: Duration = Duration::from_millis(200);
 
 /// If the system refuses it, threads that only show something end.
@@ -42,7 +42,7 @@ fn spawn<'s, T: Send + 's>(
     started
 }
 
-/// Everything large is in a stream's arena.
+/// A stream keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 /// For all streams to wake before their start.
@@ -77,7 +77,6 @@ pub(crate) struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    /// Returns at the common start, or when the run must end.
     pub(crate) fn wait(self, halt: Halt<'_>, time: impl Time) {
         let barrier = self.barrier;
         drop(self);
@@ -169,7 +168,7 @@ pub(crate) fn watched<T, S: Send>(
 
 pub(crate) struct RunOutcome<T> {
     pub(crate) began: Nanos,
-    /// Ready streams waited for the agreed start.
+    /// Time for which ready streams waited for the agreed start.
     pub(crate) waited_ns: Nanos,
     pub(crate) ends: Vec<PartEnd<T>>,
     pub(crate) gaps: Gaps,
@@ -340,7 +339,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// A cause comes before `Interrupted`, which streams return if another one failed.
+/// A cause comes before `Interrupted` of the other streams.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

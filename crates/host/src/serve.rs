@@ -8,7 +8,6 @@ use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, 
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// Between two checks for an early stop.
 const HALT_NS: Nanos = 1_000_000;
 
 /// Then an interrupted run leaves its requests and their buffers to the kernel.
@@ -17,7 +16,7 @@ const GRACE_NS: Nanos = 150_000_000;
 /// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// By slot; empty if the source keeps them.
+/// Empty if the source keeps them.
 struct Outstanding(Box<[Request]>);
 
 impl Outstanding {
@@ -40,7 +39,7 @@ impl Outstanding {
     }
 }
 
-/// However the loop ends, buffers in flight are leaked, not freed.
+/// Leaks buffers in flight, however the loop ends.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -241,7 +240,7 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// `nothing_taken`: the kernel has no request; `last`: time of the last completion.
+    /// `nothing_taken`: the kernel has no request.
     #[cold]
     #[inline(never)]
     fn refused(

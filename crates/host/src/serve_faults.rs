@@ -25,7 +25,7 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// From an interrupt to the return: the grace period, and a tick at either end.
+/// The grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
@@ -42,7 +42,6 @@ impl Random {
         self.0.next_u64() % limit
     }
 
-    /// On average; never for 0.
     fn once_in(&mut self, times: u64) -> bool {
         times > 0 && self.below(times) == 0
     }
@@ -93,7 +92,7 @@ struct World {
     queued: RefCell<Vec<Held>>,
     at_kernel: RefCell<Vec<Held>>,
     submissions: Cell<u64>,
-    /// After such a fault the run must fail.
+    /// Whether a fault occurred after which the run must fail.
     fatal: Cell<bool>,
     dropped: Cell<bool>,
 }
@@ -129,7 +128,6 @@ impl World {
         self.random.borrow_mut().once_in(times)
     }
 
-    /// A byte of a file, as the source's target.
     fn target_offset(&self, file: u32, offset: u64) -> u64 {
         if !self.striped {
             return offset;
@@ -452,7 +450,6 @@ impl RequestSource for Source {
     }
 }
 
-/// Checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
     let mut random = Random::new(seed ^ 0x5EED);

@@ -6,7 +6,7 @@ use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An interrupt is noticed within it.
+/// An interrupt is noticed within this time.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub(crate) enum Wait {
     For(Nanos),
 }
 
-/// One thread's access to a set of open files.
+/// A thread's access to open files.
 ///
-/// Dropping it waits for or cancels requests; the loop never drops one with requests in flight.
+/// Dropping it waits for or cancels requests.
 pub(crate) trait Session {
     /// `file` is an index; `at` is the data, untouched until it completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// Of later requests, in the kernel's encoding; 0 is the thread's.
+    /// In the kernel's encoding; 0 is the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
     /// Submits and waits. Requests that the kernel refused stay queued.
@@ -46,9 +46,8 @@ pub(crate) trait Session {
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
-/// Calls return when the request is done.
 pub(crate) trait BlockingSession {
-    /// `at` is the data; the result is as in a completion.
+    /// Returns the result as in a completion.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
 
     fn discard(&mut self, request: &Request) -> io::Result<()>;

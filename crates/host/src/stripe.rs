@@ -10,7 +10,6 @@ use std::sync::Arc;
 pub(crate) struct StripeSet {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
-    /// And the rows being updated.
     pub(crate) parity: Option<(Raid5, Arc<BusyRows>)>,
 }
 
@@ -44,7 +43,7 @@ impl StripeSet {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// Of a region (offset, length), rounded out to chunks.
+    /// Rounded out to chunks.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);
@@ -151,7 +150,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte has its own place, and the members fill evenly.
         #[test]
         fn places_are_a_bijection(chunk in 1u64..40, members in 1u64..7, rows in 1u64..5) {
             let size = chunk * members * rows;

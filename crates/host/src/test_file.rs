@@ -5,7 +5,6 @@ use machine::mark::is_mark;
 use machine::{Error, Nanos, Result, fill_random, fill_seed, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Of every file and directory that halfpower creates.
 const PREFIX: &str = "halfpower-";
 
 const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
@@ -22,7 +21,6 @@ pub(crate) fn name(mark: &str, suffix: &str) -> String {
     format!("{PREFIX}{mark}{suffix}")
 }
 
-/// For the file with this inode number.
 pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(suffix))

@@ -13,7 +13,6 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// In the build directory's file system.
 fn scratch(bytes: u64) -> Result<Loop, String> {
     Loop::new_in(env!("CARGO_TARGET_TMPDIR"), bytes)
 }

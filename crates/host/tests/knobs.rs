@@ -28,7 +28,6 @@ fn reported(knob: &HostKnob) -> (&str, &str, Vec<&str>) {
     (&knob.knob.of, &knob.knob.present, values)
 }
 
-/// Files of `/proc/sys/vm` that recorded trees lack.
 fn with_memory(tree: &Tree) {
     for (name, value) in [
         ("dirty_ratio", "20"),

@@ -101,7 +101,6 @@ fn positions_are_followed_through_reads_writes_seeks_and_forks() {
     assert!(recorded.requests.is_sorted_by_key(|request| request.at_ns));
 }
 
-/// A new version of a file, a directory that gets another name, and one that is replaced.
 #[test]
 fn files_have_their_last_names() {
     let here = tempfile::tempdir().unwrap();

@@ -5,12 +5,12 @@ use measure::Sample;
 /// Linear between the ends of slices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
-    /// Times in ns from the agreed start, and requests completed by then; both rise.
+    /// Ns from the agreed start, and requests completed by then.
     points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// `began_ns`: the start of the measured part.
+    /// `began_ns`: of the measured part.
     pub(crate) fn of(sample: &Sample, began_ns: i64) -> Curve {
         let began = began_ns as f64;
         let (end, all) = (began + sample.measured_ns.max(1) as f64, sample.requests as f64);
@@ -36,7 +36,6 @@ impl Curve {
         self.points[self.points.len() - 1].0
     }
 
-    /// Requests completed by this time.
     pub(crate) fn at(&self, time: f64) -> f64 {
         let next = self.points.partition_point(|point| point.0 <= time);
         match (next.checked_sub(1).map(|before| self.points[before]), self.points.get(next)) {

@@ -9,17 +9,17 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use workload::Workload;
 
-/// A rank answers rank 0 this long after the user's interrupt: longer than rank 0 waits. A launcher
-/// kills the processes about a second after it has asked them to end.
+/// Longer than rank 0 waits. A launcher kills processes about a second after it has asked them to
+/// end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
-/// Of a wait that begins after the interrupt: a living process answers in it.
+/// A living process answers within it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// When the interrupt was noticed: the patience of all waits together begins then.
+/// The patience of all waits together begins then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
-/// Ends some time after the user's interrupt.
+/// A wait that ends some time after the user's interrupt.
 pub(crate) struct Wait<'i> {
     is_interrupted: &'i dyn Fn() -> bool,
     patience: Duration,
@@ -47,7 +47,7 @@ impl<'i> Wait<'i> {
     }
 }
 
-/// On the first target, or on the file of all clients, which is the last.
+/// The file of all clients is the last target.
 pub(crate) fn run_once<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -166,7 +166,7 @@ fn open<'m, M: Machine>(
     }
 }
 
-/// Reports the check; returns whether all ranks may write.
+/// Returns whether all ranks may write.
 fn checked(
     group: &impl Group,
     result: Result<(), Failure>,

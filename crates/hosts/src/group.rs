@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
 
-/// Between two checks whether a wait goes on.
 const CHECK: Duration = Duration::from_millis(20);
 
 /// Processes that were started together.

@@ -14,8 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 use workload::Workload;
 
-/// Rank 0 waits this long for the others after the user's interrupt, or the launcher's: less than a
-/// launcher waits before it kills.
+/// Less than a launcher waits after an interrupt before it kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// From the interrupt to the end of all ranks.
@@ -27,7 +26,7 @@ const ROUND_TRIPS: usize = 6;
 /// Good clocks drift apart by less than 0.1 ms in this time.
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
-/// To begin together; then the run counts, and its lateness is a doubt.
+/// Then the run counts, and its lateness is a doubt.
 const ATTEMPTS: u64 = 3;
 
 /// A lost rank, if it is not known which.
@@ -79,17 +78,14 @@ pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) clients: Vec<Client>,
     /// By rank: its kernel, and its process number there.
     processes: Vec<(String, u32)>,
-    /// Identifies each rank's clock.
     clock_spaces: Vec<String>,
     pub(crate) offsets: Vec<Offset>,
-    /// When each offset was measured.
     measured: Vec<Option<Nanos>>,
     pub(crate) lead_times: LeadTimes,
     is_interrupted: &'a dyn Fn() -> bool,
     noticed: Noticed,
-    /// Ranks that answer no more.
     lost: Vec<usize>,
-    /// No messages can be exchanged any more.
+    /// No more messages can be exchanged.
     is_stuck: bool,
 }
 
@@ -309,14 +305,12 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(())
     }
 
-    /// Where all ranks make their files, if they do.
     fn marks_directory<'r>(&self, requests: &'r [RunRequest]) -> Option<&'r Path> {
         let place = requests[0].targets.first()?.places.first()?;
         place.is_dir().then_some(place.as_path())
     }
 
-    /// Announces whether all ranks accept their targets. Returns those that do not see rank 0's
-    /// directory.
+    /// Returns ranks that do not see rank 0's directory.
     fn agree(
         &mut self,
         own: Result<(), Failure>,
@@ -449,7 +443,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(runs)
     }
 
-    /// Measures clocks that may have drifted.
     pub(crate) fn refresh_clocks(&mut self, ranks: &[usize]) -> Result<(), Error> {
         let now = self.machine.now();
         let old = |measured: Option<Nanos>| measured.is_none_or(|at| now - at > CLOCK_AGE_NS);
@@ -515,7 +508,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         !self.lost.is_empty()
     }
 
-    /// Not to a lost rank, which would take no message.
+    /// A lost rank would take no message.
     pub(crate) fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
         if self.lost.contains(&rank) {
             return Err(self.lost_rank(rank));
@@ -530,7 +523,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         (1..self.group.size()).try_for_each(|rank| self.order(rank, order))
     }
 
-    /// One answer of each rank.
     pub(crate) fn gather(
         &mut self,
         ranks: impl IntoIterator<Item = usize>,
@@ -561,7 +553,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Err(Error::Lost(silent.into_iter().map(|rank| self.clients[rank].name()).collect()))
     }
 
-    /// The user's interrupt, or the launcher's because a rank is lost: those that still live
+    /// After the user's interrupt, or the launcher's because a rank is lost, those that still live
     /// answer.
     pub(crate) fn interrupted(&mut self) -> Error {
         let all: Vec<usize> = (1..self.group.size()).collect();

@@ -3,13 +3,13 @@
 use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;
 
-/// For messages and threads, on top of the preparation.
+/// For messages and threads.
 const MARGIN_NS: Nanos = 10_000_000;
 
 /// Preparing twice mostly differs by less.
 const SPREAD: f64 = 1.5;
 
-/// For a preparation not seen yet.
+/// For a preparation not seen before.
 const FIRST_NS: Nanos = 30_000_000;
 
 const MAX_NS: Nanos = 60_000_000_000;
@@ -17,12 +17,10 @@ const MAX_NS: Nanos = 60_000_000_000;
 /// Of the earlier need, if a run needed less.
 const KEPT: f64 = 0.8;
 
-/// Work between the order and the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Preparation {
-    /// Brings a target's space and the page cache into the state of a workload.
+    /// Prepares a target's space and the page cache.
     Run { read_percent: u8, buffering: Buffering, cache: CacheState, allocation: Allocation },
-    /// Reads the description.
     Job,
 }
 
@@ -33,7 +31,6 @@ impl From<&Workload> for Preparation {
     }
 }
 
-/// By preparation.
 #[derive(Debug, Default)]
 pub(crate) struct LeadTimes {
     needed: Vec<(Preparation, Nanos)>,
@@ -49,7 +46,7 @@ impl LeadTimes {
         })
     }
 
-    /// `needed`: from an order until the last rank was ready.
+    /// `needed`: until the last rank was ready.
     pub(crate) fn learn(&mut self, made: impl Into<Preparation>, needed: Nanos) {
         let preparation = made.into();
         match self.needed.iter_mut().find(|(known, _)| *known == preparation) {

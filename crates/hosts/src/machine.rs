@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use workload::Workload;
 
-/// Of a client's test file whose size the group chooses.
+/// If the group chooses the size.
 const MIN_BYTES: u64 = MIB;
 
 /// Returns the order in which ranks join: one of each host, then the second of each, and so on.
@@ -53,11 +53,10 @@ enum Files {
     Own,
     /// All use the target.
     One(SharedFile),
-    /// Each has its own in a directory, and all have another there.
+    /// Each has its own in a directory, and all share another there.
     OwnAndOne,
 }
 
-/// Of rank 0's directory.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     same_directory: Option<bool>,
@@ -151,7 +150,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }
 
-    /// Each rank's random sequence and data differ.
+    /// Random sequences and data differ.
     fn own(&self, workload: &Workload, rank: usize) -> Workload {
         let seed = workload.seed.wrapping_add(rank as u64);
         let mut own = Workload { seed, clients: None, ..workload.clone() };
@@ -173,7 +172,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         request
     }
 
-    /// In the directory in which each rank makes its own: as large as those together.
+    /// As large as the files of all ranks together.
     fn file_for_all(&self, spec: &TargetSpec) -> Option<TargetSpec> {
         let [place] = spec.places.as_slice() else { return None };
         let size = spec.size?.checked_mul(self.order.len() as u64)?;
@@ -217,7 +216,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// If not given: together they take what one would.
+    /// Together they take what one would.
     fn size_of_each(&self, spec: &TargetSpec) -> Result<Option<u64>> {
         if spec.size.is_some() || !spec.places.iter().all(|place| place.is_dir()) {
             return Ok(spec.size);
@@ -312,7 +311,7 @@ impl<G: Group, M: Machine> ClientRuns for GroupMachine<'_, G, M> {
 impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
     type Target = GroupTarget<'a, M>;
 
-    /// Of rank 0's computer, with the processors of all hosts.
+    /// Of rank 0's computer; the processors of all hosts.
     fn facts(&self) -> MachineFacts {
         let processors =
             hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();

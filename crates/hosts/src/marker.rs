@@ -35,7 +35,6 @@ impl Drop for Made {
     }
 }
 
-/// In this directory, with its content.
 pub(crate) fn is_seen(directory: &Path, marker: &Marker) -> bool {
     let mut content = String::new();
     File::open(directory.join(&marker.name))

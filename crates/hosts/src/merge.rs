@@ -28,7 +28,7 @@ pub struct NoWindow {
     last: String,
 }
 
-/// Not measured, at the start of a run.
+/// Time at the start of a run that is not measured.
 fn ramp_ns(workload: &Workload, options: Options) -> Nanos {
     let learning = if workload.reap == Reap::Auto { machine::REAP_LEARNING_NS } else { 0 };
     options.ramp_ns.max(learning)
@@ -126,7 +126,7 @@ pub fn merge(
     Ok(sample)
 }
 
-/// `first`: when the first client began.
+/// When the first client began.
 fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSample {
     let (cpu, elapsed_ns) = (run.sample.usage.cpu, run.sample.usage.elapsed_ns);
     ClientSample {
@@ -182,7 +182,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     }
 }
 
-/// The ranks of a host share what the kernel counts for the whole computer.
+/// The kernel counts for the whole computer.
 fn by_host<'a>(runs: &'a [ClientRun], clients: &[Client]) -> Vec<Vec<&'a ClientRun>> {
     let mut hosts: Vec<(&str, Vec<&ClientRun>)> = Vec::new();
     for run in runs {
@@ -270,7 +270,6 @@ fn warnings(runs: &[ClientRun], clients: &[Client]) -> Vec<Warning> {
     merged.into_iter().map(named).collect()
 }
 
-/// If both are known.
 fn add(sum: Option<DeviceUse>, one: Option<DeviceUse>) -> Option<DeviceUse> {
     let (a, b) = sum.zip(one)?;
     Some(DeviceUse {

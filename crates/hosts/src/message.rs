@@ -24,9 +24,8 @@ pub struct Hello {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Count these processes of the rank's host as part of the measurement.
+    /// Count these processes of the rank's host, too.
     Own(Vec<u32>),
-    /// Answer with the time.
     Clock,
     /// Check the targets; write nothing before [`Order::Go`].
     Open(RunRequest),
@@ -35,7 +34,6 @@ pub(crate) enum Order {
         directory: Option<PathBuf>,
         marker: Marker,
     },
-    /// All ranks have checked their targets.
     Go,
     /// A rank refused: write nothing.
     Stop,
@@ -63,21 +61,19 @@ pub(crate) enum Answer {
         /// From the order's arrival to the start.
         early_ns: Nanos,
     },
-    /// All files are removed.
     Finished,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ran {
     pub(crate) sample: Box<Sample>,
-    /// Of its busiest network link, if known.
+    /// Of the busiest network link, if known.
     pub(crate) network_percent: Option<f64>,
 }
 
-/// Shows whether two ranks see the same directory.
+/// Shows whether ranks see the same directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
-    /// In the target directory.
     pub(crate) name: String,
     pub(crate) content: String,
 }

@@ -5,15 +5,14 @@ use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 /// For a model that can be tested on one of them.
 const MIN_STEPS: usize = 4;
 
-/// At numbers of clients.
 type Rates = [(f64, f64)];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fitted {
     /// Each client has its own rate until the shared part is full; `None` if it never was.
     Shared { each: f64, peak: Option<f64> },
-    /// The rate approaches a peak, and `half` clients reach half of it: they wait for one another
-    /// before the shared part is full.
+    /// `half` clients reach half of the peak: they wait for one another before the shared part is
+    /// full.
     Waiting { peak: f64, half: f64 },
 }
 
@@ -79,7 +78,7 @@ fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     errors.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// The better one on steps left out; `None` with too few steps.
+/// The better one on steps left out; `None` with too few.
 pub(crate) fn model(steps: &[ScalingStep]) -> Option<ScalingModel> {
     let rates: Vec<(f64, f64)> = (steps.iter())
         .map(|step| (f64::from(step.clients), step.throughput_bytes_per_s))

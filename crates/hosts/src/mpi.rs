@@ -14,22 +14,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// For a message after the user's interrupt, or the launcher's. A dead rank never takes one, and
-/// the launcher kills about a second after it has asked processes to end.
+/// A dead rank takes no message, and the launcher kills about a second after it has asked processes
+/// to end.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Between two checks for the interrupt during a call.
 const CHECK: Duration = Duration::from_millis(50);
 
 /// A given-up call that takes longer never returns.
 const STUCK: Duration = Duration::from_millis(100);
 
-/// Shorter waits do not sleep, so that a clock's round trip is short.
+/// Keeps a clock's round trip short.
 const SPIN: Duration = Duration::from_micros(300);
 
-/// Later, the sleep between two looks for a message is a share of the wait, from the first of these
-/// to the second: many waiting ranks must not take a processor from the storage or from another
-/// rank.
+/// Naps grow with the wait, as a share of it: many waiting ranks must not take a processor from the
+/// storage or from another rank.
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
 const NAP_SHARE: u32 = 64;
 
@@ -50,7 +48,7 @@ pub struct MpiRank {
     is_stuck: Cell<bool>,
 }
 
-/// To the thread that calls MPI, which answers each but the last.
+/// The thread that calls MPI answers each but the last.
 enum Call {
     Send(usize, Vec<u8>),
     Receive { from: usize, began: Instant, until: Instant },
@@ -175,7 +173,6 @@ fn initialize() -> Result<Universe, String> {
     Ok(universe)
 }
 
-/// Between two looks for a message, or for its delivery.
 fn pause_since(began: Instant) {
     let waited = began.elapsed();
     if waited < SPIN {

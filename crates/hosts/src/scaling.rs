@@ -17,11 +17,10 @@ const EFFICIENT: f64 = 0.85;
 /// of one client: such rates show no limit.
 const IMPOSSIBLE: f64 = 1.15;
 
-/// From here, the processors of a host are its limit.
 const BUSY_PERCENT: f64 = 90.0;
 
-/// Of its speed, from which a network link limits a client: the rest are headers and pauses of the
-/// protocol.
+/// Share of its speed from which a network link limits a client: the rest are headers and pauses of
+/// the protocol.
 const LINK_PERCENT: f64 = 85.0;
 
 /// Returns the scaling of each workload measured with several numbers of clients.
@@ -35,7 +34,6 @@ pub fn scalings(points: &[Point]) -> Vec<Scaling> {
     questions.iter().filter_map(|question| scaling(question, points)).collect()
 }
 
-/// Whatever the number of clients.
 fn of_any_clients(point: &Point) -> Option<Question> {
     let workload = &point.workload.workload;
     workload.clients.map(|_| Question::of(&Workload { clients: None, ..workload.clone() }))
@@ -87,7 +85,6 @@ fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
     })
 }
 
-/// From the rates and the largest number of clients.
 fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> ScalingLimit {
     if most.slow().next().is_some() && are_others_free(steps, most) {
         return ScalingLimit::Imbalance;
@@ -99,7 +96,7 @@ fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> S
     limit_of_growth(&efficiencies, growth, are_busy(most))
 }
 
-/// For equal clients; `efficiencies` are in the order of the steps.
+/// `efficiencies` by step.
 fn limit_of_growth(
     efficiencies: &[Option<f64>],
     growth: GrowthNumbers,
@@ -177,7 +174,7 @@ fn operation_scaling(
     })
 }
 
-/// Far below the median rate; with two, neither is the usual one.
+/// With two clients, neither is the usual one.
 fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
     let usual = median(rates);
     if rates.len() < 3 || usual <= 0.0 {
@@ -205,7 +202,6 @@ fn all(clients: &PointClients, is: impl Fn(&ClientNumbers) -> bool) -> bool {
     !clients.each.is_empty() && clients.each.iter().all(is)
 }
 
-/// No client has a free processor.
 fn are_busy(clients: &PointClients) -> bool {
     all(clients, |one| one.processor_percent >= BUSY_PERCENT)
 }

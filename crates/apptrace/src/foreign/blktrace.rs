@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// The upper three bytes; the lowest is the version.
+/// The lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// Of a record: messages have up to 128 bytes, pass-through commands a few more.
+/// Messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// Requests whose end is unknown; more are given up.
+/// More are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
@@ -34,7 +34,6 @@ const NOTIFY: u16 = 1 << 10;
 const DISCARD: u16 = 1 << 13;
 const FUA: u16 = 1 << 15;
 const META: u16 = 1 << 12;
-/// Names a process.
 const PROCESS: u16 = 0;
 
 pub(super) fn is_start(head: &[u8]) -> bool {
@@ -44,7 +43,7 @@ pub(super) fn is_start(head: &[u8]) -> bool {
     })
 }
 
-/// `NAME.blktrace.N` of all processors, with the same NAME.
+/// `NAME.blktrace.N` with the same NAME.
 pub(super) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let base = match name.rsplit_once(".blktrace.") {
@@ -148,14 +147,14 @@ impl Source {
     }
 }
 
-/// A request in flight: device, direction, first sector, number.
+/// Device, direction, first sector, number.
 type Place = (u32, bool, u64, u64);
 
 pub(super) struct Blktrace {
     sources: Vec<Source>,
     names: Names,
     comms: HashMap<u32, String>,
-    /// By start, each with its key in `waiting` and whether its end is known.
+    /// By start, each with its key, and whether its end is known.
     order: VecDeque<(Request, Place, bool)>,
     first: u64,
     number: u64,
@@ -226,7 +225,7 @@ impl Blktrace {
         Ok(())
     }
 
-    /// Ends the requests within a completed one, because the kernel merges requests.
+    /// The kernel merges requests.
     fn end(&mut self, record: &Record) {
         let flush = record.bytes == 0;
         let (from, to) = if flush {

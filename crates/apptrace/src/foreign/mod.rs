@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Threads, or files, of a trace: their names are held in memory.
+/// Their names are held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
 /// A trace that cannot be read.
@@ -104,11 +104,11 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 pub(crate) trait Reader: Send {
-    /// Adds the next events; `false` at the end.
+    /// Returns `false` at the end.
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
-/// Iterates over a reader's steps; ends after the first error.
+/// Ends after the first error.
 struct Steps<R> {
     reader: R,
     ready: VecDeque<Event>,
@@ -191,7 +191,7 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
 
 const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 
-/// Held by a reader; detection needs the first line.
+/// Detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, stands for those

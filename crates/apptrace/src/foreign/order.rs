@@ -6,7 +6,6 @@ use machine::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Requests held back to be sorted.
 const WINDOW: usize = 1 << 16;
 
 struct Waiting {
@@ -31,7 +30,7 @@ impl Ord for Waiting {
     }
 }
 
-/// Requests sorted by start. Files and threads pass at once, so before their requests.
+/// Files and threads pass at once, so before their requests.
 pub(super) struct Ordered<I> {
     from: I,
     waiting: BinaryHeap<Waiting>,

@@ -37,7 +37,6 @@ pub(super) fn seconds(name: &str, text: &str) -> Result<Nanos, String> {
     whole.checked_mul(1_000_000_000).and_then(|whole| whole.checked_add(ns)).ok_or_else(wrong)
 }
 
-/// Within 64 bits.
 pub(super) fn check_end(offset: u64, bytes: u64) -> Result<(), String> {
     offset.checked_add(bytes).map(drop).ok_or_else(|| {
         format!("a request of {bytes} bytes at {offset} ends beyond 64 bits; correct it")
@@ -96,7 +95,7 @@ impl Names {
         Ok(file)
     }
 
-    /// After a removal or renaming, a later file may have its name.
+    /// Another file may get the name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

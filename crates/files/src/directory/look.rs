@@ -28,7 +28,6 @@ mod by_handle {
 
     const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-    /// To hold a directory open.
     pub(in super::super) const DIRECTORY: OFlags =
         HANDLE.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
@@ -53,7 +52,7 @@ mod by_handle {
     }
 }
 
-/// By the path, only if it leads to the directory's file of that name.
+/// By the path, if it leads to the directory's file.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {

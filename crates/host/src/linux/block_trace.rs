@@ -11,7 +11,7 @@ const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_comple
 
 const FILTER: &str = "dev == ";
 
-/// Per CPU, for about 60,000 events.
+/// About 60,000 events.
 const BUFFER_KIB: u32 = 4096;
 
 type Number = (u32, u32);
@@ -19,7 +19,7 @@ type Number = (u32, u32);
 pub(crate) struct BlockTrace {
     instance: TraceInstance,
     disks: BTreeMap<Number, Number>,
-    /// Its threads share it.
+    /// The thread's name, which its threads share.
     own: String,
 }
 
@@ -177,7 +177,7 @@ fn times(
     Ok(Some(vec![own_sum, all]))
 }
 
-/// The header line `# entries-in-buffer/entries-written: 10/12 #P:2` shows overwritten events.
+/// `# entries-in-buffer/entries-written: 10/12 #P:2` shows overwritten events.
 fn lost(line: &str) -> bool {
     let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
     let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// By one call, so that an interrupt is not far away.
+/// Small enough for a prompt interrupt.
 const STEP: u64 = 64 << 30;
 
 pub(crate) fn discard(member: &Member, interrupted: impl Fn() -> bool) -> Result<()> {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use worker::FileWorker;
 
-/// Of directories named `halfpower-MARK.files`; their creator holds a lock on them.
+/// Directories are named `halfpower-MARK.files`.
 const SUFFIX: &str = ".files";
 
 /// Whole files on this computer.
@@ -167,14 +167,14 @@ impl HostArea {
     }
 }
 
-/// Its maker locks it while in use; dropping it removes what halfpower created in it.
+/// Locked while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
-    /// Where it is; `None` if another process made it.
+    /// `None` if another process made it.
     made: Option<(File, OsString)>,
     handle: File,
-    /// Of C's standard I/O.
+    /// Buffer size of C's standard I/O.
     block: usize,
 }
 
@@ -267,7 +267,7 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     removed
 }
 
-/// Some file systems do not count inodes.
+/// Some file systems do not count them.
 fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
     let free =
         fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);
@@ -282,7 +282,6 @@ fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(
     }
 }
 
-/// As C's standard I/O.
 fn block_bytes(directory: &File) -> io::Result<usize> {
     Ok((directory.metadata()?.blksize() as usize).clamp(512, 1 << 20))
 }

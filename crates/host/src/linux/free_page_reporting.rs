@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// VIRTIO_BALLOON_F_PAGE_REPORTING.
 const REPORTING_BIT: usize = 5;
 
-/// A run is not affected by less missing memory.
+/// Less does not affect a run.
 const MIN_BYTES: u64 = 4 * MIB;
 
 const STEP: u64 = MIB;
@@ -27,11 +27,11 @@ const LONGEST: Duration = Duration::from_secs(2);
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// A pass faster than the last by this asks for another: the kernel uses different pages each time.
+/// A faster pass asks for another: the kernel uses different pages each time.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
-/// Total speedup from which memory was the limit.
+/// Total speedup if memory was the limit.
 const TAKEN: f64 = 3.0;
 
 pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
@@ -40,8 +40,8 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// First reads more of the range if the guest would lack memory for `wanted` bytes. Returns a
-/// sentence if memory had been reclaimed.
+/// First reads more if the guest would lack memory for `wanted` bytes. Returns a sentence if memory
+/// had been reclaimed.
 pub(crate) fn drop_cache(
     file: &File,
     (start, len): (u64, u64),

@@ -23,15 +23,14 @@ pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
 
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
-/// Device and inode of a file, or a block device's number.
+/// Device and inode, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
 /// For other programs to close the file: a refused run, or the kernel after a program ended.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// No other run can write the file while the result lives. A device is held exclusively (O_EXCL), a
-/// file by its lock. A signature, or a possible use that the kernel does not show, needs the user's
-/// confirmation.
+/// A device is held exclusively (O_EXCL), a file by its lock. A signature, or a possible use that
+/// the kernel does not show, needs the user's confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +109,6 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
 
 const OTHER_RUN: &str = "another run of halfpower writes it";
 
-/// Refuses another file than the group's.
 pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) -> Result<()> {
     if metadata.ino() == number {
         return Ok(());
@@ -122,8 +120,8 @@ pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) ->
     ))
 }
 
-/// Possible uses that the kernel does not show; a certain use is the error. A group's processes may
-/// write the file.
+/// Returns possible uses that the kernel does not show; fails for a certain one. A group's
+/// processes may write the file.
 fn unused(
     file: &File,
     is_device: bool,

@@ -22,12 +22,10 @@ const TITLE: &str = "halfpower kept ";
 
 const LONGEST: usize = 160;
 
-/// To predict the write's time: other changes may advance the clock between two ticks (Linux 6.13
-/// and later).
+/// The clock may advance between two ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
-/// nothing.
+/// Several ticks of any kernel's clock (10 ms at 100 Hz).
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The kernel closes an io_uring ring's files late.
@@ -128,7 +126,7 @@ impl Named<'_> {
         }
     }
 
-    /// That changes the ctime, so the mark predicts it.
+    /// The mark predicts the ctime that the write causes.
     fn write_attribute(self) -> io::Result<()> {
         let mut last = (0, 0);
         for _ in 0..ATTEMPTS {

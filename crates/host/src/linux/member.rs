@@ -20,12 +20,12 @@ const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// For messages, and facts that the kernel reports only by path.
+    /// For messages, and facts known only by path.
     pub(crate) path: PathBuf,
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// Held for the life of the target: a writable device exclusively, a writable file locked.
+    /// A writable device is held exclusively, a writable file locked.
     file: Arc<File>,
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,
@@ -35,13 +35,12 @@ pub(crate) struct Member {
 enum FillTo {
     End,
     Time,
-    /// Reserves space if `true`.
+    /// Whether to reserve space.
     Longer(bool),
     /// Requests write the rest.
     Start(u64),
 }
 
-/// The test file with this number, made by another process.
 fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
     let made = files::entries(directory).find(|name| {
         name.to_str().is_some_and(|name| test_file::is_our_name(name, SUFFIX, number))
@@ -165,7 +164,6 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
     }
 
-    /// Another process holds it for the group.
     fn join(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let file = hold(open_for(path, false)?, path, spec)?;
         let there = file.metadata().map_err(Error::io("cannot look at", path))?.len();
@@ -183,7 +181,6 @@ impl Member {
         })
     }
 
-    /// Lets the group's other processes write it.
     fn shared(self, spec: &TargetSpec) -> Result<Member> {
         if let (Some(made), Some(_)) = (&self.made, &spec.sharing) {
             made.share().map_err(Error::io("cannot lock for this run", &self.path))?;
@@ -220,7 +217,7 @@ impl Member {
         })
     }
 
-    /// Reuses a kept test file, or recreates it for a larger size or another state.
+    /// Recreates it for a larger size or another state.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there > 0 && fill.size.is_none_or(|size| size <= there);
@@ -247,7 +244,7 @@ impl Member {
         })
     }
 
-    /// Of a new file: file system, bytes still needed, bytes free.
+    /// File system, bytes needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -348,7 +345,6 @@ impl Member {
         }
     }
 
-    /// Returns the bytes written ([`Fill::write`]).
     fn write_all(&self, fill: Fill<'_>, max: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
@@ -416,7 +412,7 @@ impl Member {
     }
 }
 
-/// `reserve` preallocates, if the file system supports that.
+/// Preallocates if the file system supports that.
 fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     let reserved =
         if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
@@ -432,7 +428,6 @@ pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }
 
-/// Or `/dev/zero`, under any name.
 fn endless_device(metadata: &fs::Metadata) -> bool {
     let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)

@@ -20,12 +20,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Another process may remove the hidden file.
 const ATTEMPTS: u32 = 100;
 
-/// Of test files, named `halfpower-MARK.tmp`.
+/// Files are named `halfpower-MARK.tmp`.
 pub(super) const SUFFIX: &str = ".tmp";
 
-/// Has a name, although an unnamed file (O_TMPFILE) would vanish by itself: file systems treat a
-/// file without a link differently (btrfs does not log its fsync, ext4 keeps it on the orphan
-/// list).
+/// Has a name, because file systems treat an unnamed file (O_TMPFILE) differently: btrfs does not
+/// log its fsync, ext4 keeps it on the orphan list.
 #[derive(Debug)]
 pub(crate) struct OwnedFile {
     pub(crate) path: PathBuf,
@@ -39,13 +38,13 @@ pub(crate) struct OwnedFile {
 }
 
 impl OwnedFile {
-    /// Under a generated name or `own_name`, which must be free.
+    /// `own_name` must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
-    /// In the same directory, even if the path now leads elsewhere.
+    /// Even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
         OwnedFile::create_in(
             self.directory.clone(),
@@ -84,17 +83,17 @@ impl OwnedFile {
         &self.file
     }
 
-    /// Under the user's name; a later run may overwrite it if unchanged.
+    /// A later run may overwrite it if unchanged.
     pub(crate) fn keep(&mut self) {
         self.kept |= self.is_named;
     }
 
-    /// With processes of a group; other runs still cannot write it.
+    /// Other runs still cannot write it.
     pub(crate) fn share(&self) -> io::Result<()> {
         sys::try_share(&self.file)
     }
 
-    /// Removes the mark before a write: if then killed, the file belongs to the user.
+    /// After a kill, a file without the mark belongs to the user.
     pub(crate) fn touch(&self) {
         if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {
             self.named().unmark();
@@ -188,8 +187,8 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// Creates and locks it under a hidden name that a later run recognizes. Retries if another process
-/// removes it as a leftover before it is locked.
+/// A later run recognizes the name. Retries if another process removes the file before it is
+/// locked.
 pub(crate) fn make_hidden(
     directory: &File,
     make: impl Fn(&str) -> io::Result<File>,
@@ -274,7 +273,7 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// An unlocked regular file with our mark; returns its bytes.
+/// Only an unlocked file with our mark; returns its bytes.
 fn remove_leftover(
     directory: &File,
     name: &OsStr,
@@ -288,7 +287,7 @@ fn remove_leftover(
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Test files with our mark and no lock. Returns their number and bytes.
+/// Returns their number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
@@ -308,7 +307,7 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// Opens and locks it. `None` if it may have changed, or is in use.
+/// `None` if it may have changed, or is in use.
 pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
     // Opening a device may have side effects.

@@ -99,7 +99,7 @@ struct Parameters {
 /// `struct io_uring_sqe`; unused fields stay 0.
 #[repr(C, align(64))]
 struct SubmissionEntry {
-    /// Opcode, flags, and the file in the upper half.
+    /// Opcode, flags; the file in the upper half.
     what: u64,
     offset: u64,
     address: u64,
@@ -107,7 +107,7 @@ struct SubmissionEntry {
     flags: u32,
     data: u64,
     buffer: u32,
-    /// The registered file that is opened or closed, plus one.
+    /// Registered file to open or close, plus one.
     slot: u32,
     unused: [u64; 2],
 }
@@ -138,7 +138,7 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// `ns` must be below a second.
+    /// Below a second.
     pub(super) const fn new(ns: u32) -> TimeLimit {
         TimeLimit { seconds: 0, nanoseconds: ns as i64 }
     }
@@ -256,7 +256,7 @@ pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
     tail: u32,
-    /// Where the ring is full: one round after the first entry that the kernel has not taken.
+    /// One round after the first entry that the kernel has not taken.
     full_at: u32,
     completions: NonNull<Completed>,
     completion_mask: u32,
@@ -275,7 +275,7 @@ pub(super) struct Rings {
 unsafe impl Send for Rings {}
 
 impl Rings {
-    /// Room for `entries` or more; needs Linux 5.11.
+    /// Needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
         let mut parameters =
             Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
@@ -322,12 +322,12 @@ impl Rings {
         })
     }
 
-    /// For the life of the rings; -1 leaves an index empty.
+    /// -1 leaves an index empty.
     pub(super) fn register_files(&self, fds: &[RawFd]) -> io::Result<()> {
         self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
     }
 
-    /// As index 0; fails at the limit on locked memory.
+    /// Fails at the limit on locked memory.
     ///
     /// # Safety
     /// The memory outlives the rings.
@@ -350,7 +350,6 @@ impl Rings {
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// A time after which one completion is enough.
     pub(super) fn has_min_wait(&self) -> bool {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }

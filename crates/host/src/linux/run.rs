@@ -131,10 +131,9 @@ pub(crate) fn run<S: RequestSource>(
     failure.map_or(Ok(usage), Err)
 }
 
-/// Left to the system by locking.
+/// Memory that locking leaves to the system.
 const UNLOCKED_BYTES: u64 = 128 << 20;
 
-/// As much as the system can spare.
 fn lock_memory(bytes: u64, warnings: &mut Vec<Warning>) -> Result<Option<Mapping>> {
     if bytes == 0 {
         return Ok(None);
@@ -241,7 +240,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 
 const OTHER_BYTES: u64 = 2 << 20;
 
-/// The kernel would kill them, or another program.
+/// The kernel would kill a program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -281,7 +280,7 @@ fn rounded(bytes: u64) -> String {
 struct End {
     /// From the last completion to stable storage, if a sync was requested.
     sync_ns: Option<Nanos>,
-    /// Its thread was runnable but not scheduled.
+    /// Runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,
@@ -391,7 +390,7 @@ fn streams<S: RequestSource>(
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Returns `false` if the engine lacks this null backend.
+/// Returns `false` without this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,
@@ -420,7 +419,7 @@ struct Paths {
     fds: Vec<RawFd>,
     end: u64,
     stripe: Option<StripeSet>,
-    /// After these, writes repeat.
+    /// Bytes after which writes repeat.
     walk: u64,
 }
 
@@ -433,7 +432,6 @@ impl Paths {
     }
 }
 
-/// Also of threads that the calling one starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {

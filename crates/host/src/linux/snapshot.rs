@@ -13,13 +13,11 @@ use machine::{DeviceUse, Disturbance, Figure, Nanos, Part, Pause, PauseCause, Ru
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Of time-stamp counter and kernel clock.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// Several scheduler ticks. The watch repeats, to cover programs that start during a study.
+/// Several scheduler ticks. Repeats, to cover programs that start during a study.
 const MIN_WATCH_NS: Nanos = 100_000_000;
 
-/// One that cannot be read is absent.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
@@ -28,7 +26,7 @@ pub(crate) struct MachineMeters {
 }
 
 struct Others {
-    /// Absent until a background thread has read them, so no run waits for it.
+    /// Absent until a background thread has read them.
     watched: Option<Watched>,
     own_processes: Vec<u32>,
 }
@@ -87,7 +85,7 @@ pub(crate) struct Meters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// Of a clock that continues while the computer is suspended.
+    /// Continues while the computer is suspended.
     boot_at: Nanos,
     waited_ns: Option<Nanos>,
 }
@@ -198,7 +196,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Fills `usage`; returns each part's device use.
+    /// Returns each part's device use.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -239,7 +237,7 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// From the kernel's monotonic time.
+    /// Converts the kernel's monotonic time.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);

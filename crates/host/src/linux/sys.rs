@@ -11,10 +11,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// A signal came before a blocking call's result.
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// Through the C library: rustix reads the auxiliary vector itself, which crashes under valgrind.
+/// rustix reads the auxiliary vector itself, which crashes under valgrind.
 pub(crate) fn page_size() -> usize {
     // SAFETY: it only returns a number, which every Linux has.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
@@ -24,12 +23,12 @@ pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
 
-/// Fails immediately if another open file holds the lock.
+/// Fails immediately if held.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Other processes of a group may share it; an exclusive lock becomes shared.
+/// Shared by the processes of a group; an exclusive lock becomes this.
 pub(crate) fn try_share(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockShared)
 }
@@ -44,7 +43,7 @@ fn lock(file: &File, operation: fs::FlockOperation) -> io::Result<()> {
     }
 }
 
-/// Fails unless [`path_of`] works: `/proc` is not mounted.
+/// Fails unless [`path_of`] works, which needs `/proc`.
 pub(crate) fn check_proc() -> machine::Result<()> {
     if Path::new("/proc/self/fd").exists() {
         return Ok(());
@@ -77,7 +76,7 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
     }
 }
 
-/// Leads to the open file, even if its own path now leads elsewhere.
+/// Even if its own path now leads elsewhere.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
@@ -87,12 +86,12 @@ pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
-/// Unlikely to repeat in another process or container.
+/// Unlikely to repeat elsewhere.
 pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// For an ordinary user; `None` if the file system does not count them.
+/// `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.
@@ -114,7 +113,7 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// As set by `blockdev --setro`.
+/// `blockdev --setro`
 pub(crate) fn is_read_only(device: &File) -> bool {
     /// `_IO(0x12, 94)`; linux/fs.h
     const BLKROGET: libc::c_ulong = 0x125e;
@@ -212,7 +211,7 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     })
 }
 
-/// Also of threads that the calling one starts later.
+/// Also of threads started later.
 pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     const THIS_THREAD: libc::c_long = 0;
     const WHO_PROCESS: libc::c_long = 1;

@@ -27,11 +27,11 @@ const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 pub struct HostTarget {
     members: Vec<Member>,
     idle: Vec<Member>,
-    /// The index in the target of each of `members`, then of `idle`.
+    /// Target indices of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
     parity: Option<(Raid5, Arc<BusyRows>)>,
-    /// Trust the parity that an earlier run left.
+    /// Trust an earlier run's parity.
     as_is: bool,
     pub(crate) grown: bool,
     /// For runs that need unwritten or preallocated space, one for each member.
@@ -127,7 +127,7 @@ impl HostTarget {
         })
     }
 
-    /// The maximum that [`HostTarget::fill`] writes, apart from the parity.
+    /// Apart from the parity.
     pub(crate) fn fill_bytes(&self) -> u64 {
         self.members.iter().map(Member::fill_bytes).sum()
     }

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Between two looks for the user's interrupt.
 const LOOK_NS: Nanos = 10_000_000;
 
 /// This computer's files, for tasks.
@@ -39,7 +38,7 @@ pub struct HostTaskFile {
 }
 
 enum Held {
-    /// Now or by an earlier run that kept it.
+    /// Perhaps by an earlier run.
     Made(OwnedFile),
     /// The user's, or held by another process of the group.
     Other(Arc<File>),
@@ -62,7 +61,6 @@ impl HostTaskFile {
     }
 }
 
-/// It may not be overwritten.
 fn not_ours(path: &Path) -> Error {
     let (why, hint) = (
         "it exists, and halfpower did not make it or something has changed it since",
@@ -252,7 +250,7 @@ fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Pat
     }
 }
 
-/// Reports a late error, as a network file system has.
+/// Network file systems report late errors.
 fn close(file: File) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and nothing else closes it.
     if unsafe { libc::close(file.into_raw_fd()) } < 0 {

@@ -22,7 +22,6 @@ pub(crate) struct Band {
 }
 
 impl Band {
-    /// Where a column's part is in the request's data.
     pub(crate) fn data_of(&self, column: u32, chunk: u64) -> u64 {
         self.at + u64::from(column - self.columns.start) * chunk
     }
@@ -63,7 +62,7 @@ impl Layout {
         (member + self.members - self.parity_member(row) - 1) % self.members
     }
 
-    /// Members whose data or parity the band does not have.
+    /// Members without data or parity in the band.
     pub(crate) fn outside(self, band: &Band) -> impl Iterator<Item = u32> + use<> {
         let (row, columns) = (band.row, band.columns.clone());
         (0..self.members)
@@ -71,7 +70,6 @@ impl Layout {
             .map(move |column| self.member(row, column))
     }
 
-    /// With the member's column.
     pub(crate) fn bands_with(
         self,
         member: u32,

@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// For a row of another stream.
+/// For a row that another stream updates.
 const RETRY_NS: Nanos = 50_000;
 
-/// As direct I/O requires.
+/// Alignment for direct I/O.
 const PAGE: u64 = 4096;
 
 impl Layout {
@@ -46,9 +46,9 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// From the written data, the band's whole row.
+    /// From the written data.
     Whole,
-    /// From the old data and the old parity.
+    /// From old data and parity.
     Modify,
     Rest,
     None,
@@ -57,7 +57,6 @@ enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Rows,
-    /// Before it can write or return data.
     First,
     Last,
 }
@@ -70,7 +69,7 @@ struct Work {
     left: u32,
     expected: u64,
     moved: u64,
-    /// The result of the whole request.
+    /// Of the whole request.
     error: i32,
     rows: Range<u64>,
 }
@@ -288,7 +287,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// A failed member's data; a rebuild then writes it.
+    /// A rebuild then writes it.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -314,7 +313,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// From the `read` parts of [`ParitySession::read_parts`], and those already `known`.
     fn restore_part(
         &mut self,
         (at, len): (*mut u8, u32),
@@ -331,7 +329,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// The same part of each member: the first to `at`, the others to the scratch.
+    /// The first to `at`, the others to the scratch.
     fn read_parts(
         &mut self,
         slot: u32,
@@ -379,7 +377,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// The same pieces of a slot get the same addresses.
+/// The same pieces get the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -429,7 +427,6 @@ impl Sum {
         unsafe { self.vectors.xor_raw(self.to, &self.sources[..self.count], self.len as usize) };
     }
 
-    /// Returns the bytes of all sources.
     fn end(mut self) -> u64 {
         self.pass();
         self.bytes

@@ -39,7 +39,6 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Its file is in a new directory below `place`.
     pub fn new_in(place: impl AsRef<Path>, bytes: u64) -> Result<Self, String> {
         let directory = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
         let file = directory.path().join("medium");

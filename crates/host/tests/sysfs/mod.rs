@@ -45,7 +45,7 @@ impl Tree {
         Roots::below(self.dir.path())
     }
 
-    /// By its path on the machine without the leading slash.
+    /// Without the leading slash.
     pub fn write(&self, path: &str, content: &str) {
         std::fs::write(self.made("", path), content).unwrap();
     }

@@ -30,7 +30,7 @@ fn is_access(text: &str) -> bool {
     access(text).is_ok()
 }
 
-/// R, W, Read or Write, in either case.
+/// In either case.
 fn access(text: &str) -> Result<Access, String> {
     let is = |words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(["r", "read"]) {
@@ -49,7 +49,6 @@ fn is_header(line: &str) -> bool {
         .any(|name| first.eq_ignore_ascii_case(name))
 }
 
-/// By a header or the first request.
 pub(super) fn detect(line: &str) -> Option<Table> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
     if is_header(line) {
@@ -142,7 +141,7 @@ fn fields_expected(got: usize, form: &str) -> String {
     format!("{got} fields; write {form}")
 }
 
-/// At most 32 bits, as in a queue.
+/// A queue takes 32 bits.
 fn bytes(name: &str, text: &str) -> Result<u64, String> {
     let bytes = number(name, text)?;
     if bytes > u64::from(u32::MAX) { Err("a request of 4 GiB or more".into()) } else { Ok(bytes) }

@@ -40,7 +40,7 @@ fn outside(text: &str, mut see: impl FnMut(usize, u8, u32) -> bool) {
 }
 
 impl<'a> Call<'a> {
-    /// `None` if the text is not a whole call.
+    /// `None` if not a whole call.
     pub(super) fn parse(text: &'a str) -> Option<Call<'a>> {
         let (name, rest) = text.split_once('(')?;
         // The end of the arguments: the first bracket that closes none of them. In the path of a
@@ -120,7 +120,6 @@ impl<'a> Call<'a> {
         self.arguments.get(index).is_some_and(|flags| flags.split('|').any(|one| one == flag))
     }
 
-    /// The sum over a vector's parts.
     pub(super) fn vector_bytes(&self, index: usize) -> u64 {
         let Some(text) = self.arguments.get(index) else { return 0 };
         let mut sum: u64 = 0;

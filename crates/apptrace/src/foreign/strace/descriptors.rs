@@ -6,7 +6,6 @@ use super::call::{Call, descriptor};
 use crate::{Access, Event, Index, Kind, OpenFile};
 use std::collections::{HashMap, VecDeque};
 
-/// A call's request to a file.
 pub(super) struct Done {
     pub file: Index,
     pub access: Access,
@@ -22,7 +21,7 @@ struct Opened {
     open: OpenFile,
     position: Option<u64>,
     close_on_exec: bool,
-    /// A pipe or a terminal, not storage.
+    /// Not storage.
     stream: bool,
 }
 
@@ -30,14 +29,14 @@ type Table = HashMap<i32, usize>;
 
 #[derive(Default)]
 pub(super) struct Processes {
-    /// By thread; the threads of a process share a table.
+    /// Threads of a process share a table.
     of: HashMap<u32, u32>,
     tables: HashMap<u32, Table>,
     opened: Vec<Opened>,
     sizes: HashMap<Index, u64>,
 }
 
-/// Of a request's buffer or range; larger ones are an error in the text.
+/// Larger ones are an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
@@ -95,7 +94,7 @@ impl Processes {
         Ok(self.opened.len() - 1)
     }
 
-    /// Returns the call's request to a file.
+    /// Returns its request to a file.
     pub(super) fn call(
         &mut self,
         pid: u32,
@@ -355,7 +354,6 @@ impl Processes {
         Ok(())
     }
 
-    /// Adds descriptors of what is not storage.
     fn streams(
         &mut self,
         pid: u32,

@@ -12,14 +12,13 @@ pub(super) struct Line<'a> {
 
 pub(super) enum Rest<'a> {
     Call(&'a str),
-    /// The start of a call.
     Unfinished(&'a str),
     /// The name and end of a call.
     Resumed(&'a str, &'a str),
     Exited,
 }
 
-/// In front or as `[pid N]`; returns the rest, too.
+/// In front or as `[pid N]`.
 fn pid(text: &str) -> (u32, &str) {
     if let Some((number, rest)) = text.strip_prefix("[pid").and_then(|text| text.split_once(']'))
         && let Ok(pid) = number.trim().parse()
@@ -34,7 +33,7 @@ fn pid(text: &str) -> (u32, &str) {
     }
 }
 
-/// The output of `strace -ttt`.
+/// `strace -ttt`
 pub(in super::super) fn is_line(text: &str) -> bool {
     let (_, rest) = pid(text);
     let Some((time, rest)) = rest.split_once(' ') else { return false };
@@ -51,7 +50,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `None` if it is not about a call.
+/// `None` if not about a call.
 pub(super) fn parse(text: &str) -> Result<Option<Line<'_>>, String> {
     let text = text.trim_end();
     // Messages of strace itself.

@@ -19,11 +19,9 @@ use std::io::BufRead;
 
 /// `-s` sets it.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// Calls held back until an earlier one ends.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_UNFINISHED: usize = 1 << 16;
 
-/// Its end comes in a later line.
 struct Unfinished {
     at_ns: Nanos,
     start: String,
@@ -35,7 +33,7 @@ pub(super) struct Strace<R> {
     processes: Processes,
     names: Names,
     unfinished: HashMap<u32, Unfinished>,
-    /// Calls by start; `None` until the end is known.
+    /// `None` until the end is known.
     order: VecDeque<Option<Option<Request>>>,
     first: u64,
 }

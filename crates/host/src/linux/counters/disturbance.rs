@@ -68,7 +68,7 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// Of the group that was throttled longest; `None` without a quota.
+    /// The group that was throttled longest; `None` without a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);
@@ -101,7 +101,6 @@ impl DisturbanceSnapshot {
 mod tests {
     use super::*;
 
-    /// Both cgroup versions; the process's group has a quota, its parent none.
     fn snapshots(first: [&str; 3], then: [&str; 3]) -> (DisturbanceSnapshot, DisturbanceSnapshot) {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);

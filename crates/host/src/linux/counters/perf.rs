@@ -21,7 +21,7 @@ pub enum PerfUnavailable {
     Other(i32),
 }
 
-/// In its first published size, which every kernel accepts.
+/// The first published size, which every kernel accepts.
 #[repr(C)]
 struct Attributes {
     kind: u32,

@@ -87,7 +87,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Counts the thread's waits for a CPU only from the start, without buffer allocation.
+/// Counts waits for a CPU from the start only, without buffer allocation.
 fn from_the_start<T>(
     ready: Ready<'_>,
     (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),
@@ -102,8 +102,8 @@ fn from_the_start<T>(
     ended
 }
 
-/// A line has the engine, how its sessions are served, their type, and its session of no-op
-/// requests, if any.
+/// Per line: the engine, how its sessions are served, their type, and that of no-op requests, if
+/// any.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
         pub(crate) fn available() -> Vec<Engine> {

@@ -41,7 +41,6 @@ impl Pipe {
         Ok(held)
     }
 
-    /// From the beginning of `data`; returns the bytes.
     fn write(&self, fd: BorrowedFd<'_>, offset: u64, data: &[u8]) -> rustix::io::Result<usize> {
         let all = [IoSliceRaw::from_slice(data)];
         // SAFETY: the pipe refers to the pages of `data`, and is empty again before they change.

@@ -12,7 +12,6 @@ pub(crate) struct Blocking<'a> {
 }
 
 impl Blocking<'_> {
-    /// The kernel polls the device until done.
     #[cold]
     fn perform_polled(&self, request: &Request, at: *mut u8) -> i32 {
         let fd = self.fds[request.target as usize];
@@ -62,8 +61,7 @@ impl BlockingSession for Blocking<'_> {
     }
 }
 
-/// The C library's wrapper is a cancellation point: about 50 instructions more in a multithreaded
-/// process.
+/// The C library's wrapper is a cancellation point: about 50 instructions more.
 ///
 /// # Safety
 /// The call may read or write `len` bytes at `at`.

@@ -4,15 +4,14 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Of `size` and `start` in sysfs, on every device.
+/// On every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
     Partition { disk: String },
-    /// Several devices, or one with a layer between (encryption, logical volumes).
+    /// Includes one device with a layer between (encryption, logical volumes).
     Volume { members: Vec<String> },
     Loop { backing: Option<PathBuf> },
-    /// Only a bus below.
     Disk,
 }
 
@@ -261,7 +260,6 @@ fn md(name: &str, dir: &Path) -> Described {
     Described { class: Class::Volume { members }, layer }
 }
 
-/// Its tool sets the prefix of its UUID.
 fn mapped(name: &str, dir: &Path) -> Described {
     let own = text(dir.join("dm/name")).unwrap_or_else(|| name.to_owned());
     let uuid = text(dir.join("dm/uuid")).unwrap_or_default();

@@ -51,7 +51,7 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
         .unwrap_or_default()
 }
 
-/// Online ones, from a list such as `0-3,8`.
+/// From a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
     let listed =
         text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
@@ -82,7 +82,7 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Without eviction: the minimum of free memory, control group limits and own limit.
+/// The minimum of free memory, control group limits and own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { own_limit_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
@@ -101,7 +101,6 @@ pub(crate) fn own_limit_left() -> Option<u64> {
     limits.into_iter().filter_map(left).min()
 }
 
-/// `KVM (Amazon EC2 m5.large), container (docker)`.
 fn virtualization(roots: &Roots, cpuinfo: &str) -> Option<String> {
     let seen: Vec<String> =
         [hypervisor(roots, cpuinfo), container(roots)].into_iter().flatten().collect();

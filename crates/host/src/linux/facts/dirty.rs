@@ -6,13 +6,13 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// From here, writers count as throttled: dirty pages oscillate around the limit.
+/// Dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
 /// A CPU may count these locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
-/// Of the limit, from which uncounted pages matter.
+/// The share of the limit from which uncounted pages matter.
 const UNCOUNTED_SHARE: f64 = 0.02;
 
 pub(crate) struct DirtyWatch {
@@ -48,7 +48,7 @@ impl DirtyWatch {
     }
 }
 
-/// Of the point at which `balance_dirty_pages` starts to throttle: halfway between both thresholds
+/// 100 is where `balance_dirty_pages` starts to throttle: halfway between both thresholds
 /// ("freerun", mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
@@ -59,7 +59,6 @@ fn dirty_percent(roots: &Roots) -> Option<f64> {
     Some(if exact { reported } else { read()? }.percent())
 }
 
-/// Flushes the CPUs' local counts, if permitted.
 fn refresh(roots: &Roots) -> bool {
     let file = OpenOptions::new().write(true).open(roots.proc.join("sys/vm/stat_refresh"));
     file.and_then(|mut file| file.write_all(b"1")).is_ok()

@@ -50,10 +50,10 @@ const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 /// `FIEMAP_EXTENT_SHARED`, until one of the files is written.
 const SHARED: u32 = 0x2000;
 
-/// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
+/// `FIEMAP_FLAG_SYNC`: writing back allocates the blocks.
 const SYNC: u32 = 0x1;
 
-/// At most `room` extents; `None` if not a regular file, or without FIEMAP.
+/// `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new()
@@ -120,7 +120,7 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// Contiguous on the device: first byte, length.
+/// First byte, length.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)])

@@ -143,7 +143,7 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     (settings, facts)
 }
 
-/// With defaults, from `/proc/fs/ext4/DEVICE/options`.
+/// `/proc/fs/ext4/DEVICE/options` includes defaults.
 fn ext(
     roots: &Roots,
     mount: &Mount,
@@ -194,7 +194,7 @@ pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
         .collect()
 }
 
-/// The volume's sysfs directory and devices, by its source device.
+/// The sysfs directory and devices.
 fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     let source = layers::device_of_node(roots, Path::new(&mount.source))?;
     names(roots.sys.join("fs/btrfs")).into_iter().find_map(|uuid| {

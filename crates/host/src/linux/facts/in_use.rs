@@ -50,7 +50,7 @@ pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
     pub(crate) held: Vec<String>,
-    /// Not shown by the kernel.
+    /// Possible uses that the kernel does not show.
     pub(crate) unknown: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Uses {
     }
 }
 
-/// `is_written`: it is open for writing anywhere, if known.
+/// `is_written`: whether it is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -141,7 +141,6 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
         .collect()
 }
 
-/// The backing file may have other users.
 fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
     let all = Loop::all(roots);
     let Some(own) = all.iter().find(|one| one.name == name) else { return };
@@ -168,7 +167,7 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// With mount points. btrfs has several devices, and its mounts show no block device's number.
+/// btrfs has several devices, and its mounts show no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -189,7 +188,6 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Mounted (perhaps in another namespace), part of a volume, or opened exclusively.
 fn held_exclusively(path: &Path) -> bool {
     let is_device =
         std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());

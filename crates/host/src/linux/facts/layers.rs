@@ -150,13 +150,13 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    /// With the layers below, and their share of the device's bytes.
+    /// With the layers below and their share.
     visited: Vec<(String, Vec<(usize, Share)>)>,
-    /// Of the target's bytes, at the current layer.
+    /// Share of the target's bytes that reach the current layer.
     share: Share,
-    /// Members above take turns or hold metadata: a layer below two of them sees each byte once.
+    /// A layer below two members sees each byte once.
     in_turn: bool,
-    /// Above: requests do not reach layers below one directly.
+    /// Requests do not reach layers below a loop device directly.
     loops: u32,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The upper directory receives writes; without one, the lowest has most files.
+    /// Without an upper directory, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

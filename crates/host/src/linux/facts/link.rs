@@ -261,7 +261,7 @@ fn pcie_code(transfers: f64) -> (f64, &'static str) {
     }
 }
 
-/// In one direction, after line code but before packet overhead.
+/// After line code, before packet overhead.
 fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     let transfers = leading_number(speed)?;
     Some(transfers * 1e9 * pcie_code(transfers).0 / 8.0)

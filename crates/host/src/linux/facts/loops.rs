@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// At setup; the file may since have been removed, or be in another mount namespace.
+    /// At setup; it may have been removed, or be in another mount namespace.
     path: PathBuf,
     /// Of the backing file, and its device if it is a device node; `None` if not permitted.
     numbers: Option<(Numbers, (u32, u32))>,
@@ -98,7 +98,7 @@ impl Loop {
 }
 
 fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
-    /// linux/loop.h: the start, and the rest.
+    /// linux/loop.h
     #[repr(C)]
     struct LoopInfo {
         dev: u64,

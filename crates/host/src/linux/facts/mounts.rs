@@ -77,12 +77,12 @@ pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// For a path from the kernel (a loop device's file), which may no longer exist.
+/// The file may no longer exist.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// A later mount hides an earlier one at the same mount point.
+/// A later mount hides an earlier one at the same point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -112,7 +112,7 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// Of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and later).
+/// Of `name` below `dir`, or of `dir` if it is empty (Linux 5.8 and later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;

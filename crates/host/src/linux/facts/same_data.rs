@@ -26,7 +26,7 @@ pub(super) struct Seen {
     pub(super) is_file: bool,
     pub(super) is_block_device: bool,
     pub(super) size: u64,
-    /// Seconds and nanoseconds, if stored.
+    /// Seconds and nanoseconds.
     born: Option<(i64, u32)>,
     changed: (i64, u32),
     /// 0 before Linux 5.8.
@@ -70,7 +70,7 @@ struct Namespace {
     mounts: Vec<Mount>,
 }
 
-/// Of processes that this one may inspect.
+/// Of the processes that this one may inspect.
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
@@ -97,7 +97,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// Of this namespace, and file systems visible only in others.
+    /// Also of file systems visible only in other namespaces.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -147,7 +147,7 @@ impl Namespaces {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// The local kernel knows its blocks and who has it open: no server, no FUSE.
+    /// No server, no FUSE: the local kernel knows its blocks and users.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }
@@ -185,7 +185,6 @@ impl Namespaces {
         }
     }
 
-    /// With a file that no path leads to.
     pub(super) fn compare_numbers(&self, seen: &Seen, numbers: Numbers) -> Sameness {
         match () {
             () if seen.numbers() == numbers => Sameness::Same,
@@ -210,7 +209,7 @@ fn differ_at_rest(one: &Seen, other: &Seen) -> bool {
     one.born.zip(other.born).is_some() && one.changed != other.changed && rests(one) && rests(other)
 }
 
-/// Without a block device number.
+/// File systems that store their own data without a block device number.
 const OWN_DATA: [&str; 8] =
     ["btrfs", "bcachefs", "zfs", "tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 

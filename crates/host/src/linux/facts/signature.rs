@@ -130,7 +130,7 @@ impl Medium {
         })
     }
 
-    /// A record starts in one of the first 512 sectors, with version and format.
+    /// A record starts in one of the first 512 sectors.
     fn xfs_log(&mut self) -> Option<&'static str> {
         const RECORD: u32 = 0xfeed_babe;
         let mut beginning = vec![0; self.end.min(512 * HEAD as u64) as usize];
@@ -146,8 +146,7 @@ impl Medium {
         sectors.iter().any(is_record).then_some("a log of an XFS file system")
     }
 
-    /// Four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in either byte
-    /// order.
+    /// Four 256 KiB labels, two at each end; uberblocks from 128 KiB in either byte order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;
@@ -162,7 +161,7 @@ impl Medium {
         })
     }
 
-    /// A boot sector signature, one plausible partition entry or more, and no impossible one.
+    /// One plausible partition entry or more, and no impossible one.
     fn mbr(&mut self) -> Option<&'static str> {
         let sector: [u8; 512] = self.read(0)?;
         if sector[510..] != [0x55, 0xaa] {

@@ -122,7 +122,6 @@ fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer>
     })
 }
 
-/// The line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
 fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     text(roots.proc.join("self/cgroup"))?.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -132,7 +131,7 @@ fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     })
 }
 
-/// Own group and every visible ancestor: each limits its descendants.
+/// Each ancestor limits its descendants.
 fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else {
@@ -142,7 +141,6 @@ fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// For one controller.
 fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) =
@@ -158,7 +156,7 @@ fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// In each group; inactive page cache counts as free.
+/// Inactive page cache counts as free.
 pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     let left = |dir: &Path, limit: &str, used: &str, cached: &str| {
         let stat = text(dir.join("memory.stat")).unwrap_or_default();
@@ -213,7 +211,7 @@ pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-/// The directory of `own`, and its ancestors up to the mount point.
+/// `own` and its ancestors up to the mount point.
 fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, PathBuf)> {
     // A container may see only a subtree at the mount point, or itself as the root.
     let below = own.strip_prefix(&mount.root).or_else(|_| own.strip_prefix("/")).unwrap_or(own);

@@ -19,7 +19,7 @@ const NVME_UNIT_BYTES: u64 = 512_000;
 const BLOCKS_WRITTEN: [u64; 2] = [241, 246];
 const BLOCK_BYTES: u64 = 512;
 
-/// `None` without smartctl, or if it reports nothing.
+/// `None` without smartctl, or without an answer.
 pub(crate) fn wear(roots: &Roots, device: &str) -> Option<Wear> {
     let name = block::disk_of_partition(roots, device).unwrap_or_else(|| device.to_owned());
     // Its exit code is a mask of findings; what counts is the document.
@@ -27,7 +27,6 @@ pub(crate) fn wear(roots: &Roots, device: &str) -> Option<Wear> {
     parse(&name, &text)
 }
 
-/// The program may hang.
 fn output(command: &mut Command) -> Option<Vec<u8>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;

@@ -61,7 +61,7 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// `at` is the directory's path in the tree.
+    /// `at` is the path in the tree.
     fn empty(&mut self, directory: &File, at: &str, place: Place) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -133,7 +133,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Mount ID and device: a bind mount of the same file system has the same device.
+/// A bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
@@ -142,7 +142,6 @@ fn volume(file: &File) -> io::Result<(u64, u64)> {
     Ok((mount, file.metadata()?.dev()))
 }
 
-/// As halfpower writes it.
 fn number(name: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(name).ok()?;
     text.parse::<u32>().ok().filter(|number| number.to_string() == text)
@@ -152,7 +151,7 @@ fn number(name: &[u8]) -> Option<u32> {
 enum Place {
     Top,
     Subdirectory,
-    /// Its number in a tree, and the levels above.
+    /// Number, and levels above.
     InTree(u32, usize),
 }
 

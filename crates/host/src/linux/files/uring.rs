@@ -9,7 +9,7 @@ const ENTRIES: u32 = 64;
 
 const SLOT: u32 = 0;
 
-/// Upper half of an open's user data; the lower half is the request's length.
+/// The lower half is the request's length.
 const OPEN: u64 = 1 << 32;
 const MOVE: u64 = 2 << 32;
 const CLOSE: u64 = 3 << 32;
@@ -24,7 +24,7 @@ struct Progress {
     moved: u64,
     opened: bool,
     closed: bool,
-    /// A short transfer cancelled the requests linked to it.
+    /// Requests linked to a short transfer are cancelled.
     short: bool,
     error: Option<i32>,
 }

@@ -20,7 +20,7 @@ pub(super) const TREE: &[u8; 1] = b"t";
 /// `t4294967295/` on each level, a file's number, and the end.
 const LONGEST: usize = MAX_LEVELS * 12 + 11;
 
-/// Below a location; written without allocation.
+/// Written without allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     bytes: [u8; LONGEST],
@@ -44,7 +44,6 @@ impl Name {
         self.ended(end)
     }
 
-    /// With a slash behind it.
     fn below(&mut self, index: u32) -> usize {
         let (mut path, mut levels) = ([0; MAX_LEVELS], 0);
         let mut next = Some(index);

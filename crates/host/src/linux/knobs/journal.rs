@@ -23,20 +23,19 @@ use std::time::Duration;
 /// Overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// Of root's programs (hier(7)).
+/// hier(7)
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
 const LOCK: &str = "tune.lock";
 
-/// Until it is complete.
 const UNFINISHED: &str = "tune.journal.new";
 
 const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// For a lock that the journal's writer no longer holds: another command may be restoring.
+/// Another command may be restoring settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -333,7 +332,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// They stay changed because a program other than tune holds the lock.
+/// A program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> =

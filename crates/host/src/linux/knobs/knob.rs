@@ -8,13 +8,12 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keeper {
-    /// A rule; the attribute is below the device's directory.
+    /// The attribute is below the device's directory.
     Udev { devices: Vec<String>, attribute: String },
     /// `vm.dirty_ratio`.
     Sysctl(String),
     /// The value itself, or this prefix and the value.
     Fstab { at: PathBuf, prefix: &'static str },
-    /// A line for each file.
     Tmpfiles,
 }
 
@@ -30,7 +29,7 @@ pub struct HostKnob {
     /// To write if the original value cannot be written.
     pub(super) undo: Option<(Place, String)>,
     pub(super) persistent: bool,
-    /// Distinguishes its device from another of the same name.
+    /// Another device may have the same name.
     pub(super) identity: Option<(PathBuf, String)>,
 }
 
@@ -39,7 +38,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// Without values to try; `None` if no place can be read.
+    /// `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,
@@ -75,7 +74,6 @@ impl HostKnob {
         })
     }
 
-    /// Except the current one and duplicates.
     pub(super) fn with_values(mut self, values: impl IntoIterator<Item = String>) -> HostKnob {
         for value in values {
             let known = self.knob.alternatives.iter().any(|one| one.value == value);

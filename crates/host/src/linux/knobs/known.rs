@@ -23,7 +23,6 @@ fn known(place: &Place) -> Option<(String, Values)> {
     }
 }
 
-/// Rejects what tune cannot have written, with a sentence.
 pub(super) fn check(entry: &Entry) -> Result<(), String> {
     let strange =
         |place: &Place| format!("{} is not a setting that tune changes", place.path().display());

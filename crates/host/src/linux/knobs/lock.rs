@@ -109,7 +109,7 @@ impl Holder {
         self.processes.iter().any(|(holder, ..)| *holder == pid)
     }
 
-    /// All holders are users who must not block us.
+    /// Whether all holders are users who must not block us.
     fn is_stranger(&self) -> bool {
         let own = geteuid().as_raw();
         let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);

@@ -78,15 +78,14 @@ impl Place {
     }
 }
 
-/// The kernel takes each call as a whole value.
+/// The kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// As many as its `nr_requests` says. A change of scheduler resets the number but not the tags
-/// (Linux 6.18), and rewriting the same number has no effect. With too few tags, a throttle counts
-/// resubmitted requests twice.
+/// A change of scheduler resets `nr_requests` but not the tags (Linux 6.18), and rewriting the same
+/// number has no effect. With too few tags, a throttle counts resubmitted requests twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };
     let Ok(now) = text.trim().parse::<u32>() else { return };
@@ -114,7 +113,7 @@ fn atime(mount: &Mount) -> &'static str {
     ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
 }
 
-/// A remount clears them unless repeated; access times apart.
+/// A remount clears them unless repeated.
 fn kept_flags(mount: &Mount) -> libc::c_ulong {
     [
         ("ro", libc::MS_RDONLY),

@@ -18,7 +18,7 @@ pub struct Session {
     journal: Journal,
     entries: Vec<Entry>,
     knobs: Vec<Numbered>,
-    /// Last seen; `None` if another process changed it.
+    /// `None` if another process changed it.
     now: Vec<Option<String>>,
     ended: bool,
 }

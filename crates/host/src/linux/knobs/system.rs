@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const ALL: &str = "this computer";
 
-/// Idle states with a longer exit latency count as deep.
+/// Exit latency from which idle states count as deep.
 const DEEP_US: u64 = 10;
 
 struct Parameter {

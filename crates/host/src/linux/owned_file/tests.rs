@@ -98,7 +98,6 @@ fn keep(path: &Path, content: &[u8]) {
     made.keep();
 }
 
-/// On a device, in memory.
 fn directories() -> [tempfile::TempDir; 2] {
     [env!("CARGO_MANIFEST_DIR"), "/dev/shm"].map(|at| tempfile::tempdir_in(at).unwrap())
 }

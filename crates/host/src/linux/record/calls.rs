@@ -2,7 +2,7 @@
 
 use apptrace::Access;
 
-/// Numbers are positions of arguments, from 0; the file descriptor is the first unless noted.
+/// Numbers are argument positions, from 0; the file descriptor is the first unless noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Transfer(Transfer),
@@ -16,7 +16,7 @@ pub(super) enum Call {
     ReadAhead,
     /// `posix_fadvise(fd, offset, bytes, advice)`.
     Advise,
-    /// The kernel shows its requests only at the devices.
+    /// Its requests show only at the devices.
     OnlyAtDevices(&'static str),
     ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
@@ -28,7 +28,6 @@ pub(super) enum Call {
     Close,
     /// `close_range(first, last, flags)`.
     CloseRange,
-    /// Returns another descriptor of the same open file.
     Duplicate,
     /// `fcntl(fd, command, argument)`.
     Control,
@@ -55,7 +54,7 @@ pub(super) struct OpenCall {
     pub(super) flags: Option<usize>,
 }
 
-/// Names may be relative to the directory of a descriptor.
+/// Names may be relative to a descriptor's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RenameCall {
     pub(super) from: usize,
@@ -75,12 +74,12 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// Such as `copy_file_range`. Without a pointer to an offset, it is the file's position.
+/// Such as `copy_file_range`. Without an offset, it is the file's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
-    /// The descriptor, and the pointer to its offset.
+    /// Descriptor, pointer to its offset.
     pub(super) from: (usize, usize),
-    /// The same; `sendfile` has no pointer.
+    /// `sendfile` has no pointer.
     pub(super) to: (usize, Option<usize>),
 }
 

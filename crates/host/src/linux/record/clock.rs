@@ -14,10 +14,9 @@ struct Pair {
     at: Nanos,
 }
 
-/// Converts event times to the monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TraceClock {
-    /// The first and the last; `None` if events have the monotonic clock.
+    /// First and last; `None` if events have the monotonic clock.
     pairs: Option<[Pair; 2]>,
 }
 
@@ -42,12 +41,11 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// The instance must have no events yet.
+    /// Before the first event.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }
 
-    /// For the events until now.
     pub(super) fn look(&mut self) {
         if let (Some(pairs), Some(now)) = (&mut self.pairs, Pair::now()) {
             pairs[1] = now;
@@ -66,7 +64,6 @@ impl TraceClock {
     }
 }
 
-/// As the kernel calls it.
 const NAME: &str = "x86-tsc";
 
 impl Pair {

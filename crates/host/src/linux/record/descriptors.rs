@@ -4,16 +4,16 @@ use super::identity::{self, Found};
 use apptrace::{Index, Kind, OpenFile};
 use std::collections::HashMap;
 
-/// In [`Descriptors::open_files`].
+/// Index in [`Descriptors::open_files`].
 pub(super) type OpenId = usize;
 
-/// Several descriptors and processes may share it.
+/// Descriptors and processes may share it.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) file: Index,
     pub(super) kind: Kind,
     pub(super) flags: OpenFile,
-    /// Of the next `read` or `write`; `None` if unknown.
+    /// `None` if unknown.
     pub(super) position: Option<u64>,
 }
 
@@ -99,7 +99,6 @@ impl Descriptors {
         self.compact();
     }
 
-    /// Forgets open files without a descriptor when they are the majority.
     fn compact(&mut self) {
         let used: usize = self.tables.values().map(HashMap::len).sum();
         if self.open_files.len() < 1024 + 4 * used {

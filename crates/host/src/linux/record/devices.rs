@@ -5,7 +5,7 @@ use apptrace::Access;
 use machine::Nanos;
 use std::collections::BTreeMap;
 
-/// The kernel drops some requests without a completion.
+/// The kernel drops some without a completion.
 const MAX_PENDING: usize = 1 << 14;
 
 const SECTOR_BYTES: u64 = 512;
@@ -13,9 +13,9 @@ const SECTOR_BYTES: u64 = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
     pub(super) at: Nanos,
-    /// `None` of a flush without data, as its completion names no request.
+    /// `None` of a flush without data, whose completion names no request.
     pub(super) duration: Option<Nanos>,
-    /// It queued the request; a kernel thread for written-back pages.
+    /// A kernel thread for written-back pages.
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
     pub(super) access: Access,
@@ -34,7 +34,7 @@ struct Queued {
     metadata: bool,
 }
 
-/// In flight; followed through splits and merges from the queue to completion.
+/// Followed through splits and merges.
 #[derive(Default)]
 pub(super) struct Devices(BTreeMap<((u32, u32), u64), Queued>);
 
@@ -115,8 +115,7 @@ impl Devices {
     }
 }
 
-/// By the kernel's letters (Linux, kernel/trace/blktrace.c, `blk_fill_rwbs`): a write of the cache
-/// with data begins with `F`.
+/// Linux, kernel/trace/blktrace.c, `blk_fill_rwbs`: a write of the cache with data begins with `F`.
 fn access(letters: [u8; 8]) -> Option<Access> {
     match letters.iter().find(|&&letter| letter != b'F')? {
         b'R' => Some(Access::Read),

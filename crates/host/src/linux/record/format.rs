@@ -67,7 +67,7 @@ fn field(line: &str) -> Option<(String, Field)> {
     Some((name, Field { offset: number("offset:")?, size: number("size:")? }))
 }
 
-/// Header and data of a page of the buffer. The file is not in the instance.
+/// Header and data. The file is not in the instance.
 pub(super) fn page_bytes(instance: &TraceInstance) -> Option<usize> {
     // The kernel gives all of it at the first reading, and nothing at another.
     let mut text = [0; 4096];

@@ -11,13 +11,13 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// For about 2,000 names; those that do not fit are lost.
+/// For about 2,000 names; more are lost.
 const RING_BYTES: usize = 1 << 20;
 
-/// Longer ones are cut, and not used.
+/// Longer ones are not used.
 const NAME_BYTES: usize = 512;
 
-/// Time, thread, the name's length, and which name of the call it is.
+/// Time, thread, length, and which name of the call it is.
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
@@ -129,10 +129,9 @@ impl Drop for Ring {
     }
 }
 
-/// Its programs copy names while it lives.
 pub(super) struct NameReader {
     ring: Ring,
-    /// Closing them removes the programs from the kernel.
+    /// Closing them removes the programs.
     _open: Vec<File>,
 }
 
@@ -195,7 +194,6 @@ impl GivenNames {
         self.waiting.entry(of).or_default().push_back((at, name));
     }
 
-    /// Those of other programs' calls.
     pub(super) fn forget(&mut self, before: Nanos) {
         let keeps = |at: Nanos| at + SAME_CALL_NS >= before;
         self.waiting.retain(|_, names| {
@@ -206,7 +204,7 @@ impl GivenNames {
         });
     }
 
-    /// The nearest to this time. Those before it are of calls that were not seen.
+    /// The nearest to this time; earlier ones are of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =
@@ -248,7 +246,7 @@ fn ring_buffer() -> io::Result<File> {
     bpf(MAP_CREATE, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
 
-/// Code, destination and source, offset, number.
+/// Layout: code, destination and source, offset, number.
 fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] {
     let mut bytes = [code, from << 4 | to, 0, 0, 0, 0, 0, 0];
     bytes[2..4].copy_from_slice(&offset.to_le_bytes());
@@ -313,7 +311,7 @@ fn load(program: &[u8]) -> io::Result<File> {
     bpf(PROGRAM_LOAD, &attributes)
 }
 
-/// At each such event, on every processor.
+/// On every processor.
 fn attach(program: &File, event: u16) -> io::Result<File> {
     // `struct perf_event_attr` in its first published size: kind, size, and the event's number.
     let mut attributes = Vec::new();

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Device, inode, name: the number of a deleted file can come back under another name.
+/// Device, inode, name: a deleted file's number can come back under another name.
 pub(super) type Identity = (u64, u64, String);
 
 #[derive(Clone)]
@@ -122,14 +122,13 @@ pub(super) fn by_name(
     })
 }
 
-/// They mean another file in each process.
+/// Each process sees another file.
 const OWN_NAMES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 fn is_descriptor(name: &Path) -> bool {
     name.starts_with("/dev") || name.components().any(|part| part.as_os_str() == "fd")
 }
 
-/// The process's own descriptor that such a name means.
 pub(super) fn descriptor_of(name: &Path) -> Option<i32> {
     let starts = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
     let number = starts.iter().find_map(|start| name.strip_prefix(start).ok())?;
@@ -142,7 +141,6 @@ fn is_in_our_mounts(thread: i32) -> bool {
     of(&thread.to_string()).is_none_or(|mounts| Some(mounts) == of("self"))
 }
 
-/// Such as `/dev/sda`.
 pub(super) fn device_name((major, minor): (u32, u32)) -> String {
     let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let name = link.as_deref().and_then(|link| link.file_name());
@@ -165,12 +163,12 @@ fn kind(metadata: &Metadata, name: &str) -> Kind {
     }
 }
 
-/// No storage holds it, unless a file system is mounted there.
+/// No storage holds such files, unless mounted there.
 fn is_virtual(name: &str) -> bool {
     ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
 }
 
-/// Flags of open(2).
+/// open(2)
 pub(super) fn open_file(flags: i32) -> OpenFile {
     OpenFile {
         direct: flags & libc::O_DIRECT != 0,

@@ -48,32 +48,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracker::Tracker;
 
-/// Of a processor: about 200,000 events, a second of 100,000 requests/s.
+/// About 200,000 events, a second of 100,000 requests/s.
 const BUFFER_KIB: u32 = 16384;
 
-/// An event may still be on its way to the buffer.
+/// Events may take this long to reach the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
 /// Lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
-/// If file names do not depend on a look at descriptors.
+/// If file names do not depend on descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
-/// Beyond 2 %; then the recorder rests.
+/// Beyond 2 % of processor time; then the recorder rests.
 const FREE_CPU_NS: Nanos = 5_000_000;
 
 const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
-/// For the command to end by itself after Ctrl-C.
+/// To end after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Besides system calls.
 const PROCESS_EVENTS: [&str; 5] = [
     "task/task_newtask",
     "sched/sched_process_exec",
@@ -82,7 +81,7 @@ const PROCESS_EVENTS: [&str; 5] = [
     "ext4/ext4_unlink_exit",
 ];
 
-/// Of devices and of io_uring's threads: any thread.
+/// Of any thread.
 const SYSTEM_EVENTS: [&str; 5] = [
     "block/block_bio_queue",
     "block/block_rq_complete",
@@ -126,7 +125,7 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// `None` if not permitted: files that are closed at once may have no name.
+    /// `None` if not permitted: files closed at once may have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
@@ -357,7 +356,6 @@ impl Recorder {
         }
     }
 
-    /// Until there are events.
     fn wait(&self) {
         let files = self.pipes.iter().flat_map(Pipes::files);
         let mut polled: Vec<PollFd<'_>> =
@@ -399,8 +397,7 @@ fn is_alive(process: u32) -> bool {
     fs::metadata(format!("/proc/{process}")).is_ok()
 }
 
-/// For a command that the recording no longer follows. After Ctrl-C it gets the signal, too, and
-/// some time.
+/// After Ctrl-C it gets the signal, too, and some time.
 fn wait_for(child: &mut Child, stop: &AtomicBool) -> Result<Option<ExitStatus>, RecordError> {
     let mut asked: Option<Instant> = None;
     loop {

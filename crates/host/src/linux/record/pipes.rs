@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 /// Of a processor, before the others have their turn.
 const MAX_PAGES: u32 = 256;
 
-/// Fields are dropped in this order: the files are closed before the instance is removed.
+/// Fields are dropped in this order: files before the instance.
 pub(super) struct Pipes {
     processors: Vec<File>,
     pub(super) instance: TraceInstance,

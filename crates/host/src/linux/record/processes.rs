@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// By the kernel's lists of children.
 pub(super) fn with_children(process: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut left = vec![process];
@@ -28,7 +27,7 @@ pub(super) fn threads(process: u32) -> Vec<i32> {
         .collect()
 }
 
-/// And of all groups below it.
+/// And of groups below it.
 pub(super) fn of_group(group: &Path) -> std::io::Result<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     let mut left: Vec<PathBuf> = vec![group.to_path_buf()];

@@ -5,7 +5,6 @@ use apptrace::{Access, Index};
 use machine::Nanos;
 use std::collections::HashMap;
 
-/// Requests under way.
 const MAX_PENDING: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +16,7 @@ pub(super) struct RingRequest {
     pub(super) file: Option<Index>,
 }
 
-/// In flight, by the kernel's address.
+/// By the kernel's address.
 #[derive(Default)]
 pub(super) struct Rings(HashMap<u64, RingRequest>);
 

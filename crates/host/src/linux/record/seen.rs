@@ -25,9 +25,9 @@ pub(super) enum What {
         flags: u64,
     },
     Ended,
-    /// Another program begins.
+    /// Begins another program.
     Executed,
-    /// The page was not in the page tables.
+    /// A page of a mapped file was not in the page tables.
     Fault {
         device: u32,
         inode: u64,
@@ -85,7 +85,6 @@ enum Layout {
     RingDone(Field, Field),
 }
 
-/// By the number of the event.
 #[derive(Default)]
 pub(super) struct Decoder(Vec<Option<Layout>>);
 
@@ -98,7 +97,7 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Returns their names for `set_event`, and the places of the names of files.
+    /// Returns names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,
@@ -174,7 +173,6 @@ impl Decoder {
         Ok(true)
     }
 
-    /// `None` if it is not followed.
     pub(super) fn decode(&self, at: Nanos, event: &[u8]) -> Option<Seen> {
         // Every event begins with its number, flags, and the thread.
         let id = u16::from_le_bytes(event.get(..2)?.try_into().ok()?);

@@ -33,20 +33,18 @@ struct ThreadState {
     index: Option<Index>,
 }
 
-/// Not returned yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     at: Nanos,
     call: Call,
     arguments: [u64; 6],
     file: Option<Target>,
-    /// The file that a copy writes to.
+    /// Where a copy writes.
     to: Option<Target>,
 }
 
 type Target = (Index, Kind, OpenFile);
 
-/// In the kernel's terms.
 struct Traced {
     at: Nanos,
     duration: Option<Nanos>,
@@ -73,16 +71,16 @@ pub(super) struct Tracker<W: Write> {
     start: Nanos,
     names: Names,
     identities: HashMap<Identity, Index>,
-    /// The last one, by device and inode.
+    /// By device and inode.
     inodes: HashMap<(u64, u64), Index>,
     /// Devices with files of the recording.
     file_systems: HashSet<u64>,
-    /// As far as requests show them, by file.
+    /// As far as requests show them.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
     threads: HashMap<i32, ThreadState>,
     pending: HashMap<i32, Pending>,
-    /// By process and address: bytes, file, offset.
+    /// Process, address: bytes, file, offset.
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
@@ -91,14 +89,14 @@ pub(super) struct Tracker<W: Write> {
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
-    /// In calls that have not returned.
+    /// Of calls that have not returned.
     called: HashMap<(i32, Which), String>,
     /// Of files and directories, at present.
     paths: BTreeMap<PathBuf, Index>,
     /// Device and inode.
     places: Vec<(u64, u64)>,
     began: SystemTime,
-    /// For names that are relative to them.
+    /// For relative names.
     directories: HashMap<Index, PathBuf>,
     /// By process.
     working: HashMap<u32, PathBuf>,
@@ -141,7 +139,6 @@ impl<W: Write> Tracker<W> {
         self.writer
     }
 
-    /// Whoever makes them.
     pub(super) fn take_all_devices(&mut self) {
         self.only_devices = true;
     }
@@ -150,7 +147,6 @@ impl<W: Write> Tracker<W> {
         self.unseen.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
     }
 
-    /// With its threads and descriptors.
     pub(super) fn adopt(&mut self, process: u32, threads: &[i32]) -> Result<()> {
         self.look_where(process, process as i32);
         for &thread in threads {
@@ -176,7 +172,6 @@ impl<W: Write> Tracker<W> {
         at.saturating_sub(self.start)
     }
 
-    /// In the order of time.
     pub(super) fn see(&mut self, seen: &Seen) -> Result<()> {
         match seen.what {
             What::Enter(call, arguments) => self.enter(seen, call, arguments),
@@ -220,7 +215,7 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Requests that started before all that are still under way.
+    /// Those that started before all still under way.
     pub(super) fn write(&mut self, until: Nanos) -> Result<()> {
         let waits = |pending: &&Pending| match (pending.call, pending.file) {
             (Call::Transfer(_), Some((_, kind, _))) => kind != Kind::Stream,
@@ -290,7 +285,6 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// The first request gives it.
     pub(super) fn thread_index(&mut self, thread: i32) -> Result<Index> {
         let state = self.state(thread);
         if let Some(index) = state.index {
@@ -335,7 +329,6 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Of a process.
     fn look_where(&mut self, process: u32, thread: i32) {
         match std::fs::read_link(format!("/proc/{thread}/cwd")) {
             Ok(path) => self.working.insert(process, path),
@@ -357,7 +350,6 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// The first sight gives it.
     fn file(&mut self, identity: Identity, file: TracedFile) -> Result<Index> {
         if let Some(&index) = self.identities.get(&identity) {
             return Ok(index);
@@ -393,7 +385,7 @@ impl<W: Write> Tracker<W> {
         Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
-    /// Looks at one that was not seen yet.
+    /// Looks at an unknown one.
     pub(super) fn descriptor(&mut self, thread: i32, descriptor: i32) -> Result<OpenId> {
         let table = self.state(thread).table;
         if let Some(id) = self.descriptors.get(table, descriptor) {

@@ -3,7 +3,7 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// In bytes.
+    /// Bytes from the start.
     Start(u64),
     /// `before` bytes before the end, which is rounded down to a multiple of `unit` bytes.
     End { unit: u64, before: u64 },
@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
     pub(super) magics: &'static [&'static [u8]],
-    /// Needed if the magic string may occur by chance, or two kinds share it.
+    /// For a magic string that may occur by chance, or that two kinds share.
     pub(super) check: Option<fn(&[u8; HEAD]) -> bool>,
 }
 
@@ -45,7 +45,6 @@ const fn start(offset: u64) -> At {
     At::Start(offset)
 }
 
-/// From the end.
 const fn sectors(before: u64) -> At {
     At::End { unit: 512, before: before * 512 }
 }
@@ -385,7 +384,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
-/// The MBR needs its own function.
+/// Without the MBR, which needs its own function.
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),

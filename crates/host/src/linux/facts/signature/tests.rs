@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Of a sparse medium whose length is not a multiple of 1 KiB; negative offsets count from the end.
+/// Negative offsets count from the end.
 fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
@@ -153,8 +153,7 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// Fields that libblkid checks, at offsets relative to the structure. wipefs accepts wrong
-/// checksums, except for partition tables and Stratis.
+/// wipefs accepts wrong checksums, except for partition tables and Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();
@@ -325,7 +324,7 @@ fn complete(image: &Image, row: &Row, magic: &[u8]) {
     }
 }
 
-/// By Debian 12's libblkid (2.38), with the reason.
+/// Rows that Debian 12's libblkid (2.38) cannot confirm, with the reason.
 const UNCONFIRMED: &[(&str, &str)] = &[
     ("bcachefs", "known from 2.40 on"),
     ("cs_fvault2", "known from 2.39 on"),
@@ -340,7 +339,6 @@ const UNCONFIRMED: &[(&str, &str)] = &[
     ("dasd", "known from 2.42 on"),
 ];
 
-/// libblkid confirms the row only elsewhere.
 fn is_beyond(case: &Case) -> bool {
     match case.row.name {
         // libblkid does not round the end, and tries 4 KiB sectors only on devices that have them.
@@ -439,7 +437,6 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     );
 }
 
-/// Without a row.
 const BY_FUNCTION: [&str; 8] =
     ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
 
-/// Smaller writable mappings are not counted: they are often indexes, as SQLite's.
+/// Smaller writable mappings are often indexes, as SQLite's.
 const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
@@ -58,7 +58,6 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Until the call returns.
     fn take_name(&mut self, seen: &Seen, which: Which) {
         let of = (seen.thread, which);
         match self.given.take(of, seen.at) {
@@ -228,7 +227,7 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// With its directory: that of a descriptor among the arguments, or the working one.
+    /// Relative to a descriptor among the arguments, or the working directory.
     pub(super) fn full_name(
         &mut self,
         seen: &Seen,
@@ -290,7 +289,7 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
-    /// Returns where the position was.
+    /// Returns the old position.
     fn moved(
         &mut self,
         thread: i32,
@@ -309,8 +308,8 @@ impl<W: Write> Tracker<W> {
         Ok(at)
     }
 
-    /// A read of one file and a write of another. The kernel shows one time: each has half of it,
-    /// or all if the other is not storage.
+    /// The kernel shows one time for the read and the write: each has half of it, or all if the
+    /// other is not storage.
     fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
         // The program copies in another way.
         const REFUSED: [i32; 5] =
@@ -352,7 +351,6 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// It ends now.
     fn request(
         &mut self,
         seen: &Seen,

@@ -45,7 +45,8 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Of a followed thread, or of a kernel thread: write-back, or what a throttle delays.
+    /// Takes requests of followed threads and of kernel threads: write-back, or what a throttle
+    /// delays.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
@@ -87,13 +88,13 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// By the kernel's own form of the device's number.
+    /// The kernel has its own form of device numbers.
     fn file_of(&self, device: u32, inode: u64) -> Option<Index> {
         let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
         self.inodes.get(&(device, inode)).copied()
     }
 
-    /// Of a file that the program opened; not of its own code and libraries.
+    /// The program's own code and libraries are left out.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         self.add(Traced {
