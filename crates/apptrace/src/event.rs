@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Index of a [`TracedFile`] or [`Thread`] in the order of their events.
 pub type Index = u32;
 
-/// One entry of a trace. Files and threads come before the requests that name them. Requests are in
-/// the order of their start, except a few that took longer than the recorder holds back others;
-/// those of one thread's system calls always are.
+/// One entry of a trace. Files and threads come before requests that name them. Requests are in the
+/// order of their start, except a few that took longer than the recorder holds back others; those
+/// of one thread's system calls always are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     Thread(Thread),

@@ -67,12 +67,12 @@ impl<W: Write> TraceWriter<W> {
         self.requests
     }
 
-    /// Returns the threads written so far, which is the index of the next.
+    /// Returns the threads so far, which is the index of the next.
     pub fn threads(&self) -> Index {
         self.threads
     }
 
-    /// Returns the files written so far, which is the index of the next.
+    /// Returns the files so far, which is the index of the next.
     pub fn files(&self) -> Index {
         self.files
     }

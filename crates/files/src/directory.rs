@@ -94,12 +94,12 @@ impl Directory {
         self.handle.metadata()
     }
 
-    /// Returns whether the path still leads to this directory.
+    /// Returns whether the path still leads here.
     pub fn is_in_place(&self) -> bool {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// Returns whether it still has a name: a removed directory takes no files.
+    /// Returns whether it has a name: a removed directory takes no files.
     pub fn is_there(&self) -> bool {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
@@ -109,7 +109,7 @@ impl Directory {
         look::look(self, name, false)
     }
 
-    /// Returns the attributes of the file that a name leads to.
+    /// Returns the attributes of the file behind a name.
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, true)
     }
@@ -122,7 +122,7 @@ impl Directory {
         self.open_file(name, OFlags::RDONLY)
     }
 
-    /// Opens a regular file to append to, like [`Directory::open_regular`].
+    /// Opens a file to append to, as [`Directory::open_regular`].
     ///
     /// # Errors
     /// Missing, or not a regular file.
@@ -147,7 +147,7 @@ impl Directory {
         Ok(file)
     }
 
-    /// Opens a character device, pipe or socket to append to; waits for a pipe.
+    /// Opens a character device, pipe (waits for it) or socket to append to.
     ///
     /// # Errors
     /// Missing, or another kind of file.
@@ -190,7 +190,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Creates a file that the directory's owner can use, even if root calls this.
+    /// Creates a file that the directory's owner can use, also if root calls this.
     pub fn create_for_owner(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let owner = self.metadata()?;
         if geteuid().is_root() && owner.uid() != 0 {

@@ -7,11 +7,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A directory, which cannot be held open on this system.
+/// A directory; none can be held open here.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
-/// A created directory, of which this system has none.
+/// A created directory; there is none here.
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {

@@ -30,7 +30,7 @@ impl Input {
         Input { what, max_bytes }
     }
 
-    /// Opens a regular file, or an open file of this process (`/dev/stdin`, `/dev/fd/N`), such as a
+    /// Opens a regular file, or an open file of this process (`/dev/stdin`, `/dev/fd/N`), as a
     /// shell's `<(command)`.
     ///
     /// # Errors
@@ -124,8 +124,7 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
     text(line).map(Some)
 }
 
-/// Fails unless the file is a regular one. Pass the metadata of the open file, which no other can
-/// replace.
+/// Fails unless the file is regular. Pass the metadata of the open file, which cannot be replaced.
 ///
 /// # Errors
 /// Not a regular file.

@@ -33,8 +33,8 @@ pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
 }
 
-/// Returns whether this process trusts a file's owner. Root trusts only root and the user who
-/// called it (sudo(8), pkexec(1)); others trust any owner.
+/// Returns whether this process trusts a file's owner. Root trusts only root and its caller
+/// (sudo(8), pkexec(1)); others trust any owner.
 pub fn is_trusted(metadata: &Metadata) -> bool {
     is_trusted_user(metadata.uid())
 }
@@ -59,13 +59,13 @@ pub fn has_same_owner(a: &Metadata, b: &Metadata) -> bool {
     a.uid() == b.uid()
 }
 
-/// Returns whether the file is a character device, a pipe or a socket.
+/// Returns whether it is a character device, pipe or socket.
 pub fn is_stream(metadata: &Metadata) -> bool {
     let kind = metadata.file_type();
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
-/// Returns whether the file is a named pipe: opening it waits for the other end.
+/// Returns whether it is a named pipe: opening waits for the other end.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
@@ -78,7 +78,7 @@ pub fn inode(metadata: &Metadata) -> io::Result<u64> {
     Ok(metadata.ino())
 }
 
-/// Returns whether the path names one of the process's own open files.
+/// Returns whether the path names an open file of this process.
 pub fn is_own_open_file(path: &Path) -> bool {
     ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
         || ["/dev/fd", "/proc/self/fd"]

@@ -1,8 +1,8 @@
-//! Compares parity with a copy of as many bytes in as much memory: bytes read and written per
-//! second, by vectors, number of sources and size of a piece.
+//! Compares parity with a copy of as many bytes in as much memory, by vectors, number of sources
+//! and size of a piece.
 //!
-//! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is relative to
-//! `memcpy`. One source is a copy by the same vectors.
+//! `cargo bench -p halfpower-host --bench parity` prints bytes read and written per second; the
+//! last column is relative to `memcpy`. One source is a copy by the same vectors.
 
 use host::parity::Vectors;
 use std::hint::black_box;

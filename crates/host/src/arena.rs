@@ -1,5 +1,5 @@
-//! The I/O buffers of one session: one mapping, faulted in once, never moved. Scattered pages split
-//! a large request into more segments than a device accepts; hence huge pages.
+//! The I/O buffers of one session: one mapping, faulted in once, never moved. Huge pages, because
+//! scattered pages split a request into more segments than a device accepts.
 
 use crate::system::Mapping;
 use machine::Memory;

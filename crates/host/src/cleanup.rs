@@ -1,4 +1,4 @@
-//! Removes this process's test files and directories, and those of killed runs.
+//! Removes test files and directories of this process and of killed runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ struct Watcher {
 
 static WATCHER: OnceLock<Watcher> = OnceLock::new();
 
-/// Reports long removals of leftovers to `say`; ends one when the flag of `interrupt` is true.
+/// Reports long removals of leftovers to `say`; ends one when `interrupt` is true.
 pub fn watch_cleanup(
     interrupt: fn() -> &'static AtomicBool,
     say: impl Fn(&str) + Send + Sync + 'static,

@@ -1,9 +1,8 @@
 //! Detects that this process was stopped, which invalidates the run: nothing read the clock for a
 //! long time.
 //!
-//! A watching thread reads it every [`WAKE_NS`], which costs 0.34 % of a CPU: 17 us a wake. Of a
-//! gap without readings, the kernel reports how long it was runnable; in the rest the process was
-//! stopped.
+//! A watching thread reads it every [`WAKE_NS`], for 0.34 % of a CPU: 17 us a wake. In a gap, the
+//! kernel reports how long it was runnable; in the rest the process was stopped.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Prepares streams one after another, each on its own thread, and starts them together.
+//! Prepares streams one after another, each on its own thread; starts them together.
 
 use crate::pause::{Gaps, LOOK_NS, Looks, WAKE_NS as WATCH_NS};
 use crate::session::{Halt, Time};

@@ -1,5 +1,4 @@
-//! The interface between the serving loops and an operating system. Tests run the loops over a
-//! failing kernel.
+//! The interface between the serving loops and a system; tests run the loops over a failing kernel.
 
 use crate::pause::Looks;
 use machine::{Completion, Nanos, Request, Stability};

@@ -1,5 +1,4 @@
-//! Facts and counters of this machine, on loop devices. Missing root, loop devices or tools skip a
-//! test, unless `HALFPOWER_REQUIRE=all`.
+//! Facts and counters of this machine, on loop devices.
 
 mod common;
 

@@ -5,15 +5,15 @@ use ::machine::Nanos;
 /// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// Of the request, on our clock.
+    /// On our clock.
     pub sent: Nanos,
     /// On the other clock.
     pub there: Nanos,
-    /// Of the answer's arrival, on our clock.
+    /// On our clock.
     pub returned: Nanos,
 }
 
-/// The lead of another clock over ours.
+/// Another clock's lead over ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offset {
     /// The other clock minus ours.
@@ -23,8 +23,8 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// Returns the offset of the shortest round trip. Whenever the other clock was read, the middle
-    /// of the trip is off by at most half of it (Cristian, Distributed Computing 3, 1989).
+    /// Returns the offset of the shortest round trip, whose middle is off by at most half of it
+    /// (Cristian, Distributed Computing 3, 1989).
     pub fn of(trips: &[RoundTrip]) -> Option<Offset> {
         let shortest = trips.iter().min_by_key(|trip| trip.returned.saturating_sub(trip.sent))?;
         let length = shortest.returned.saturating_sub(shortest.sent);

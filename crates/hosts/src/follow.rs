@@ -62,7 +62,7 @@ pub(crate) fn run_once<M: Machine>(
     Ok(Ran { sample, network_percent })
 }
 
-/// Does a job of another crate: its description, start time and answer.
+/// Does a job of another crate: description, start time, answer.
 pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
 
 /// Refuses every job, for commands without jobs.
@@ -117,7 +117,7 @@ pub fn follow<M: Machine>(
     }
 }
 
-/// Reports to rank 0 that this rank has removed all its files and ends.
+/// Reports to rank 0 that this rank has removed its files and ends.
 ///
 /// # Errors
 /// Rank 0 is gone.

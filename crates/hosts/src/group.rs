@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 const CHECK: Duration = Duration::from_millis(20);
 
-/// Processes that were started together.
+/// Processes that were started together; only one thread uses the group.
 ///
-/// Only the thread that made the group uses it. Messages between two ranks arrive in order.
+/// Messages between two ranks arrive in order.
 pub trait Group {
     /// Returns this process's number, from 0.
     fn rank(&self) -> usize;
@@ -22,8 +22,8 @@ pub trait Group {
     /// The rank is gone.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
-    /// Returns the next message from a rank; `None` if none arrives until then. A wait may have
-    /// several parts; `began` is the start of the first.
+    /// Returns the next message from a rank; `None` if none arrives until then. Of a wait in
+    /// several parts, `began` is the first start.
     ///
     /// # Errors
     /// The rank is gone.
@@ -40,10 +40,8 @@ pub trait Group {
 pub enum GroupError {
     #[error("rank {0} has ended")]
     Gone(usize),
-    /// Not the expected message.
     #[error("rank {from} sent a message that this halfpower does not understand: {why}")]
     Unexpected { from: usize, why: String },
-    /// The wait was given up.
     #[error("rank {0} did not answer")]
     Silent(usize),
     /// No more messages, because some rank has ended.

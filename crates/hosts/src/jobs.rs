@@ -1,4 +1,4 @@
-//! Jobs that another crate describes: rank 0 hands them out and gathers the answers.
+//! Jobs that another crate describes: rank 0 hands them out and gathers answers.
 
 use crate::follow::Perform;
 use crate::group::Group;
@@ -11,13 +11,13 @@ use ::machine::Machine;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobDone {
     pub answer: String,
-    /// The rank's clock minus that of rank 0; exact at a common start.
+    /// The rank's clock minus rank 0's; exact at a common start.
     pub ahead_ns: i64,
 }
 
 impl<G: Group, M: Machine> Leader<'_, G, M> {
-    /// Lets ranks do a job each; rank 0's goes to `own`. Answers are in the order of the jobs.
-    /// `together`: all begin at the same time.
+    /// Lets ranks do a job each; rank 0's goes to `own`. Answers are in the order of jobs.
+    /// `together`: all begin at once.
     ///
     /// # Errors
     /// A lost rank; the user's interrupt; ranks whose job failed, by name.

@@ -1,4 +1,4 @@
-//! Rank 0: checks and opens the targets of all ranks, and makes one run on many at the same time.
+//! Rank 0: opens the targets of all ranks, and makes one run on many at the same time.
 
 use crate::clock::{Offset, RoundTrip};
 use crate::follow::{Noticed, Wait, run_once};
@@ -38,10 +38,8 @@ pub enum Error {
     /// With the reason of each rank; nothing was written.
     #[error("{}", each(.0))]
     Refused(Vec<(String, Failure)>),
-    /// Ranks whose run failed.
     #[error("{}", each(.0))]
     Failed(Vec<(String, Failure)>),
-    /// Ranks that ended or do not answer.
     #[error("{} ended or does not answer; the launcher's own messages may say why", .0.join(" and "))]
     Lost(Vec<String>),
     #[error("interrupted")]
@@ -71,7 +69,7 @@ fn each(all: &[(String, Failure)]) -> String {
     said.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The leading rank with its group.
+/// Rank 0 with its group.
 pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) group: &'a G,
     pub(crate) machine: &'a M,
@@ -94,9 +92,9 @@ pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
     /// By rank.
     pub facts: Vec<Vec<TargetFacts>>,
-    /// Whether all ranks see it; `None` if the target is no directory.
+    /// Whether all ranks see rank 0's directory; `None` if the target is no directory.
     pub same_directory: Option<bool>,
-    /// Ranks that do not see rank 0's directory.
+    /// Ranks that do not see it.
     pub elsewhere: Vec<String>,
 }
 
@@ -206,7 +204,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.machine
     }
 
-    /// Returns each rank's kernel, and its process number there.
+    /// Returns each rank's kernel and process number.
     pub fn processes(&self) -> &[(String, u32)] {
         &self.processes
     }
@@ -229,7 +227,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
     /// Opens each rank's request. Nothing is written before all have checked theirs.
     ///
     /// # Errors
-    /// Ranks that refused or failed, all named.
+    /// All ranks that refused or failed.
     pub fn open(
         &mut self,
         requests: &[RunRequest],
@@ -369,8 +367,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Makes one run on some ranks, the first of which is rank 0, each with its workload, with one
-    /// start.
+    /// Makes one run on some ranks (the first is rank 0), each with its workload, with one start.
     ///
     /// # Errors
     /// A lost rank; the user's interrupt; a rank whose run failed, by name.
@@ -482,8 +479,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.clients[rank].clock_error_ns = offset.error_ns;
     }
 
-    /// Ends the other ranks, except lost ones. After an interrupt, waits until they have removed
-    /// their files: a launcher kills them as soon as one rank has ended.
+    /// Ends the living ranks. After an interrupt, waits until they have removed their files: a
+    /// launcher kills them as soon as one has ended.
     pub fn finish(&mut self) {
         let living = (1..self.group.size()).filter(|rank| !self.lost.contains(rank));
         let living: Vec<usize> = living.collect();
@@ -503,7 +500,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
-    /// Returns whether a rank is lost: then no other may wait for it.
+    /// Returns whether a rank is lost: no other may wait for it.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }

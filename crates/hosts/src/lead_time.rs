@@ -1,4 +1,4 @@
-//! The time between an order to the ranks and the agreed start: enough to prepare.
+//! The time from an order to the agreed start: enough to prepare.
 
 use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;

@@ -30,7 +30,7 @@ pub fn joining_order(clients: &[Client]) -> Vec<usize> {
     order
 }
 
-/// Ranks that run the same workloads at once. Rank 0 is this process.
+/// Ranks that run the same workloads at once; rank 0 is this process.
 pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
@@ -69,7 +69,7 @@ pub struct GroupTarget<'a, M: Machine> {
 }
 
 impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
-    /// Makes a machine of a leader's ranks; `unique` differs between two runs.
+    /// Makes a machine of a leader's ranks; `unique` differs between runs.
     pub fn new(leader: Leader<'a, G, M>, unique: u64) -> GroupMachine<'a, G, M> {
         GroupMachine {
             machine: leader.machine(),
@@ -103,8 +103,8 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         GroupMachine { files: Files::OwnAndOne, ..self }
     }
 
-    /// Lets the ranks do other work between two runs, unless they ended early; `work` returns why
-    /// they did.
+    /// Lets the ranks do other work between runs, unless they ended early; `work` returns why they
+    /// did.
     pub fn with_leader(&self, work: impl FnOnce(&mut Leader<'a, G, M>) -> Option<GroupError>) {
         if self.ended.borrow().is_none() {
             let ended = work(&mut self.leader.borrow_mut());
@@ -120,7 +120,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Returns sentences about the ranks for a document.
+    /// Returns warnings about the ranks for a document.
     pub fn warnings(&self) -> Vec<String> {
         let (leader, seen) = (self.leader.borrow(), self.seen.borrow());
         let clients = leader.clients();
@@ -260,7 +260,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
     }
 }
 
-/// Returns a warning if several clients share a host.
+/// Warns if several clients share a host.
 pub fn shared_hosts(clients: &[Client]) -> Option<String> {
     let hosts = hosts(clients).len();
     (hosts < clients.len()).then(|| {

@@ -1,5 +1,4 @@
-//! A small file that rank 0 makes and the others look for, to see whether all see the same
-//! directory.
+//! A small file that rank 0 makes and others look for: do all see the same directory?
 
 use crate::message::Marker;
 use std::fs::{File, OpenOptions};

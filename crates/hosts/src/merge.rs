@@ -1,4 +1,4 @@
-//! One run on many ranks as a single run: the rate is that of the window in which all work.
+//! One run on many ranks as a single run, whose rate is that of the window in which all work.
 
 use crate::curve::Curve;
 use ::machine::{CpuTimes, DeviceUse, Figure, Nanos, Reap, Usage, Waits, Warning};
@@ -12,7 +12,7 @@ use workload::{Stop, Workload};
 pub struct ClientRun {
     pub rank: usize,
     pub sample: Sample,
-    /// The start after the agreed one, on rank 0's clock; negative if early.
+    /// After the agreed start, on rank 0's clock; negative if early.
     pub began_ns: i64,
     /// Of its busiest network link, if known.
     pub network_percent: Option<f64>,
@@ -145,7 +145,7 @@ fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSampl
     }
 }
 
-/// Returns the latencies of all runs together: reads, writes.
+/// Returns the latencies of all runs: reads, writes.
 pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [Histogram; 2] {
     let mut all = [Histogram::new(), Histogram::new()];
     for sample in samples {

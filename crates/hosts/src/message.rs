@@ -9,16 +9,15 @@ use workload::Workload;
 /// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// All must have the same.
+    /// The same for all.
     pub version: String,
     pub host: String,
-    /// Of the host.
     pub processors: u32,
-    /// The number on its host.
+    /// On its host.
     pub process: u32,
     /// Identifies the kernel and its set of process numbers.
     pub process_space: String,
-    /// Identifies the clock: ranks with the same one agree. Empty if unknown.
+    /// Identifies the clock: equal ones agree. Empty if unknown.
     pub clock_space: String,
 }
 
@@ -82,9 +81,8 @@ pub(crate) struct Marker {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub message: String,
-    /// The command line is at fault, not the measurement.
+    /// The command line is at fault.
     pub usage: bool,
-    /// The user interrupted the rank.
     pub interrupted: bool,
 }
 

@@ -34,8 +34,8 @@ const NAP_SHARE: u32 = 64;
 /// This process among those that mpirun or srun started.
 ///
 /// One thread calls MPI and does nothing else. Open MPI 4.1 may abort within a call if the
-/// connection to a dead rank breaks, and then wait until the launcher kills the process. The rank's
-/// owner can save its results and remove its files in that time.
+/// connection to a dead rank breaks, and then wait until the launcher kills the process. Meanwhile
+/// the rank's owner can save results and remove files.
 pub struct MpiRank {
     rank: usize,
     size: usize,
@@ -98,7 +98,7 @@ impl MpiRank {
         })
     }
 
-    /// Leaves without waiting for the others, if one of them is lost.
+    /// Leaves without waiting for the others, because one is lost.
     pub fn leave(mut self) {
         let _ = self.calls.send(Call::Leave);
         self.thread = None;

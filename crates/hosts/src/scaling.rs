@@ -115,8 +115,8 @@ fn limit_of_growth(
     if growth.knee < growth.most { ScalingLimit::Server } else { ScalingLimit::Undecided }
 }
 
-/// Returns the scaling of each operation on files measured with several numbers of clients; all
-/// results are of one plan, and `ranks` are the clients.
+/// Returns the scaling of each operation on files measured with several numbers of clients, from
+/// results of one plan; `ranks` are the clients.
 pub fn operation_scalings(measured: &[MetadataResult], ranks: &[Client]) -> Vec<OperationScaling> {
     let of = |operation| operation_scaling(operation, measured, ranks);
     Operation::ALL.into_iter().filter_map(of).collect()

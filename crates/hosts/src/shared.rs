@@ -1,4 +1,4 @@
-//! One file that all ranks use, each its own part of it.
+//! One file that all ranks use, each its own part.
 
 use workload::{ClientFiles, Pattern, Workload};
 
@@ -7,7 +7,7 @@ use workload::{ClientFiles, Pattern, Workload};
 pub struct SharedFile {
     /// First byte of the divided part.
     pub start: u64,
-    /// Length of the divided part in bytes.
+    /// Bytes of the divided part.
     pub whole: u64,
     /// Bytes of the largest request.
     pub request: u64,

@@ -1,5 +1,5 @@
-//! blktrace's binary files, one per processor: records of `struct blk_io_trace` (Linux,
-//! include/uapi/linux/blktrace_api.h), in the byte order of the computer that made them.
+//! blktrace's binary files, one per processor: `struct blk_io_trace` (Linux,
+//! include/uapi/linux/blktrace_api.h), in the byte order of the traced computer.
 //!
 //! A request begins when it is queued (Q) and ends when it completes (C). Without Q, it begins at
 //! its issue to the device (D).

@@ -194,8 +194,8 @@ const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 /// Detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, stands for those
-/// of all processors.
+/// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all
+/// processors.
 ///
 /// # Errors
 /// As [`read`]; a file that cannot be opened.

@@ -1,5 +1,5 @@
-//! Attributes of a name in an open directory without opening the file: that would rewind a tape and
-//! wait for a pipe.
+//! Attributes of a name in an open directory. Opening the file would rewind a tape and wait for a
+//! pipe.
 
 #[cfg(target_os = "linux")]
 pub(super) use by_handle::{DIRECTORY, link, look};

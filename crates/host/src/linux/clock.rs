@@ -1,4 +1,4 @@
-//! The time-stamp counter if it is invariant and agrees with the kernel's clock, otherwise
+//! The time-stamp counter if it is invariant and agrees with the kernel's clock, else
 //! `clock_gettime`.
 
 use crate::session::Time;

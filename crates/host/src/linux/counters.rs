@@ -51,8 +51,8 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// Meters processor time. Process time is exact to a microsecond; machine time derives from idle
-/// time in clock ticks (usually 10 ms), refined by the nanoseconds of a version-1 `cpuacct` group.
+/// Meters processor time. Process time is exact to a microsecond; machine time has idle time in
+/// clock ticks (usually 10 ms), refined by the nanoseconds of a version-1 `cpuacct` group.
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -66,29 +66,27 @@ pub struct CpuSnapshot {
     pub at_ns: Nanos,
     /// Of this process, all threads.
     pub user_ns: Nanos,
-    /// Of this process, all threads.
     pub system_ns: Nanos,
-    /// Over all CPUs, including I/O wait.
+    /// Of all CPUs, with I/O wait.
     pub idle_ns: Nanos,
-    /// Taken by the hypervisor, over all CPUs.
+    /// Taken by the hypervisor, of all CPUs.
     pub steal_ns: Nanos,
-    /// Of all tasks, if the kernel counts it in nanoseconds.
+    /// Of all tasks, if counted in nanoseconds.
     pub tasks_ns: Option<Nanos>,
 }
 
 /// Recent CPU use of other programs, subtracted from a run's machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
-    /// 0.02 is 20 ms per second, over all CPUs.
+    /// Of all CPUs: 0.02 is 20 ms per second.
     pub busy_processors: f64,
     pub observed_ns: Nanos,
 }
 
 impl IdleBaseline {
-    /// Subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
-    /// Returns a warning if other programs make a run's CPU time uncertain.
+    /// Warns if other programs make a run's CPU time uncertain.
     pub fn warning(&self) -> Option<Warning> {
         // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
@@ -117,7 +115,7 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Reads the counters; fails if `/proc/stat` cannot be read or has no `cpu` line.
+    /// Reads the counters; fails without a `cpu` line in `/proc/stat`.
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
@@ -147,7 +145,7 @@ impl CpuMeter {
         })
     }
 
-    /// Returns the time used; the machine's without the baseline, but at least this process's.
+    /// Returns the time used; the machine's less the baseline, at least this process's.
     pub fn used(
         &self,
         before: &CpuSnapshot,
@@ -204,7 +202,7 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// The counts of this process since its start.
+/// Counts of this process since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
     /// Voluntary and involuntary.
@@ -248,8 +246,7 @@ pub struct DeviceSnapshot {
     pub reads: [u64; 4],
     pub writes: [u64; 4],
     pub in_flight: u64,
-    /// With a request in flight, summed over devices; sampled at the scheduler tick, which
-    /// overstates many short requests.
+    /// Summed over devices; sampled at the scheduler tick, which overstates many short requests.
     pub busy_ms: u64,
     /// Of all requests.
     pub weighted_ms: u64,
@@ -333,7 +330,7 @@ pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// This process's I/O since its start, with ended threads.
+/// I/O of this process since its start, ended threads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
     /// From block devices.

@@ -43,7 +43,7 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// Opens the counters; [`FileSystem::usage`] lacks those that this kernel lacks.
+    /// Opens the counters that this kernel has, for [`FileSystem::usage`].
     pub fn new() -> Self {
         let roots = Roots::default();
         HostFiles {

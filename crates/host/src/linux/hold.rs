@@ -1,5 +1,5 @@
-//! Acquires existing files and devices for writing: only if unused, and so that other programs
-//! cannot start to use them.
+//! Acquires existing files and devices for writing: only if unused, and so that no other program
+//! can start to use them.
 
 use super::owned_file::reopen;
 use super::{facts, sys};

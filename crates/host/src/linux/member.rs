@@ -1,5 +1,5 @@
 //! The members of a target: files and devices that the user named, and test files. Each is opened
-//! and checked once, for every run.
+//! and checked once, for all runs.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};

@@ -87,7 +87,7 @@ pub fn waiting_threads() -> usize {
     ::files::entries(threads).filter(is_waiting).count()
 }
 
-/// Returns the wear that smartctl reports of the drives under these devices.
+/// Returns the wear of the drives under these devices, from smartctl.
 pub fn wear(devices: &[String]) -> Vec<machine::Wear> {
     let roots = facts::Roots::default();
     let mut all: Vec<machine::Wear> = Vec::new();

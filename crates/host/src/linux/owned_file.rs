@@ -1,5 +1,5 @@
-//! Files that halfpower creates: locked before they get a name, removed when dropped. After a kill,
-//! a later run removes those with a generated name; others belong to the user.
+//! Files that halfpower creates: locked before they get a name, removed when dropped. A later run
+//! removes a killed run's files with generated names; others belong to the user.
 
 use super::mark::Named;
 use super::sys;

@@ -1,5 +1,5 @@
-//! Trace instances of our own (Linux, Documentation/trace/ftrace.rst, "Instances"): events go to
-//! their buffers only, and other users of tracing keep their settings.
+//! Our own trace instances (Linux, Documentation/trace/ftrace.rst, "Instances"): events go to their
+//! buffers only, and other users of tracing keep their settings.
 
 use std::fs;
 use std::io;

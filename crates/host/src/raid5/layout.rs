@@ -1,5 +1,5 @@
-//! The left-symmetric layout: parity rotates backwards and the data follow it, so a sequential
-//! reader visits every member in turn.
+//! The left-symmetric layout: parity rotates backwards and the data follow it, so sequential reads
+//! visit all members in turn.
 
 use std::ops::Range;
 

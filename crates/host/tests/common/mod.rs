@@ -1,4 +1,4 @@
-//! For tests on the real kernel: commands, loop devices, and skipping if these are missing.
+//! Commands and loop devices for tests on the real kernel; skips tests if these are missing.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 

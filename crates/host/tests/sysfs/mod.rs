@@ -1,8 +1,8 @@
 //! Other machines' `/proc`, `/sys` and `/dev`, stored as text because they depend on symbolic
 //! links.
 //!
-//! `[dir]` sets the directory of the lines below it; `file = text` creates a file (`\n` and `\t`
-//! are escapes), `link -> /path` a symbolic link, `dir/` a directory. Paths are the machine's own.
+//! `[dir]` is the directory of the lines below it; `file = text` is a file (`\n` and `\t` are
+//! escapes), `link -> /path` a symbolic link, `dir/` a directory. Paths are the machine's own.
 
 use host::facts::Roots;
 use std::path::Path;

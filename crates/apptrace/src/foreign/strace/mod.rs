@@ -1,7 +1,7 @@
 //! The output of `strace -f -ttt -T`, with or without `-y`.
 //!
-//! An interrupted call has two lines, `<unfinished ...>` and `<... resumed>`. The reader follows
-//! descriptors through open, dup, fork and exec, so it knows the file and offset of each request.
+//! An interrupted call has two lines, `<unfinished ...>` and `<... resumed>`. Descriptors are
+//! followed through open, dup, fork and exec, to know the file and offset of each request.
 
 mod call;
 mod descriptors;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-/// CPU time of the other programs, without kernel threads, which may do our work.
+/// CPU time of other programs. Kernel threads are left out: they may do our work.
 pub struct OtherPrograms {
     at_ns: Nanos,
     ticks: HashMap<u32, u64>,
@@ -53,7 +53,6 @@ impl OtherPrograms {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyProgram {
     pub name: String,
-    /// 0.5 is half of one.
     pub processors: f64,
     /// From and to storage; only root sees that of other users' programs.
     pub storage_bytes_per_s: f64,
@@ -63,7 +62,7 @@ const BUSY_PROCESSORS: f64 = 0.1;
 
 const BUSY_BYTES_PER_S: f64 = 1e6;
 
-/// Returns busy programs after watching this long, busiest first, with one entry per name.
+/// Returns busy programs after watching this long, busiest first, one entry per name.
 pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgram> {
     let look = || (OtherPrograms::now(roots, &[std::process::id()]), storage_bytes(roots));
     let (before, bytes_before) = look();

@@ -123,7 +123,7 @@ impl PerfCounter {
         self.control(IOCTL_DISABLE);
     }
 
-    /// Returns the count since the start, scaled up if multiplexed; `None` if it never ran.
+    /// Returns the count, scaled up if multiplexed; `None` if it never ran.
     pub fn read(&mut self) -> Option<u64> {
         let now = self.raw()?;
         scaled(

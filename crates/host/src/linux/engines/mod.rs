@@ -1,4 +1,4 @@
-//! The ways in which one thread's requests reach the kernel: a file and a line in `engines!` each.
+//! How a thread's requests reach the kernel: each engine has a file and a line in `engines!`.
 
 mod aio;
 mod mmap;

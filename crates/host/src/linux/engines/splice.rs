@@ -1,5 +1,5 @@
-//! Moves blocks through a pipe: `splice` between file and pipe, `vmsplice` between pipe and memory.
-//! A pipe holds 64 KiB by default, so a larger request takes several of both.
+//! Moves blocks through a pipe: `splice` to and from the file, `vmsplice` to and from memory. A
+//! pipe holds 64 KiB by default, so a larger request takes several of both.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;

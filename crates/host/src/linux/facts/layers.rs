@@ -18,31 +18,31 @@ pub struct BlockDevice {
 pub struct BlockDevices {
     /// Of the file system, or the named device; may be partitions.
     pub sits_on: Vec<BlockDevice>,
-    /// Their counters measure a workload: whole disks, members of volumes, and loop devices, whose
-    /// backing file a cache may serve.
+    /// Devices whose counters measure a workload: whole disks, members of volumes, and loop
+    /// devices, whose backing file a cache may serve.
     pub counted: Vec<BlockDevice>,
-    /// The lowest devices, also under the files of loop devices.
+    /// Lowest devices, also under the files of loop devices.
     pub deepest: Vec<BlockDevice>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// Top down; the members of a volume one after the other.
+    /// Top down; members of a volume one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
-    /// The maximum; 0 without devices.
+    /// The maximum; 0 if there is none.
     pub physical_block_bytes: u32,
     /// Of the file system; 0 without one.
     pub block_bytes: u32,
     pub in_memory: bool,
-    /// Reasons why results are unreliable or unnecessarily slow.
+    /// Reasons why results are unreliable or slow.
     pub warnings: Vec<String>,
 }
 
 /// Returns everything under an existing path.
 ///
 /// # Errors
-/// It cannot be inspected, or is on no mount visible to this process.
+/// It cannot be inspected, or is on no visible mount.
 pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     let mut walk = Walk::new(roots);
     match device_of_node(roots, path) {
@@ -68,7 +68,7 @@ pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
 
-/// Returns everything under a block device (`sda1`), its own layer first.
+/// Returns everything under a block device (`sda1`), itself first.
 pub fn under_device(roots: &Roots, name: &str) -> Under {
     let mut walk = Walk::new(roots);
     walk.sits_on(name);

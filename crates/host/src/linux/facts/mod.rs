@@ -1,5 +1,5 @@
 //! Facts about this computer and the layers under a path, from the kernel's file systems below
-//! [`Roots`], so that a recorded tree works as well.
+//! [`Roots`]: a recorded tree works as well.
 
 mod block;
 mod computer;
@@ -62,9 +62,9 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Returns the roots of a recorded machine: `proc`, `sys`, `dev` and the text `calls` with
-    /// statvfs and FIEMAP results by path (`block_bytes=4096 blocks=100 available=40 extents=3
-    /// /var/a file`).
+    /// Returns the roots of a recorded machine: `proc`, `sys`, `dev` and `calls`, a text of statvfs
+    /// and FIEMAP results by path (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a
+    /// file`).
     pub fn below(dir: &Path) -> Self {
         Self {
             proc: dir.join("proc"),

@@ -11,13 +11,13 @@ pub struct Mount {
     pub id: u64,
     /// A device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// The directory mounted here: not `/` for a bind mount or a btrfs subvolume.
+    /// Not `/` for a bind mount or a btrfs subvolume.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
     /// Of mount and file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Major 0 is no block device: a virtual file system, or btrfs, which numbers each subvolume.
+    /// Major 0 is a virtual file system, or btrfs, which numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
@@ -27,7 +27,7 @@ impl Mount {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
 
-    /// Returns whether it has an option, such as `noatime`.
+    /// Returns whether it has an option (`noatime`).
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|option| option == name)
     }
@@ -59,7 +59,7 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     at(mounts, path).ok_or_else(|| no_mount(path))
 }
 
-/// Returns the mount of an open file of this process.
+/// Returns the mount of an open file.
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));

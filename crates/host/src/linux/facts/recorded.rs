@@ -1,5 +1,4 @@
-//! System call results for a file and its file system, from the kernel or a recorded machine's
-//! text.
+//! System call results for a file and its file system, from the kernel or a recorded machine.
 
 use super::{Roots, extents, text};
 use std::path::Path;

@@ -1,6 +1,5 @@
-//! Removes a directory with everything that halfpower created in it, and nothing else.
-//!
-//! Follows no link and enters no mount.
+//! Removes a directory with what halfpower created in it, and nothing else. Follows no link and
+//! enters no mount.
 
 use super::worker::{MAX_LEVELS, SUBDIRECTORY, TREE};
 use crate::linux::sys;

@@ -17,16 +17,16 @@ pub struct Entry {
     pub before: String,
     /// Values that halfpower may set.
     pub ours: Vec<String>,
-    /// Changing another knob resets this one, so any value may be ours.
+    /// Another knob resets this one, so any value may be ours.
     #[serde(default)]
     pub reset_by_another: bool,
-    /// To write if the original value cannot be written.
+    /// If the original value cannot be written.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
     /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
-    /// A file and its content; if it differs, the name now belongs to another device.
+    /// A file and its content; if it differs, another device has the name now.
     #[serde(default)]
     pub identity: Option<(PathBuf, String)>,
 }
@@ -37,7 +37,7 @@ pub enum Outcome {
     AsBefore,
     /// It had our value.
     PutBack,
-    /// Another process changed the setting, which is left unchanged.
+    /// Another process changed the setting.
     Foreign { found: String },
     Gone,
     Failed { why: String },

@@ -2,7 +2,7 @@
 //! can restore them.
 //!
 //! Its writer holds a lock: if it is free, a killed program left the journal. Only the owner can
-//! open either file. Except persistent ones, settings do not survive a reboot.
+//! open either file. Most settings do not survive a reboot.
 
 use super::entry::{Entry, Outcome};
 use super::known;
@@ -89,8 +89,8 @@ impl Document {
     }
 }
 
-/// Parses a journal; the error is a sentence: not a journal, another version, or a path that is not
-/// a setting.
+/// Parses a journal; the error is a sentence: not a journal, another version, or a path that is no
+/// setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
 }
@@ -132,8 +132,7 @@ fn boot_id(roots: &Roots) -> String {
 }
 
 impl Journal {
-    /// Takes the lock, restores what a killed program left, and adds sentences about it to
-    /// `reported`.
+    /// Takes the lock, restores what a killed program left, and reports it in `reported`.
     ///
     /// # Errors
     /// The directory or the lock cannot be created; another program holds the lock; an old journal
@@ -267,7 +266,7 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
 pub struct PutBack {
     /// Restored from our values.
     pub changed: usize,
-    /// About settings that were not restored.
+    /// Settings that were not restored, in sentences.
     pub reported: Vec<String>,
     pub failed: Vec<Entry>,
 }

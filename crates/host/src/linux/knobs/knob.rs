@@ -20,7 +20,6 @@ pub(super) enum Keeper {
 /// A knob of this computer, and the places that set it.
 #[derive(Debug, Clone)]
 pub struct HostKnob {
-    /// Independent of the operating system.
     pub knob: Knob,
     /// Set to the same value; each with its current one.
     pub places: Vec<(Place, String)>,

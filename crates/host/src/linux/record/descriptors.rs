@@ -1,4 +1,4 @@
-//! The descriptors of the recorded processes: the open file of each, and its position.
+//! The descriptors of the recorded processes: open file and position.
 
 use super::identity::{self, Found};
 use apptrace::{Index, Kind, OpenFile};

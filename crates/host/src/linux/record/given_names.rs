@@ -1,7 +1,7 @@
 //! Names of files as programs give them to open(2) and rename(2): a file may be closed before
 //! anyone looks at its descriptor. The kernel's trace has only the name's address, so a program of
-//! a few instructions copies it (bpf(2), Linux, Documentation/bpf/). It is at the trace points of
-//! the calls as long as this process runs.
+//! a few instructions copies it (bpf(2), Linux, Documentation/bpf/). It stays at the calls' trace
+//! points as long as this process runs; the kernel checks that it can do nothing else.
 
 use machine::Nanos;
 use std::collections::{HashMap, VecDeque};

@@ -1,4 +1,4 @@
-//! The file of another process's descriptor: always by the open file, not by its name.
+//! The file of another process's descriptor: by the open file, never by its name.
 
 use apptrace::{Kind, OpenFile, TracedFile};
 use std::fs::{self, Metadata};
@@ -168,7 +168,7 @@ fn is_virtual(name: &str) -> bool {
     ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
 }
 
-/// open(2)
+/// From flags of open(2).
 pub(super) fn open_file(flags: i32) -> OpenFile {
     OpenFile {
         direct: flags & libc::O_DIRECT != 0,

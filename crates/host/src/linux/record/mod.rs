@@ -3,7 +3,7 @@
 //!
 //! Two trace instances of our own hold the events: system calls of the recorded processes (the
 //! kernel follows their children), and requests of the block layer, which other threads complete.
-//! The kernel's binary pages are read at once while that costs little, else once a millisecond.
+//! Binary pages are read at once while that costs little, else once a millisecond.
 
 mod calls;
 mod child;
@@ -93,7 +93,7 @@ const SYSTEM_EVENTS: [&str; 5] = [
 /// The subject of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// With its arguments; started by the recorder.
+    /// Started by the recorder.
     Command(Vec<OsString>),
     /// With all its threads and children.
     Process(u32),
@@ -105,7 +105,7 @@ pub enum Subject {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// Then the recording ends, whatever runs on.
+    /// Ends the recording, whatever runs on.
     pub at_most: Option<Duration>,
     /// Names become hashes with a key that is thrown away.
     pub anonymous: bool,
@@ -113,14 +113,14 @@ pub struct RecordOptions {
     pub source: String,
 }
 
-/// Removes the trace instances of killed recorders. Looks into one directory.
+/// Removes trace instances of killed recorders.
 pub fn remove_stale() {
     if let Some(parent) = trace_instance::instances().filter(|_| trace_instance::permitted()) {
         trace_instance::remove_stale(&parent);
     }
 }
 
-/// A recording that is ready to start; a command waits.
+/// A recording ready to start; a command waits.
 pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
@@ -136,8 +136,7 @@ impl Recorder {
     /// Prepares the recording.
     ///
     /// # Errors
-    /// The kernel has or permits no trace points here; the command cannot be started; no such
-    /// process or group.
+    /// No trace points or no permission; the command cannot be started; no such process or group.
     pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
         if let Subject::Device(device) = subject {
             return Recorder::of_device(device);
@@ -221,7 +220,7 @@ impl Recorder {
         Ok(Recorder { pipes, decoder, clock, names: None, processes, child: None, command })
     }
 
-    /// Records until the command or the processes end, the time is over, or `stop` is set.
+    /// Records until the command or processes end, the time is over, or `stop` is set.
     ///
     /// # Errors
     /// The command cannot be executed, the buffers cannot be read, or the trace cannot be written.

@@ -1,4 +1,4 @@
-//! The order of requests, which are known at their end and written by their start.
+//! Requests are known at their end and written by their start.
 
 use apptrace::Request;
 use machine::Nanos;

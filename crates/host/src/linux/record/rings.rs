@@ -1,5 +1,5 @@
-//! Requests of io_uring, as far as the kernel shows them: the operation, the file if it is not a
-//! registered one, and the result; never the offset.
+//! Requests of io_uring, as far as the kernel shows them: the operation, the file unless
+//! registered, and the result; never the offset.
 
 use apptrace::{Access, Index};
 use machine::Nanos;

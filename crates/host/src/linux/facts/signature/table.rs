@@ -1,5 +1,5 @@
-//! Magic strings at fixed offsets: every superblock and partition table that libblkid knows, by its
-//! names (util-linux, `blkid -k`). A test compares with wipefs.
+//! Magic strings at fixed offsets: all that libblkid knows, by its names (util-linux, `blkid -k`).
+//! A test compares with wipefs.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {

@@ -1,4 +1,4 @@
-//! Tests the table on images, with our result and that of Debian's wipefs (libblkid).
+//! Compares our results on images with those of Debian's wipefs (libblkid).
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
