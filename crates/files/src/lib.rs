@@ -1,5 +1,5 @@
-//! Safe access to users' files. Only this crate, `host` and `cli` query owner and kind. An unknown
-//! system opens no [`Directory`], and takes two files for the same one.
+//! Safe access to users' files. Only this crate, `host` and `cli` query owner and kind. On an
+//! unknown system it opens no [`Directory`], and takes two files for the same one.
 
 #[cfg(unix)]
 mod directory;

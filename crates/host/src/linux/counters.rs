@@ -51,8 +51,8 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// Meters processor time. Process time is exact to a microsecond; machine time has idle time in
-/// clock ticks (usually 10 ms), refined by the nanoseconds of a version-1 `cpuacct` group.
+/// Meters processor time. Process time is exact to a microsecond; machine time derives from idle
+/// time in clock ticks (usually 10 ms), refined by the nanoseconds of a version-1 `cpuacct` group.
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -84,6 +84,7 @@ pub struct IdleBaseline {
 }
 
 impl IdleBaseline {
+    /// Subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
     /// Warns if other programs make a run's CPU time uncertain.

@@ -1,5 +1,5 @@
-//! Marks a file that the user named and keeps, with an extended attribute or a small file next to
-//! it.
+//! Marks a file that the user named and that is kept for reuse, with an extended attribute or a
+//! small file next to it.
 //!
 //! The mark has inode number, size and times. Programs cannot set the change time (ctime): an equal
 //! one means an unchanged file if each later change gets another, which [`Named::keep`] proves.

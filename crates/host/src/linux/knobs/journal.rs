@@ -2,7 +2,7 @@
 //! can restore them.
 //!
 //! Its writer holds a lock: if it is free, a killed program left the journal. Only the owner can
-//! open either file. Most settings do not survive a reboot.
+//! open either file. Except persistent ones, settings do not survive a reboot.
 
 use super::entry::{Entry, Outcome};
 use super::known;
