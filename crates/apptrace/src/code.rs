@@ -25,7 +25,7 @@ pub(crate) const REQUEST: u8 = 0x80;
 pub(crate) const HAS_DURATION: u8 = 0x40;
 pub(crate) const HAS_OFFSET: u8 = 0x20;
 
-/// In the second byte, whose low three bits are the interface.
+/// A bit of the second byte, whose low three bits are the interface.
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
@@ -91,12 +91,12 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Requests are coded against these values. Each block starts again, so that it can be read by
+/// The values that requests are coded against. Each block starts again, so that it can be read by
 /// itself.
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,
-    /// By file; files share the slots.
+    /// End of the last request, by file; files share the slots.
     ends: [u64; 64],
 }
 

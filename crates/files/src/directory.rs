@@ -20,7 +20,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// As in the kernel.
+/// Symbolic links in a path, as many as the kernel follows.
 const MAX_LINKS: u32 = 40;
 
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
@@ -280,7 +280,7 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
     Err(Errno::NOSYS)
 }
 
-/// Creates a missing one with `mode`.
+/// The directory first found at a path; creates a missing one with `mode`.
 fn hold(
     path: &Path,
     mode: Option<u32>,
@@ -298,7 +298,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// To see every link; creates what is missing with `mode`.
+/// Resolves name by name, to see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?

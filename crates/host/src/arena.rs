@@ -28,7 +28,7 @@ const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// Of a slot; whole pages.
+    /// Of a slot, in whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }

@@ -15,7 +15,7 @@ pub(crate) const LOOK_NS: Nanos = 50_000_000;
 /// The lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// Even on a loaded machine threads wait less.
+/// A run counts as paused from here: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
 /// Shorter stops are a small share of a run.

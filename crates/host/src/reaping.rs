@@ -8,10 +8,10 @@ const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// Trials by the end of each stage.
+/// Trials of each way by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// Besides the first way and polling.
+/// Ways left after each stage, besides the first and polling.
 const KEPT: [usize; 2] = [2, 1];
 
 /// Fewer are inconclusive, and slow requests leave no wakeups to save.
@@ -39,7 +39,7 @@ pub(crate) struct PartCounters {
 }
 
 impl PartCounters {
-    /// `streams` of all parts.
+    /// `streams` counts those of all parts.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }

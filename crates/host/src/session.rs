@@ -71,7 +71,7 @@ pub(crate) struct Halt<'a> {
 }
 
 impl Halt<'_> {
-    /// [`Halt::asked`], and records that the stream runs.
+    /// As [`Halt::asked`]; records that the stream runs.
     pub(crate) fn asked_at(self, now: Nanos) -> bool {
         self.looks.note(now);
         self.asked()

@@ -5,12 +5,12 @@ use measure::Sample;
 /// Linear between the ends of slices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
-    /// Ns from the agreed start, and requests completed by then.
+    /// Nanoseconds from the agreed start, and requests completed by then; both rise.
     points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// `began_ns`: of the measured part.
+    /// `began_ns`: the start of the measured part.
     pub(crate) fn of(sample: &Sample, began_ns: i64) -> Curve {
         let began = began_ns as f64;
         let (end, all) = (began + sample.measured_ns.max(1) as f64, sample.requests as f64);

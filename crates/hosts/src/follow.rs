@@ -9,14 +9,14 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use workload::Workload;
 
-/// Longer than rank 0 waits. A launcher kills processes about a second after it has asked them to
-/// end.
+/// A rank answers rank 0 this long after the user's interrupt: longer than rank 0 waits. A launcher
+/// kills processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
-/// A living process answers within it.
+/// A wait that begins after the interrupt: a living process answers within it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// The patience of all waits together begins then.
+/// When the interrupt was noticed: the patience of all waits together begins then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
 /// A wait that ends some time after the user's interrupt.

@@ -14,7 +14,8 @@ use std::path::Path;
 use std::time::Duration;
 use workload::Workload;
 
-/// Less than a launcher waits after an interrupt before it kills.
+/// Rank 0 waits this long for the others after an interrupt: less than a launcher waits before it
+/// kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// From the interrupt to the end of all ranks.
@@ -26,7 +27,7 @@ const ROUND_TRIPS: usize = 6;
 /// Good clocks drift apart by less than 0.1 ms in this time.
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
-/// Then the run counts, and its lateness is a doubt.
+/// To begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: u64 = 3;
 
 /// A lost rank, if it is not known which.
@@ -308,7 +309,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         place.is_dir().then_some(place.as_path())
     }
 
-    /// Returns ranks that do not see rank 0's directory.
+    /// Returns the ranks that do not see rank 0's directory, after all have accepted their targets.
     fn agree(
         &mut self,
         own: Result<(), Failure>,

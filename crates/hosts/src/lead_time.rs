@@ -14,7 +14,7 @@ const FIRST_NS: Nanos = 30_000_000;
 
 const MAX_NS: Nanos = 60_000_000_000;
 
-/// Of the earlier need, if a run needed less.
+/// The part of the earlier need that remains if a run needed less.
 const KEPT: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

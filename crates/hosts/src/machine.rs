@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use workload::Workload;
 
-/// If the group chooses the size.
+/// Of a client's test file, if the group chooses its size.
 const MIN_BYTES: u64 = MIB;
 
 /// Returns the order in which ranks join: one of each host, then the second of each, and so on.
@@ -150,7 +150,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }
 
-    /// Random sequences and data differ.
+    /// The random sequence and the data of each rank differ.
     fn own(&self, workload: &Workload, rank: usize) -> Workload {
         let seed = workload.seed.wrapping_add(rank as u64);
         let mut own = Workload { seed, clients: None, ..workload.clone() };
@@ -172,7 +172,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         request
     }
 
-    /// As large as the files of all ranks together.
+    /// In the directory in which each rank makes its own: as large as those together.
     fn file_for_all(&self, spec: &TargetSpec) -> Option<TargetSpec> {
         let [place] = spec.places.as_slice() else { return None };
         let size = spec.size?.checked_mul(self.order.len() as u64)?;
@@ -216,7 +216,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Together they take what one would.
+    /// If it is not given: together they take what one would.
     fn size_of_each(&self, spec: &TargetSpec) -> Result<Option<u64>> {
         if spec.size.is_some() || !spec.places.iter().all(|place| place.is_dir()) {
             return Ok(spec.size);

@@ -126,7 +126,7 @@ pub fn merge(
     Ok(sample)
 }
 
-/// When the first client began.
+/// `first`: when the first client began.
 fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSample {
     let (cpu, elapsed_ns) = (run.sample.usage.cpu, run.sample.usage.elapsed_ns);
     ClientSample {
@@ -182,7 +182,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     }
 }
 
-/// The kernel counts for the whole computer.
+/// What the kernel counts for the whole computer is the same for all its ranks.
 fn by_host<'a>(runs: &'a [ClientRun], clients: &[Client]) -> Vec<Vec<&'a ClientRun>> {
     let mut hosts: Vec<(&str, Vec<&ClientRun>)> = Vec::new();
     for run in runs {

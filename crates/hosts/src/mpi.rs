@@ -14,8 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A dead rank takes no message, and the launcher kills about a second after it has asked processes
-/// to end.
+/// For a message after an interrupt. A dead rank never takes one, and the launcher kills about a
+/// second after it has asked processes to end.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 const CHECK: Duration = Duration::from_millis(50);
@@ -23,11 +23,11 @@ const CHECK: Duration = Duration::from_millis(50);
 /// A given-up call that takes longer never returns.
 const STUCK: Duration = Duration::from_millis(100);
 
-/// Keeps a clock's round trip short.
+/// Shorter waits do not sleep, so that a clock's round trip is short.
 const SPIN: Duration = Duration::from_micros(300);
 
-/// Naps grow with the wait, as a share of it: many waiting ranks must not take a processor from the
-/// storage or from another rank.
+/// Naps between two looks for a message grow with the wait: many waiting ranks must not take a
+/// processor from the storage or from another rank.
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
 const NAP_SHARE: u32 = 64;
 

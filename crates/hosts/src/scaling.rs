@@ -174,7 +174,7 @@ fn operation_scaling(
     })
 }
 
-/// With two clients, neither is the usual one.
+/// Clients far below the median rate; with two, neither is the usual one.
 fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
     let usual = median(rates);
     if rates.len() < 3 || usual <= 0.0 {

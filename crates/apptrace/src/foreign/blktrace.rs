@@ -19,14 +19,14 @@ const RECORD_BYTES: usize = 48;
 /// Messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// More are given up.
+/// Requests whose end is not known yet; more are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
 const QUEUE: u16 = 1;
 const ISSUE: u16 = 7;
 const COMPLETE: u16 = 8;
-/// Of the category, the upper half of the action.
+/// In the category, the upper half of the action.
 const WRITES: u16 = 1 << 1;
 const FLUSH: u16 = 1 << 2;
 const PASS_THROUGH: u16 = 1 << 9;
@@ -147,7 +147,7 @@ impl Source {
     }
 }
 
-/// Device, direction, first sector, number.
+/// Key of a request under way: device, direction, first sector, number.
 type Place = (u32, bool, u64, u64);
 
 pub(super) struct Blktrace {
@@ -225,7 +225,7 @@ impl Blktrace {
         Ok(())
     }
 
-    /// The kernel merges requests.
+    /// Ends the requests within a completed one, because the kernel merges requests.
     fn end(&mut self, record: &Record) {
         let flush = record.bytes == 0;
         let (from, to) = if flush {

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Their names are held in memory.
+/// Threads, or files: their names are held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
 /// A trace that cannot be read.
@@ -108,7 +108,7 @@ pub(crate) trait Reader: Send {
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
-/// Ends after the first error.
+/// Iterates over the steps of a reader; ends after the first error.
 struct Steps<R> {
     reader: R,
     ready: VecDeque<Event>,
@@ -191,7 +191,7 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
 
 const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 
-/// Detection needs the first line.
+/// A reader holds this much; detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all

@@ -74,7 +74,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// A new file gets an event first.
+    /// Adds an event before the first use of a new file.
     pub(super) fn file(
         &mut self,
         name: &str,
@@ -95,7 +95,7 @@ impl Names {
         Ok(file)
     }
 
-    /// Another file may get the name.
+    /// After a removal or renaming, a later file may have its name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

@@ -19,7 +19,7 @@ type Number = (u32, u32);
 pub(crate) struct BlockTrace {
     instance: TraceInstance,
     disks: BTreeMap<Number, Number>,
-    /// The thread's name, which its threads share.
+    /// The calling thread's name, which its threads share.
     own: String,
 }
 

@@ -23,11 +23,11 @@ const STEP: u64 = MIB;
 
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Then a target that is slower than memory comes back is the limit itself.
+/// After this time, a target that is slower than memory comes back is the limit itself.
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// A faster pass asks for another: the kernel uses different pages each time.
+/// A pass that is faster by this asks for another: the kernel uses different pages each time.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
@@ -40,8 +40,8 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// First reads more if the guest would lack memory for `wanted` bytes. Returns a sentence if memory
-/// had been reclaimed.
+/// First reads more of the range if the guest would lack memory for `wanted` bytes. Returns a
+/// sentence if memory had been reclaimed.
 pub(crate) fn drop_cache(
     file: &File,
     (start, len): (u64, u64),

@@ -24,7 +24,8 @@ const LONGEST: usize = 160;
 /// The clock may advance between two ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// Several ticks of any kernel's clock (10 ms at 100 Hz).
+/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
+/// nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The kernel closes an io_uring ring's files late.

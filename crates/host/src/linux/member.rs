@@ -25,7 +25,7 @@ pub(crate) struct Member {
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// A writable device is held exclusively, a writable file locked.
+    /// Held for the life of the target: a writable device exclusively, a writable file locked.
     file: Arc<File>,
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,
@@ -217,7 +217,7 @@ impl Member {
         })
     }
 
-    /// Recreates it for a larger size or another state.
+    /// Reuses a kept test file, or recreates it for a larger size or another state.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there > 0 && fill.size.is_none_or(|size| size <= there);

@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Smaller buffers would measure the caches.
 const MIN_BYTES: u64 = 8 << 20;
 
-/// Two, and an in-memory file.
+/// Each thread has two, and an in-memory file.
 const BUFFERS: u64 = 3;
 
 /// Divisor of the available bytes.

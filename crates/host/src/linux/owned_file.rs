@@ -93,7 +93,7 @@ impl OwnedFile {
         sys::try_share(&self.file)
     }
 
-    /// After a kill, a file without the mark belongs to the user.
+    /// Removes the mark before a write: if then killed, the file belongs to the user.
     pub(crate) fn touch(&self) {
         if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {
             self.named().unmark();
@@ -187,8 +187,8 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// A later run recognizes the name. Retries if another process removes the file before it is
-/// locked.
+/// The file is locked, under a name that a later run recognizes. Retries if another process removes
+/// it before the lock.
 pub(crate) fn make_hidden(
     directory: &File,
     make: impl Fn(&str) -> io::Result<File>,
@@ -273,7 +273,7 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Only an unlocked file with our mark; returns its bytes.
+/// Only an unlocked regular file with our mark; returns its bytes.
 fn remove_leftover(
     directory: &File,
     name: &OsStr,
@@ -287,7 +287,7 @@ fn remove_leftover(
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Returns their number and bytes.
+/// Removes test files with our mark and no lock. Returns their number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };

@@ -160,7 +160,8 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// `wanted`: bytes that the hypervisor may have reclaimed.
+/// Drops or fills the region's page cache; `wanted` bytes may have been reclaimed by the
+/// hypervisor.
 pub(super) fn prepare_cache(
     context: &Context<'_>,
     files: &PartFiles,

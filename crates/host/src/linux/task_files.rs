@@ -38,7 +38,7 @@ pub struct HostTaskFile {
 }
 
 enum Held {
-    /// Perhaps by an earlier run.
+    /// Made by halfpower, now or by an earlier run that kept it.
     Made(OwnedFile),
     /// The user's, or held by another process of the group.
     Other(Arc<File>),
@@ -250,7 +250,7 @@ fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Pat
     }
 }
 
-/// Network file systems report late errors.
+/// Closes a file whose file system may report a late error, as network file systems do.
 fn close(file: File) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and nothing else closes it.
     if unsafe { libc::close(file.into_raw_fd()) } < 0 {

@@ -67,7 +67,7 @@ impl Drop for TraceInstance {
     }
 }
 
-/// They would trace forever.
+/// Those of killed processes would trace forever.
 pub(crate) fn remove_stale(parent: &Path) {
     for name in files::entries(parent) {
         let dir = parent.join(&name);

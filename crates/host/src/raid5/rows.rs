@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows with the same mark wait unnecessarily, rarely.
+/// Rows with the same mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
 #[derive(Debug)]

@@ -21,7 +21,7 @@ struct Opened {
     open: OpenFile,
     position: Option<u64>,
     close_on_exec: bool,
-    /// Not storage.
+    /// Whether it is a pipe or a terminal, not storage.
     stream: bool,
 }
 
@@ -29,14 +29,14 @@ type Table = HashMap<i32, usize>;
 
 #[derive(Default)]
 pub(super) struct Processes {
-    /// Threads of a process share a table.
+    /// By thread; the threads of a process share a table.
     of: HashMap<u32, u32>,
     tables: HashMap<u32, Table>,
     opened: Vec<Opened>,
     sizes: HashMap<Index, u64>,
 }
 
-/// Larger ones are an error in the text.
+/// Of a buffer or range; larger ones are an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
@@ -94,7 +94,7 @@ impl Processes {
         Ok(self.opened.len() - 1)
     }
 
-    /// Returns its request to a file.
+    /// Follows a call; returns its request to a file.
     pub(super) fn call(
         &mut self,
         pid: u32,
@@ -173,7 +173,7 @@ impl Processes {
         }
     }
 
-    /// With its directory, if recorded.
+    /// After the path of its directory, if the recording has that.
     fn path(&self, call: &Call<'_>, index: usize) -> Option<String> {
         let path = call.string(index)?;
         if path.starts_with('/') || index == 0 {

@@ -33,7 +33,7 @@ pub(super) struct Strace<R> {
     processes: Processes,
     names: Names,
     unfinished: HashMap<u32, Unfinished>,
-    /// `None` until the end is known.
+    /// Calls by their start; `None` until the end is known.
     order: VecDeque<Option<Option<Request>>>,
     first: u64,
 }

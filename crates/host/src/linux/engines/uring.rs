@@ -29,7 +29,7 @@ static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
-    /// No timers; each wait looks once.
+    /// No timers, and no wait ends early: each looks once.
     kernel_polls: bool,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// With zero entries, because a real ring takes milliseconds.
+    /// With zero entries: the kernel checks permission first, and a real ring takes milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.

@@ -196,8 +196,8 @@ fn held_exclusively(path: &Path) -> bool {
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Other processes that write it, or serve a file system from it; `others` may. `is_written` as in
-/// [`uses`]; `Some(false)` usually saves the search.
+/// Other processes that write it, or serve a file system from it, except `others`. `is_written` as
+/// in [`uses`]; `Some(false)` usually saves the search.
 pub(crate) fn users(
     roots: &Roots,
     spaces: &Namespaces,

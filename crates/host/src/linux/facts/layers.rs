@@ -108,7 +108,8 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// raid1 copies to every member of md, to two of btrfs. Members that take turns take all bytes.
+/// raid1 of md copies to every member, that of btrfs to two. Members that take turns take all
+/// bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -150,11 +151,11 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    /// With the layers below and their share.
+    /// With the layers below, and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
-    /// Share of the target's bytes that reach the current layer.
+    /// Share of the target's bytes that reaches the current layer.
     share: Share,
-    /// A layer below two members sees each byte once.
+    /// Members above take turns or hold metadata: a layer below two of them sees each byte once.
     in_turn: bool,
     /// Requests do not reach layers below a loop device directly.
     loops: u32,
@@ -225,7 +226,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Without an upper directory, the lowest has most files.
+    /// The upper directory receives writes; without one, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

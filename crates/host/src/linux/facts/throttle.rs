@@ -131,7 +131,7 @@ fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     })
 }
 
-/// Each ancestor limits its descendants.
+/// This process's group and its ancestors: each limits its descendants.
 fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else {

@@ -28,7 +28,7 @@ pub struct HostKnob {
     /// To write if the original value cannot be written.
     pub(super) undo: Option<(Place, String)>,
     pub(super) persistent: bool,
-    /// Another device may have the same name.
+    /// Distinguishes its device from another of the same name.
     pub(super) identity: Option<(PathBuf, String)>,
 }
 

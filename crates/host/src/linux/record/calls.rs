@@ -100,7 +100,7 @@ const fn transfer(
     Call::Transfer(Transfer { access, bytes, offset, flags })
 }
 
-/// As in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left out.
+/// By name, as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left out.
 pub(super) const CALLS: [(&str, Call); 46] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),

@@ -41,7 +41,7 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// Before the first event.
+    /// Only before the first event.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }

@@ -15,7 +15,7 @@ pub(super) struct DeviceRequest {
     pub(super) at: Nanos,
     /// `None` of a flush without data, whose completion names no request.
     pub(super) duration: Option<Nanos>,
-    /// A kernel thread for written-back pages.
+    /// The thread that queued it; a kernel thread for written-back pages.
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
     pub(super) access: Access,

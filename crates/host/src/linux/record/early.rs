@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct EarlyNames(HashMap<(i32, Nanos), Found>);
 
 impl EarlyNames {
-    /// As far as descriptors are still theirs.
+    /// Looks at the descriptors that these events made, as far as they are still theirs.
     pub(super) fn look(&mut self, events: &[Seen]) {
         let mut gone: HashSet<(i32, i32)> = HashSet::new();
         for seen in events.iter().rev() {

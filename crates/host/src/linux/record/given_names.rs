@@ -131,7 +131,7 @@ impl Drop for Ring {
 
 pub(super) struct NameReader {
     ring: Ring,
-    /// Closing them removes the programs.
+    /// Closing these removes the programs from the kernel.
     _open: Vec<File>,
 }
 
@@ -311,7 +311,7 @@ fn load(program: &[u8]) -> io::Result<File> {
     bpf(PROGRAM_LOAD, &attributes)
 }
 
-/// On every processor.
+/// Runs the program at each such event, on every processor.
 fn attach(program: &File, event: u16) -> io::Result<File> {
     // `struct perf_event_attr` in its first published size: kind, size, and the event's number.
     let mut attributes = Vec::new();

@@ -57,8 +57,8 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     })
 }
 
-/// By the name that a program gave, if that is another file than at its descriptor, which may be
-/// another one's by now.
+/// By the name that a program gave, if its descriptor has another file: it may be another one's by
+/// now.
 pub(super) fn by_name(
     thread: i32,
     found: Option<Found>,

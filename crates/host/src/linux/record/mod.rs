@@ -54,10 +54,10 @@ const BUFFER_KIB: u32 = 16384;
 /// Events may take this long to reach the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
-/// Lets events gather, so that reading is cheap.
+/// Between two readings: lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
-/// If file names do not depend on descriptors.
+/// The rest if file names do not depend on a look at descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
 /// Beyond 2 % of processor time; then the recorder rests.
@@ -67,7 +67,7 @@ const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
-/// To end after Ctrl-C.
+/// For the command to end by itself after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).

@@ -33,7 +33,7 @@ pub(super) enum What {
         inode: u64,
         page: u64,
     },
-    /// The result as of a system call.
+    /// `result` is as of a system call.
     Unlinked {
         device: u32,
         inode: u64,

@@ -71,7 +71,7 @@ pub(super) struct Tracker<W: Write> {
     start: Nanos,
     names: Names,
     identities: HashMap<Identity, Index>,
-    /// By device and inode.
+    /// The last file with each device and inode.
     inodes: HashMap<(u64, u64), Index>,
     /// Devices with files of the recording.
     file_systems: HashSet<u64>,
@@ -84,19 +84,20 @@ pub(super) struct Tracker<W: Write> {
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
-    /// Take all requests, not only of followed threads and of write-back to their files' devices.
+    /// Whether all requests are taken, not only those of followed threads and write-back to their
+    /// files' devices.
     only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
     /// Of calls that have not returned.
     called: HashMap<(i32, Which), String>,
-    /// Of files and directories, at present.
+    /// Present names of files and directories.
     paths: BTreeMap<PathBuf, Index>,
-    /// Device and inode.
+    /// By file: device and inode.
     places: Vec<(u64, u64)>,
     began: SystemTime,
-    /// For relative names.
+    /// For names relative to them.
     directories: HashMap<Index, PathBuf>,
     /// By process.
     working: HashMap<u32, PathBuf>,
@@ -215,7 +216,7 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Those that started before all still under way.
+    /// Writes the requests that started before all that are still under way.
     pub(super) fn write(&mut self, until: Nanos) -> Result<()> {
         let waits = |pending: &&Pending| match (pending.call, pending.file) {
             (Call::Transfer(_), Some((_, kind, _))) => kind != Kind::Stream,
@@ -233,7 +234,7 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Also requests whose end was not seen, and everything held back.
+    /// Writes also requests whose end was not seen, and everything held back.
     pub(super) fn end(&mut self) -> Result<()> {
         (self.rings, self.devices) = Default::default();
         let pending: Vec<(i32, Pending)> = self.pending.drain().collect();
@@ -320,7 +321,7 @@ impl<W: Write> Tracker<W> {
         self.threads.insert(child, ThreadState { process, table, index: None });
     }
 
-    /// In a table of its own.
+    /// Gives a new program the descriptors that do not end with the old one, in a table of its own.
     fn executed(&mut self, thread: i32) {
         let state = self.state(thread);
         self.descriptors.exec(state.table, state.process);
@@ -385,7 +386,7 @@ impl<W: Write> Tracker<W> {
         Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
-    /// Looks at an unknown one.
+    /// Looks at a descriptor that was not seen yet.
     pub(super) fn descriptor(&mut self, thread: i32, descriptor: i32) -> Result<OpenId> {
         let table = self.state(thread).table;
         if let Some(id) = self.descriptors.get(table, descriptor) {

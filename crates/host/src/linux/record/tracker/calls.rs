@@ -227,7 +227,8 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// Relative to a descriptor among the arguments, or the working directory.
+    /// The full name of a path that is relative to a descriptor among the arguments, or to the
+    /// working directory.
     pub(super) fn full_name(
         &mut self,
         seen: &Seen,
