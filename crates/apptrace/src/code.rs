@@ -5,15 +5,13 @@ use crate::event::{Access, Interface, Kind, OpenFile};
 pub(crate) const MAGIC: &[u8; 7] = b"HPTRACE";
 pub(crate) const VERSION: u8 = 1;
 
-/// The maximum size of a header or summary.
 pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
 pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
-/// The maximum length of a name (Linux's PATH_MAX); longer ones are cut.
+/// Linux's PATH_MAX; longer names are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
-/// The maximum number of files, or of threads, of one trace.
 pub(crate) const MAX_INDICES: u32 = 1 << 24;
 
-/// The bytes of a block's kind, length and checksum.
+/// Kind, length and checksum.
 pub(crate) const BLOCK_HEAD_BYTES: usize = 1 + 4 + 8;
 pub(crate) const EVENTS: u8 = 1;
 pub(crate) const SUMMARY: u8 = 2;
@@ -22,21 +20,21 @@ pub(crate) const THREAD: u8 = 0;
 pub(crate) const FILE: u8 = 1;
 pub(crate) const LOST: u8 = 2;
 pub(crate) const RENAMED: u8 = 3;
-/// The tag of a request; its low four bits are the access.
+/// The low four bits are the access.
 pub(crate) const REQUEST: u8 = 0x80;
 pub(crate) const HAS_DURATION: u8 = 0x40;
 pub(crate) const HAS_OFFSET: u8 = 0x20;
 
-/// The request has a thread; a bit of its second byte, whose low three bits are the interface.
+/// A bit of the second byte, whose low three bits are the interface.
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
-/// The file is open to append; at a device, the request is metadata of the file system.
+/// Open to append; at a device, metadata of the file system.
 pub(crate) const APPEND: u8 = 0x10;
-/// The result equals the bytes asked for, so it does not follow.
+/// The result equals the bytes asked for and is left out.
 pub(crate) const DONE: u8 = 0x08;
 
-/// The accesses by their number in the format; their order never changes.
+/// By number in the format; their order never changes.
 pub(crate) const ACCESSES: [Access; 15] = [
     Access::Read,
     Access::Write,
@@ -85,7 +83,6 @@ pub(crate) fn open_file(bits: u8, interface: Interface) -> OpenFile {
     }
 }
 
-/// Maps small numbers of either sign to small unsigned ones.
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
@@ -94,12 +91,12 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// The values that a request is coded against. They start again in each block, so that a block is
-/// read without those before it.
+/// The values that requests are coded against. Each block starts again, so that it can be read by
+/// itself.
 #[derive(Clone)]
 pub(crate) struct Last {
     pub(crate) at_ns: u64,
-    /// The end of the last request by file; files share the slots.
+    /// End of the last request, by file; files share the slots.
     ends: [u64; 64],
 }
 

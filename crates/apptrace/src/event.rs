@@ -5,36 +5,36 @@ use serde::{Deserialize, Serialize};
 /// Index of a [`TracedFile`] or [`Thread`] in the order of their events.
 pub type Index = u32;
 
-/// One entry of a trace. A file and a thread come before the first request that names them;
-/// requests are in the order of their start, except the few that took longer than the recorder
-/// could hold back the others; those of one thread's system calls always are.
+/// One entry of a trace. Files and threads come before requests that name them. Requests are in the
+/// order of their start, except a few that took longer than the recorder holds back others; those
+/// of one thread's system calls always are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
     Thread(Thread),
     File(TracedFile),
     Request(Request),
     Renamed(Renamed),
-    /// Events that the recording missed since the last entry.
+    /// Events missed since the last entry.
     Lost(u64),
 }
 
 /// A thread of the recorded program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// The kernel's number of the process and of the thread in it; 0 if the source has none.
+    /// The kernel's numbers; 0 if the source has none.
     pub process: u32,
     pub thread: u32,
-    /// The thread's name; `None` if names were hidden or are not known.
+    /// `None` if hidden or unknown.
     pub name: Option<String>,
 }
 
 /// A file or device that requests go to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TracedFile {
-    /// The path, or a hash of it if names were hidden.
+    /// The path, or its hash if names are hidden.
     pub name: String,
     pub kind: Kind,
-    /// The size when the trace first saw the file; `None` if not known.
+    /// When first seen; `None` if unknown.
     pub size_bytes: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub struct TracedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
     pub file: Index,
-    /// The new name, as in [`TracedFile`].
+    /// As in [`TracedFile`].
     pub name: String,
 }
 
@@ -65,12 +65,11 @@ pub enum Kind {
 pub enum Access {
     Read,
     Write,
-    /// `fsync`: the data and all metadata on stable storage.
+    /// `fsync`: the data and all metadata.
     SyncFile,
     /// `fdatasync`, `msync`: the data and what reading it back needs.
     SyncData,
-    /// `sync_file_range` that waits until the pages of a range are written; guarantees no
-    /// durability.
+    /// `sync_file_range` that waits for the writes of a range; guarantees no durability.
     SyncRange,
     /// `sync`, `syncfs`.
     SyncSystem,
@@ -81,18 +80,17 @@ pub enum Access {
     Open,
     Close,
     Unlink,
-    /// A block device discards a range.
+    /// Of a block device.
     Discard,
-    /// A block device is asked to flush its cache.
+    /// Of a block device's cache.
     Flush,
-    /// `readahead`, `posix_fadvise` with POSIX_FADV_WILLNEED: reads into the page cache without
-    /// waiting.
+    /// `readahead`, POSIX_FADV_WILLNEED: reads into the page cache without waiting.
     Prefetch,
-    /// `sync_file_range` that only starts to write a range.
+    /// `sync_file_range` that only starts the writes.
     WriteOut,
 }
 
-/// The interface through which a request reached the kernel, or the layer that showed it.
+/// The interface of a request to the kernel, or the layer that showed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
@@ -101,22 +99,22 @@ pub enum Interface {
     IoUring,
     /// `io_submit`.
     Libaio,
-    /// A page fault of a memory mapping.
+    /// A page fault.
     Mapping,
-    /// The block layer: requests that reached a device, for any reason.
+    /// Requests that reached a device, for any reason.
     Block,
 }
 
-/// Flags of an open file, or of one request, that matter to requests.
+/// Flags of an open file, or of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// The file or request has O_DIRECT.
+    /// O_DIRECT.
     pub direct: bool,
-    /// The file has O_DSYNC or O_SYNC, or the request RWF_DSYNC: done means on stable storage.
+    /// O_DSYNC, O_SYNC or RWF_DSYNC: done means on stable storage.
     pub dsync: bool,
-    /// The file has O_APPEND.
+    /// O_APPEND.
     pub append: bool,
-    /// The request, at a device, is metadata of a file system, such as its journal.
+    /// At a device: metadata of a file system, such as its journal.
     #[serde(default)]
     pub metadata: bool,
 }
@@ -124,20 +122,20 @@ pub struct OpenFile {
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The start, in nanoseconds from the start of the recording.
+    /// From the start of the recording.
     pub at_ns: Nanos,
-    /// The time that it took; `None` if its end was not seen.
+    /// `None` if the end was not seen.
     pub duration_ns: Option<Nanos>,
-    /// The thread that made it; `None` if none of the program's did (write-back).
+    /// `None` if it is none of the program's (write-back).
     pub thread: Option<Index>,
     pub file: Index,
     pub access: Access,
     pub interface: Interface,
-    /// The offset in bytes; `None` if it does not apply or is not known.
+    /// In bytes; `None` if it does not apply or is unknown.
     pub offset: Option<u64>,
     /// The bytes asked for; for a truncation, the new size.
     pub bytes: u64,
-    /// The bytes done, or Linux's negative error number; `None` if its end was not seen.
+    /// The bytes done, or Linux's negative error number; `None` if the end was not seen.
     pub result: Option<i64>,
     pub open: OpenFile,
 }

@@ -2,43 +2,38 @@ use machine::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The subject, place and time of a recording. It begins a trace file.
+/// The subject, place and time of a recording, at the start of a trace file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
-    /// The program and its arguments; empty if names are hidden or it was not started by the
-    /// recorder.
+    /// Empty if names are hidden or the recorder did not start the program.
     pub command: Vec<String>,
-    /// The computer's name; empty if names are hidden or not known.
+    /// Empty if names are hidden or it is unknown.
     pub host: String,
-    /// The system and its version: `Linux 6.12.5`.
+    /// `Linux 6.12.5`.
     pub kernel: String,
-    /// When the recording started, in nanoseconds since 1970 (UTC); `None` if not known.
+    /// The start, since 1970 (UTC); `None` if unknown.
     pub started_unix_ns: Option<Nanos>,
-    /// The program that made the recording: `halfpower 0.1.0`, `strace`.
+    /// The recording program: `halfpower 0.1.0`, `strace`.
     pub source: String,
-    /// Whether names are hashes with a key that was thrown away.
+    /// Names are hashes with a key that was thrown away.
     pub anonymous: bool,
 }
 
-/// Facts that are known only when a recording has ended. They end a trace file.
+/// Facts known only when a recording has ended, at the end of a trace file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
-    /// Time from the start to the end of the recording.
     pub elapsed_ns: Nanos,
-    /// The number of events that the recording missed.
+    /// Events that the recording missed.
     pub lost: u64,
-    /// The number of requests in the file.
     pub requests: u64,
-    /// Processor time that the recorder used, the program's own share of the tracing excluded;
-    /// `None` if not measured.
+    /// Of the recorder, without the program's own share of the tracing; `None` if not measured.
     pub recorder_cpu_ns: Option<Nanos>,
-    /// The exit status of the command as a shell shows it; `None` if it was not started by the
-    /// recorder, or still ran.
+    /// As a shell shows it; `None` if the recorder did not start the command, or it still ran.
     pub exit_status: Option<i32>,
-    /// Sentences about requests that the recording misses.
+    /// Sentences about missing requests.
     pub missing: Vec<String>,
-    /// Calls whose requests show only at the devices, by name, and how many there were.
+    /// Calls whose requests show only at the devices: names and counts.
     pub only_at_devices: BTreeMap<String, u64>,
 }

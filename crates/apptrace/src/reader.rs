@@ -5,17 +5,16 @@ use crate::{Error, Result};
 use std::io::{self, Read};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Reads a trace, a block at a time. Whatever the bytes are, it holds at most one block.
+/// Reads a trace; holds at most one block, whatever the bytes are.
 ///
-/// A file that was cut is read to its last whole block; [`TraceReader::is_truncated`] then says so.
-/// After an error there are no more events.
+/// A cut file is read to its last whole block; [`TraceReader::is_truncated`] then says so. After an
+/// error there are no more events.
 pub struct TraceReader<R: Read> {
     from: R,
     header: Header,
     summary: Option<Summary>,
     block: Vec<u8>,
     at: usize,
-    /// The number of the current block, from 1.
     number: u64,
     last: Last,
     threads: u32,
@@ -28,7 +27,7 @@ impl<R: Read> TraceReader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// It cannot be read, is not a trace, has another version, or has a damaged header.
+    /// It cannot be read, is damaged, is no trace, or has another version.
     pub fn new(mut from: R) -> Result<TraceReader<R>> {
         let mut start = [0; 8 + 4 + 8];
         let got = fill(&mut from, &mut start)?;
@@ -73,18 +72,17 @@ impl<R: Read> TraceReader<R> {
         &self.header
     }
 
-    /// Returns the summary, after the last event; `None` if the file was cut.
+    /// Returns the summary after the last event; `None` if the file was cut.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// Returns whether the file ended without a summary: the recorder was killed, or the file was
-    /// cut.
+    /// Returns whether the file had no summary: the recorder was killed, or the file was cut.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
     }
 
-    /// Reads the next block of events; `false` after the last.
+    /// `false` after the last block.
     fn next_block(&mut self) -> Result<bool> {
         let mut head = [0; code::BLOCK_HEAD_BYTES];
         let got = fill(&mut self.from, &mut head)?;
@@ -282,7 +280,7 @@ impl<R: Read> Iterator for TraceReader<R> {
     }
 }
 
-/// Reads until the buffer is full or the file ends; returns the bytes read.
+/// Returns the bytes read.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Writes a trace, a block at a time. Without [`TraceWriter::finish`] the file has no summary, and
-/// is read as one that was cut.
+/// Writes a trace, a block at a time. Without [`TraceWriter::finish`] it has no summary, as if it
+/// were cut.
 pub struct TraceWriter<W: Write> {
     to: W,
     block: Vec<u8>,
@@ -22,7 +22,7 @@ impl<W: Write> TraceWriter<W> {
     /// Starts a trace with its header.
     ///
     /// # Errors
-    /// The header cannot be written, or has more than 1 MiB.
+    /// The header cannot be written, or exceeds 1 MiB.
     pub fn new(mut to: W, header: &Header) -> Result<TraceWriter<W>> {
         let json = json(header)?;
         let mut bytes = Vec::with_capacity(json.len() + 20);
@@ -36,11 +36,11 @@ impl<W: Write> TraceWriter<W> {
         Ok(TraceWriter { to, block, last: Last::default(), threads: 0, files: 0, requests: 0 })
     }
 
-    /// Adds an event. Threads and files get the next index in the order of their events.
+    /// Adds an event. Threads and files get indices in the order of their events.
     ///
     /// # Errors
-    /// The file cannot be written; a request names a thread or file that no event before it did;
-    /// there are more than 2^24 files or threads.
+    /// The file cannot be written; a request names an unknown thread or file; there are more than
+    /// 2^24 files or threads.
     pub fn event(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Thread(thread) => self.thread(thread)?,
@@ -62,22 +62,22 @@ impl<W: Write> TraceWriter<W> {
         if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
     }
 
-    /// Returns the number of requests written so far.
+    /// Returns the requests written so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Returns the number of threads written so far, which is the index of the next.
+    /// Returns the threads so far, which is the index of the next.
     pub fn threads(&self) -> Index {
         self.threads
     }
 
-    /// Returns the number of files written so far, which is the index of the next.
+    /// Returns the files so far, which is the index of the next.
     pub fn files(&self) -> Index {
         self.files
     }
 
-    /// Writes the events that are held back, so that a reader finds them.
+    /// Writes the events held back, for readers.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -86,10 +86,10 @@ impl<W: Write> TraceWriter<W> {
         Ok(self.to.flush()?)
     }
 
-    /// Ends the trace; the count of requests is the writer's own. Returns what it was written to.
+    /// Ends the trace; returns what it was written to. The count of requests is the writer's own.
     ///
     /// # Errors
-    /// The file cannot be written; the summary has more than 1 MiB.
+    /// The file cannot be written; the summary exceeds 1 MiB.
     pub fn finish(mut self, summary: Summary) -> Result<W> {
         self.end_block()?;
         let json = json(&Summary { requests: self.requests, ..summary })?;

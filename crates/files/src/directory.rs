@@ -20,7 +20,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The maximum number of symbolic links in a path, which is also the kernel's.
+/// Symbolic links in a path, as many as the kernel follows.
 const MAX_LINKS: u32 = 40;
 
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
@@ -52,11 +52,11 @@ impl AsFd for Directory {
     }
 }
 
-/// The parent of a directory that [`Directory::make`] created, and its name there.
+/// The parent of a directory that [`Directory::make`] created, and its name.
 pub type MadeDirectory = (File, OsString);
 
 impl Directory {
-    /// Returns the directory at a path, which is resolved only the first time.
+    /// Returns a directory, whose path is resolved only the first time.
     pub fn held(path: &Path) -> io::Result<Arc<Directory>> {
         hold(path, None, &mut Vec::new())
     }
@@ -64,7 +64,7 @@ impl Directory {
     /// Creates the missing part of the path.
     ///
     /// # Errors
-    /// As [`Directory::open`], and a directory that cannot be created.
+    /// As [`Directory::open`]; a directory that cannot be created.
     pub fn make(path: &Path, mode: u32) -> io::Result<(Arc<Directory>, Vec<MadeDirectory>)> {
         let mut made = Vec::new();
         match hold(path, Some(mode), &mut made) {
@@ -85,7 +85,7 @@ impl Directory {
         resolve(path, None, &mut Vec::new())
     }
 
-    /// Returns the path that led to this directory.
+    /// Returns the path that led here.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -94,27 +94,27 @@ impl Directory {
         self.handle.metadata()
     }
 
-    /// Returns whether the path still leads to this directory.
+    /// Returns whether the path still leads here.
     pub fn is_in_place(&self) -> bool {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// Returns whether the directory still has a name: a removed one takes no files.
+    /// Returns whether it has a name: a removed directory takes no files.
     pub fn is_there(&self) -> bool {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// Returns the attributes of a name in the directory; of a symbolic link, those of the link.
+    /// Returns a name's attributes; of a symbolic link, its own.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, false)
     }
 
-    /// Returns the attributes of the file that a name in the directory leads to.
+    /// Returns the attributes of the file behind a name.
     pub fn follow(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, true)
     }
 
-    /// Opens a regular file to read, without following a link or waiting for a pipe.
+    /// Opens a regular file to read; follows no link and waits for no pipe.
     ///
     /// # Errors
     /// Missing, or not a regular file.
@@ -122,7 +122,7 @@ impl Directory {
         self.open_file(name, OFlags::RDONLY)
     }
 
-    /// Opens a regular file to append to, like [`Directory::open_regular`].
+    /// Opens a file to append to, as [`Directory::open_regular`].
     ///
     /// # Errors
     /// Missing, or not a regular file.
@@ -147,7 +147,7 @@ impl Directory {
         Ok(file)
     }
 
-    /// Opens a character device, a pipe or a socket to append to; waits for a pipe.
+    /// Opens a character device, pipe (waits for it) or socket to append to.
     ///
     /// # Errors
     /// Missing, or another kind of file.
@@ -167,7 +167,7 @@ impl Directory {
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Opens a file to read and write, and creates it if the name is free. Never follows a link.
+    /// Opens or creates a file to read and write. Never follows a link.
     ///
     /// # Errors
     /// A symbolic link, a directory, or no permission.
@@ -181,7 +181,7 @@ impl Directory {
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Reads the attributes of the file that a name leads to with one call (`stat`).
+    /// Reads the attributes that a name leads to with one call (`stat`).
     ///
     /// # Errors
     /// Missing, or no permission.
@@ -190,8 +190,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Creates a file that the directory's owner can use, if root calls this for another user's
-    /// directory.
+    /// Creates a file that the directory's owner can use, also if root calls this.
     pub fn create_for_owner(&self, name: &OsStr, mode: u32) -> io::Result<()> {
         let owner = self.metadata()?;
         if geteuid().is_root() && owner.uid() != 0 {
@@ -201,7 +200,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Renames a file, and replaces one that has the new name.
+    /// Renames a file, replacing one of the new name.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(self, from, self, to)?)
     }
@@ -248,7 +247,7 @@ impl Directory {
         self.readable()?.set_permissions(Permissions::from_mode(mode))
     }
 
-    /// Brings the directory's names to stable storage.
+    /// Brings the names to stable storage.
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(self.readable()?)?)
     }
@@ -281,7 +280,7 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
     Err(Errno::NOSYS)
 }
 
-/// Returns the directory first found at a path; creates a missing one with `mode`.
+/// The directory first found at a path; creates a missing one with `mode`.
 fn hold(
     path: &Path,
     mode: Option<u32>,
@@ -299,7 +298,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// Resolves a path name by name, to see every link; creates what is missing with `mode`.
+/// Resolves name by name, to see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?
@@ -371,7 +370,7 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
     Ok(Directory { path: path.into(), handle: at })
 }
 
-/// Removes created directories that are empty, the innermost first.
+/// Removes created directories that are empty, innermost first.
 pub fn remove_empty(made: &[MadeDirectory]) {
     made.iter()
         .rev()

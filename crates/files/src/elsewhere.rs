@@ -7,11 +7,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A directory, which cannot be held open on this system.
+/// A directory; none can be held open here.
 #[derive(Debug)]
 pub struct Directory(Infallible);
 
-/// A created directory, of which this system has none.
+/// A created directory; there is none here.
 pub type MadeDirectory = Infallible;
 
 fn unsupported() -> io::Error {
@@ -121,14 +121,14 @@ impl Directory {
     }
 }
 
-/// Returns the names in a directory; none if the directory cannot be read.
+/// Returns a directory's names; none if it cannot be read.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name())
 }
 
 pub fn remove_empty(_: &[MadeDirectory]) {}
 
-/// Returns `true`, as an output file may be the target that is measured.
+/// Returns `true`: an output file may be the measured target.
 pub fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     true
 }
@@ -151,7 +151,7 @@ pub fn is_stream(_: &Metadata) -> bool {
     false
 }
 
-/// Returns `true` for all but files and directories: to open one may wait forever.
+/// Returns `true` except for files and directories: opening others may wait forever.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     !metadata.is_file() && !metadata.is_dir()
 }
@@ -179,7 +179,7 @@ pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Opens a file to read; refuses the path of a device, which may be a pipe that waits.
+/// Refuses the path of a device, which may be a pipe that waits.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     use std::path::{Component, Prefix};
     if let Some(Component::Prefix(prefix)) = path.components().next()

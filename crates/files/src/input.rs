@@ -25,16 +25,16 @@ pub struct Input {
 }
 
 impl Input {
-    /// Describes a kind of file; `what` is its name with an article.
+    /// Describes a kind of file; `what` has an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
         Input { what, max_bytes }
     }
 
-    /// Opens a regular file, or one of the process's own open files (`/dev/stdin`, `/dev/fd/N`),
-    /// such as a shell's `<(command)`.
+    /// Opens a regular file, or an open file of this process (`/dev/stdin`, `/dev/fd/N`), as a
+    /// shell's `<(command)`.
     ///
     /// # Errors
-    /// It cannot be opened, is another kind of file, or is larger than the bound.
+    /// It cannot be opened, is another kind of file, or exceeds the bound.
     pub fn open(self, path: &Path) -> io::Result<Bounded<File>> {
         let file = open_without_waiting(path)?;
         let metadata = file.metadata()?;
@@ -51,18 +51,18 @@ impl Input {
         }
     }
 
-    /// Reads all bytes of a file.
+    /// Reads all bytes.
     ///
     /// # Errors
-    /// As [`Input::open`], and a file that cannot be read or grows beyond the bound.
+    /// As [`Input::open`]; it cannot be read, or grows beyond the bound.
     pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
         self.open(path)?.all()
     }
 
-    /// Reads a file as UTF-8 text.
+    /// Reads UTF-8 text.
     ///
     /// # Errors
-    /// As [`Input::read`], and bytes that are not UTF-8.
+    /// As [`Input::read`]; not UTF-8.
     pub fn text(self, path: &Path) -> io::Result<String> {
         text(self.read(path)?)
     }
@@ -84,7 +84,7 @@ impl Input {
 
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Returns the bytes as text, without a byte-order mark.
+/// Returns text without a byte-order mark.
 ///
 /// # Errors
 /// Not UTF-8.
@@ -124,8 +124,7 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
     text(line).map(Some)
 }
 
-/// Fails unless the file is a regular one. Pass the metadata of the open file, so that no other can
-/// replace it.
+/// Fails unless the file is regular. Pass the metadata of the open file, which cannot be replaced.
 ///
 /// # Errors
 /// Not a regular file.
@@ -149,7 +148,7 @@ impl<R: Read> Bounded<R> {
     /// Reads to the end.
     ///
     /// # Errors
-    /// As the reader, and more bytes than the bound.
+    /// As the reader; more bytes than the bound.
     pub fn all(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_to_end(&mut bytes)?;

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-/// Returns the names in a directory; none if the directory cannot be read. `std::fs::read_dir`
-/// panics if closing a directory fails.
+/// Returns a directory's names; none if it cannot be read. `std::fs::read_dir` panics if closing
+/// fails.
 pub fn entries(directory: &Path) -> impl Iterator<Item = OsString> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = open(directory, flags, Mode::empty()).map_err(io::Error::from);
@@ -24,7 +24,7 @@ pub(crate) fn names_of(directory: File) -> io::Result<impl Iterator<Item = io::R
         .map(|name| name.map(OsString::from_vec)))
 }
 
-/// Returns whether both are the same file, or nodes of the same device.
+/// Returns whether both are the same file, or nodes of one device.
 pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     let is_device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
     if is_device(a.file_type()) && is_device(b.file_type()) {
@@ -33,8 +33,8 @@ pub fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
 }
 
-/// Returns whether this process trusts a file's owner. Root trusts only root and the user who
-/// called it (sudo(8), pkexec(1)); other users trust any owner.
+/// Returns whether this process trusts a file's owner. Root trusts only root and its caller
+/// (sudo(8), pkexec(1)); others trust any owner.
 pub fn is_trusted(metadata: &Metadata) -> bool {
     is_trusted_user(metadata.uid())
 }
@@ -45,7 +45,7 @@ pub(crate) fn is_trusted_user(uid: u32) -> bool {
     !geteuid().is_root() || uid == 0 || is_caller("SUDO_UID") || is_caller("PKEXEC_UID")
 }
 
-/// Fails if the file's owner is not trusted ([`is_trusted`]).
+/// Fails unless [`is_trusted`].
 pub fn check_trusted(metadata: &Metadata) -> io::Result<()> {
     if is_trusted(metadata) {
         return Ok(());
@@ -59,13 +59,13 @@ pub fn has_same_owner(a: &Metadata, b: &Metadata) -> bool {
     a.uid() == b.uid()
 }
 
-/// Returns whether the file is a character device, a pipe or a socket.
+/// Returns whether it is a character device, pipe or socket.
 pub fn is_stream(metadata: &Metadata) -> bool {
     let kind = metadata.file_type();
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
-/// Returns whether the file is a named pipe: to open one waits for its other end.
+/// Returns whether it is a named pipe: opening waits for the other end.
 pub fn is_pipe(metadata: &Metadata) -> bool {
     metadata.file_type().is_fifo()
 }
@@ -78,7 +78,7 @@ pub fn inode(metadata: &Metadata) -> io::Result<u64> {
     Ok(metadata.ino())
 }
 
-/// Returns whether the path names one of the process's own open files.
+/// Returns whether the path names an open file of this process.
 pub fn is_own_open_file(path: &Path) -> bool {
     ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
         || ["/dev/fd", "/proc/self/fd"]
@@ -128,13 +128,12 @@ mod attribute {
     }
 }
 
-/// Opens a file to read without waiting for the other end of a pipe.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     Ok(open(path, flags, Mode::empty())?.into())
 }
 
-/// Makes reads of this file wait for the writer.
+/// Makes reads wait for the writer.
 pub(crate) fn let_wait(file: &File) -> io::Result<()> {
     Ok(fcntl_setfl(file, fcntl_getfl(file)? - OFlags::NONBLOCK)?)
 }

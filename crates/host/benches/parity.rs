@@ -1,8 +1,8 @@
-//! Compares parity with a copy: bytes read and written per second, by vectors, number of sources
-//! and size of a piece. The copy moves the same number of bytes in the same amount of memory.
+//! Compares parity with a copy of as many bytes in as much memory, by vectors, number of sources
+//! and size of a piece.
 //!
-//! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is the rate
-//! relative to `memcpy`. One source is a copy by the same vectors.
+//! `cargo bench -p halfpower-host --bench parity` prints bytes read and written per second; the
+//! last column is relative to `memcpy`. One source is a copy by the same vectors.
 
 use host::parity::Vectors;
 use std::hint::black_box;
@@ -10,10 +10,9 @@ use std::time::Instant;
 
 const MOVED: usize = 256 << 20;
 
-/// Alternating with the copy; the best counts, because disturbances only slow it down.
+/// The best of turns with the copy counts, because disturbances only slow it down.
 const TURNS: usize = 7;
 
-/// For L1, L2, L3, and only memory.
 const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];
 
 const PAGE: usize = 4096;

@@ -1,5 +1,5 @@
-//! The I/O buffers of one session: one mapping, faulted in once, never moved. Scattered pages split
-//! a large request into more segments than a device accepts, so rates would vary; hence huge pages.
+//! The I/O buffers of one session: one mapping, faulted in once, never moved. Huge pages, because
+//! scattered pages split a request into more segments than a device accepts.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -7,29 +7,28 @@ use std::io;
 use std::mem;
 use std::ptr::NonNull;
 
-/// The bytes through which writes cycle, so that compression and deduplication below see no
-/// repeats: btrfs compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More would not fit
-/// in a CPU's own cache.
+/// Writes cycle through this much, so that compression and deduplication see no repeats: btrfs
+/// compresses 128 KiB extents (btrfs(5)), LZ4 looks back 64 KiB. More would not fit in a CPU's
+/// cache.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
-/// The cycle of writes on ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7),
-/// recordsize).
+/// ZFS compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
 const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// The place in a page where glibc's malloc starts: it affects copies to and from the page cache by
-/// up to 20 % (docs/performance.md).
+/// Where glibc's malloc starts in a page: affects copies to and from the page cache by up to 20 %
+/// (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
-/// The size below which clearing a huge page costs more than it gains.
+/// Below it, clearing a huge page costs more than it gains.
 const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// The scratch bytes of a slot, in whole pages.
+    /// Of a slot, in whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }
@@ -48,7 +47,7 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Maps and touches the buffers; `walk` is the cycle length of writes, 0 for readers.
+    /// `walk` is the cycle length of writes, 0 for readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
@@ -87,14 +86,14 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Returns the size of the buffers; `None` on overflow.
+    /// `None` on overflow.
     pub(crate) fn bytes_for(slots: u32, request: u32, walk: u64) -> Option<u64> {
         let request = u64::from(request).next_multiple_of(PAGE as u64);
         let each = walk / u64::from(slots) / request * request;
         each.max(request).checked_mul(u64::from(slots))
     }
 
-    /// Leaks the mapping, as the kernel still uses the buffers.
+    /// The kernel still uses the buffers.
     pub(crate) fn leak(&mut self) {
         mem::forget(self.mapping.take());
     }

@@ -1,4 +1,4 @@
-//! Removal of this process's test files and directories, and of those that killed runs left.
+//! Removes test files and directories of this process and of killed runs.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// Paths that were not removed: the reason and how to fix it.
+    /// Not removed: the reason and how to fix it.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -46,7 +46,7 @@ struct Watcher {
 
 static WATCHER: OnceLock<Watcher> = OnceLock::new();
 
-/// Reports long removals of leftovers to `say`; ends one when the flag of `interrupt` is true.
+/// Reports long removals of leftovers to `say`; ends one when `interrupt` is true.
 pub fn watch_cleanup(
     interrupt: fn() -> &'static AtomicBool,
     say: impl Fn(&str) + Send + Sync + 'static,
@@ -55,7 +55,6 @@ pub fn watch_cleanup(
     let _ = WATCHER.set(Watcher { interrupt, say: Box::new(say) });
 }
 
-/// The time after which a removal is reported.
 const SILENT: Duration = Duration::from_secs(2);
 
 const REPORTS: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! For unsupported operating systems: opening a target fails with the reason.
+//! For unsupported systems: opening a target fails with the reason.
 
 use machine::{
     Capabilities, Error, Machine, MachineFacts, MemoryUse, Nanos, Part, RequestSource, Result,

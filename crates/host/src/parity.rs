@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// The bytes summed at once, so that the sum stays in the L1 cache.
+/// Small enough for the L1 cache.
 const BLOCK: usize = 8 << 10;
 
-/// The size from which streaming stores bypass the caches: the result would not stay there, and
-/// normal stores first read each line.
+/// From here, streaming stores bypass the caches: the result would not stay there, and normal
+/// stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -78,8 +78,6 @@ impl Vectors {
         unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
     }
 
-    /// Writes the XOR of `len` bytes of all sources.
-    ///
     /// # Safety
     /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
     ///
@@ -113,7 +111,7 @@ impl Vectors {
         }
     }
 
-    /// Makes one pass over at most [`MAX_SOURCES`].
+    /// At most [`MAX_SOURCES`].
     ///
     /// # Safety
     /// As [`Vectors::xor_raw`].
@@ -182,10 +180,10 @@ impl Vectors {
     }
 }
 
-/// XORs `K` sources in whole groups of vectors; returns the number of bytes done.
+/// XORs `K` sources in whole groups of vectors; returns the bytes done.
 ///
-/// A group hides the latency of loads. With 512-bit vectors, of which a CPU has 32 registers, twice
-/// the length is 10 % faster from the L2 cache of an AMD EPYC.
+/// A group hides the latency of loads. With 512-bit vectors (32 registers), twice the length is 10
+/// % faster from the L2 cache of an AMD EPYC.
 macro_rules! kernel {
     ($name:ident, $feature:literal, $unrolled:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
         /// # Safety
@@ -309,8 +307,6 @@ kernel!(
     no_fence
 );
 
-/// XORs whole 8-byte words; returns the number of bytes done.
-///
 /// # Safety
 /// As [`Vectors::xor_raw`].
 unsafe fn words(sum: *mut u8, sources: &[*const u8], len: usize) -> usize {
@@ -333,7 +329,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Checks any number, length and alignment of the sources.
         #[test]
         fn every_kernel_is_the_xor_of_bytes(
             count in 1usize..20, len in prop_oneof![0usize..1500, 16_000usize..17_000], skip in 0usize..70, seed in any::<u64>(),

@@ -1,30 +1,28 @@
 //! Detects that this process was stopped, which invalidates the run: nothing read the clock for a
 //! long time.
 //!
-//! A watching thread reads it every [`WAKE_NS`], which costs 0.34 % of a CPU: 17 us a wake. Of a
-//! gap without readings, the kernel reports the time that it was runnable; in the rest the process
-//! was stopped.
+//! A watching thread reads it every [`WAKE_NS`], for 0.34 % of a CPU: 17 us a wake. In a gap, the
+//! kernel reports how long it was runnable; in the rest the process was stopped.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The interval at which the watching thread reads the clock.
 pub(crate) const WAKE_NS: Nanos = 4_000_000;
 
-/// The interval at which the watching thread calls the caller's own check.
+/// The interval of the caller's own check.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
 /// The lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// The gap from which a run counts as paused: even on a loaded machine threads wait less.
+/// A run counts as paused from here: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// The total of stops below which they are ignored, as a small share of the run is.
+/// Shorter stops are a small share of a run.
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Clock readings of all threads: a single one may wait while others run.
+/// A single thread may wait while others run.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -32,10 +30,10 @@ pub(crate) struct Looks {
     count: AtomicU64,
 }
 
-/// The gaps without a clock reading by any thread, less the sleep that ends each.
+/// Gaps without a clock reading by any thread, less the sleep that ends each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
-    /// The longest gap; 0 if shorter than [`PAUSE_NS`].
+    /// 0 if shorter than [`PAUSE_NS`].
     pub(crate) longest_ns: Nanos,
     pub(crate) sum_ns: Nanos,
     pub(crate) count: u64,
@@ -83,8 +81,8 @@ impl Looks {
 }
 
 impl Gaps {
-    /// Returns the sum less `explained_ns`, the waits for a CPU that other programs, a quota or a
-    /// hypervisor took; `None` if too short to report.
+    /// The sum less `explained_ns`, waits for a CPU that other programs, a quota or a hypervisor
+    /// took; `None` if too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);
         let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;
@@ -102,7 +100,6 @@ mod tests {
 
     const MS: Nanos = 1_000_000;
 
-    /// Returns the gaps between readings at these times, after one at 0.
     fn gaps(looks: &[Nanos]) -> Gaps {
         let seen = Looks::from(0);
         looks.iter().for_each(|&now| seen.note(now));

@@ -8,39 +8,38 @@ const MAX_LEARNED: u32 = 32;
 
 const TRIAL_NS: Nanos = 6_000_000;
 
-/// The number of trials of each way by the end of each stage.
+/// Trials of each way by the end of each stage.
 const ROUNDS: [usize; 3] = [3, 7, 13];
 
-/// The number of ways that remain after each stage, besides the first and polling.
+/// Ways left after each stage, besides the first and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// The minimum completions of a trial: fewer are inconclusive, and slow requests leave no wakeups
-/// to save.
+/// Fewer are inconclusive, and slow requests leave no wakeups to save.
 const MIN_COMPLETIONS: u64 = 72;
 
-/// The required gain: waiting for more costs latency, polling costs a CPU.
+/// Waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// The minimum polling time; if even this does not pay, the stream only sleeps.
+/// If even this does not pay, the stream only sleeps.
 const MIN_POLL_NS: Nanos = 10_000;
 
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// The learned number of completions; the maximum over streams.
+    /// Learned; the maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Total time that streams' threads were runnable but not scheduled.
+    /// Runnable but not scheduled.
     unserved_ns: AtomicU64,
-    /// The time spent on parity, and its input bytes.
+    /// Time, and input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// Whether polling in every stream would leave the kernel no CPU.
+    /// Polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// Makes the counters; `streams` is the number over all parts of a run.
+    /// `streams` counts those of all parts.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -71,7 +70,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// Returns the waits so far; `None` for blocking calls.
+    /// `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -90,13 +89,12 @@ pub(crate) struct Reaping<'a> {
     poll_until: Nanos,
     polled: bool,
     trials: Option<Box<Trials>>,
-    /// Whether it neither polls nor learns, so that a turn is only counted.
+    /// Neither polls nor learns.
     sleeps: bool,
     tally: &'a PartCounters,
 }
 
-/// A polling time that grows after short sleeps; not after long ones, as when a hypervisor
-/// deschedules a CPU.
+/// Grows after short sleeps, not after long ones, as when a hypervisor deschedules a CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -147,7 +145,6 @@ impl<'a> Reaping<'a> {
         self.sleeps = self.polling.is_none() && self.trials.is_none();
     }
 
-    /// Returns the wait of a turn with nothing left to issue.
     #[inline(always)]
     pub(crate) fn wait(&mut self, in_flight: u32, now: Nanos) -> Wait {
         if now < self.poll_until {
@@ -213,10 +210,10 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Trials of ways to wait, which alternate (drift affects them equally), in stages with fewer ways
-/// and more trials. Sleeping until one request completes and polling stay to the end.
+/// Ways alternate, so that drift affects them equally, in stages with fewer ways and more trials.
+/// Sleeping until one request completes and polling stay to the end.
 struct Trials {
-    /// The ways with their rates in completions per nanosecond, the cheapest first.
+    /// Completions per nanosecond; cheapest first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
@@ -226,8 +223,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Starts trials of up to half of the depth: with few in flight, each request is needed
-    /// immediately.
+    /// Up to half of the depth: with few in flight, each request is needed immediately.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let max = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=max.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -274,7 +270,7 @@ impl Trials {
         });
     }
 
-    /// Returns the first way that no other beats by [`WORTH`].
+    /// The first that no other beats by [`WORTH`].
     fn best(&self) -> Reap {
         let top = self.ways.iter().map(of).fold(0.0, f64::max);
         let first = self.ways.iter().find(|one| of(one) * WORTH >= top);
@@ -301,7 +297,6 @@ fn median(rates: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Returns the way learned and how long it takes, at these requests per second for each way.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
         learned_among(1, depth, rate)
     }
@@ -321,8 +316,7 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Returns requests per second if each wakeup costs 5 us and each request 5 us more; polling
-    /// saves no wakeup here.
+    /// Each wakeup costs 5 us, each request 5 us more; polling saves no wakeup.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -402,8 +396,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Returns sleeps and polls of a polling stream on a device that completes one request per
-    /// interval.
+    /// Sleeps and polls of a polling stream on a device that completes one request per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

@@ -1,4 +1,4 @@
-//! Prepares streams one after another, each on its own thread, and starts them together.
+//! Prepares streams one after another, each on its own thread; starts them together.
 
 use crate::pause::{Gaps, LOOK_NS, Looks, WAKE_NS as WATCH_NS};
 use crate::session::{Halt, Time};
@@ -13,10 +13,10 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
     ))
 }
 
-/// The time that the system may take to remove a thread that has ended.
+/// The system may take this long to remove an ended thread.
 const REMOVAL: Duration = Duration::from_millis(200);
 
-/// Starts a stream's thread. If the system refuses it, threads that only show something end.
+/// If the system refuses it, threads that only show something end.
 fn spawn<'s, T: Send + 's>(
     scope: &'s std::thread::Scope<'s, '_>,
     body: impl FnOnce() -> T + Send + 's,
@@ -42,13 +42,13 @@ fn spawn<'s, T: Send + 's>(
     started
 }
 
-/// The stack of a stream's thread, which keeps everything large in its arena.
+/// A stream keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
-/// The time for all streams to wake before their common start.
+/// For all streams to wake before their start.
 const WAKE_NS: Nanos = 200_000;
 
-/// The common start, right after the counters are read. Also tracks the streams' end.
+/// Right after the counters are read. Also tracks the streams' end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -71,13 +71,12 @@ impl Drop for End<'_> {
     }
 }
 
-/// A stream's report that it is ready: it waits for the start or, if it cannot start, drops this.
+/// A ready stream waits for the start or, if it cannot start, drops this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
 
 impl Ready<'_> {
-    /// Returns at the common start, or when the run must end.
     pub(crate) fn wait(self, halt: Halt<'_>, time: impl Time) {
         let barrier = self.barrier;
         drop(self);
@@ -132,12 +131,11 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
-    /// The function that the part's last stream calls with the time of its last completion, unless
-    /// one failed.
+    /// The part's last stream calls it with the time of its last completion, unless one failed.
     pub(crate) finish: F,
 }
 
-/// Returns the gaps in which nothing of this process ran, and the snapshots before and after.
+/// Gaps in which nothing of this process ran, and snapshots before and after.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,
@@ -170,7 +168,7 @@ pub(crate) fn watched<T, S: Send>(
 
 pub(crate) struct RunOutcome<T> {
     pub(crate) began: Nanos,
-    /// Time for which the ready streams waited for the agreed start.
+    /// Time for which ready streams waited for the agreed start.
     pub(crate) waited_ns: Nanos,
     pub(crate) ends: Vec<PartEnd<T>>,
     pub(crate) gaps: Gaps,
@@ -183,8 +181,8 @@ struct Countdown {
     last: Nanos,
 }
 
-/// Runs streams. When all are ready, calls `start` with the earliest start time; it returns when
-/// the run began. Calls `look` until they have ended.
+/// When all are ready, calls `start` with the earliest start time; it returns when the run began.
+/// Calls `look` until they have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time + Send,
     interrupt: &AtomicBool,
@@ -341,8 +339,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// Returns the first error, a cause before `Interrupted`, which streams return if another one
-/// failed.
+/// A cause comes before `Interrupted` of the other streams.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

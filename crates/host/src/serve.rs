@@ -8,16 +8,15 @@ use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, 
 use std::io;
 use std::mem::ManuallyDrop;
 
-/// The interval at which a run checks for an early stop.
 const HALT_NS: Nanos = 1_000_000;
 
-/// The time after which an interrupted run leaves its requests and their buffers to the kernel.
+/// Then an interrupted run leaves its requests and their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// The time for submissions that the kernel refuses for lack of resources.
+/// For submissions that the kernel refuses for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// The outstanding requests by slot; empty if the source keeps them.
+/// Empty if the source keeps them.
 struct Outstanding(Box<[Request]>);
 
 impl Outstanding {
@@ -40,7 +39,7 @@ impl Outstanding {
     }
 }
 
-/// The requests in flight. However the loop ends, their buffers are leaked, not freed.
+/// Leaks buffers in flight, however the loop ends.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -76,8 +75,8 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Serves a source to its end; returns the time of the last completion. One clock reading per turn
-/// stamps completions and the next issues.
+/// Returns the time of the last completion. One clock reading per turn stamps completions and the
+/// next issues.
 ///
 /// # Errors
 /// The first failure, after the requests in flight. [`Error::Interrupted`] at most `GRACE_NS` and a
@@ -241,8 +240,7 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// Decides about a refused submission; `nothing_taken`: the kernel has no request; `last`: time
-    /// of the last completion.
+    /// `nothing_taken`: the kernel has no request.
     #[cold]
     #[inline(never)]
     fn refused(
@@ -269,7 +267,7 @@ impl Ending {
     }
 }
 
-/// Serves as [`serve`] does, through blocking calls, one at a time.
+/// As [`serve`], through blocking calls, one at a time.
 ///
 /// # Errors
 /// The first failed request or sync; [`Error::Interrupted`].
@@ -341,8 +339,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Performs a request; returns when it ended and whether it succeeded. If not, the source has
-/// recorded it.
+/// Returns when it ended and whether it succeeded. If not, the source has recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -371,7 +368,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted, unless the run must end.
+/// After a signal, unless the run must end.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(

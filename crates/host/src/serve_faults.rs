@@ -1,5 +1,5 @@
 //! The serving loops over a failing kernel, seeded, in virtual time. A run ends, counts only
-//! completed requests, uses no buffer twice and frees none of a request in flight.
+//! completed requests, uses no buffer twice and frees none in flight.
 
 use crate::arena::Arena;
 use crate::pause::Looks;
@@ -25,7 +25,7 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// The maximum time from an interrupt to the return: the grace period, and a tick at either end.
+/// The grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
@@ -42,7 +42,6 @@ impl Random {
         self.0.next_u64() % limit
     }
 
-    /// Returns `true` once in `times` calls on average; never for 0.
     fn once_in(&mut self, times: u64) -> bool {
         times > 0 && self.below(times) == 0
     }
@@ -52,7 +51,7 @@ fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// The rates of faults, as one in N; 0 for never.
+/// One in N; 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,
@@ -62,7 +61,7 @@ struct Faults {
     queue_full: u64,
     broken_queue: u64,
     failed_sync: u64,
-    /// The submission from which on the kernel accepts nothing.
+    /// From here on the kernel accepts nothing.
     takes_nothing_after: Option<u64>,
     interrupt_at: Option<Nanos>,
 }
@@ -72,7 +71,7 @@ struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
-    /// The time of completion; `None` if it never completes.
+    /// `None` if it never completes.
     due: Option<Nanos>,
     result: i32,
 }
@@ -83,7 +82,7 @@ impl Held {
     }
 }
 
-/// The state shared with the session under test.
+/// Shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -129,7 +128,6 @@ impl World {
         self.random.borrow_mut().once_in(times)
     }
 
-    /// Maps a byte of a file to the source's target.
     fn target_offset(&self, file: u32, offset: u64) -> u64 {
         if !self.striped {
             return offset;
@@ -331,7 +329,7 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
-    /// Whether some writes discard instead; a stripe cannot.
+    /// Some writes discard instead; a stripe cannot.
     discards: bool,
     issued_at: Nanos,
 }
@@ -452,7 +450,6 @@ impl RequestSource for Source {
     }
 }
 
-/// Runs a source with these faults, and checks the invariants.
 fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let world = World::new(seed, faults, how == How::Striped);
     let mut random = Random::new(seed ^ 0x5EED);

@@ -1,74 +1,68 @@
-//! The interface between the serving loops and an operating system: sessions, the clock, requests
-//! to stop. Tests run the loops over a failing kernel.
+//! The interface between the serving loops and a system; tests run the loops over a failing kernel.
 
 use crate::pause::Looks;
 use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The maximum wait, within which an interrupt is noticed.
+/// An interrupt is noticed within this time.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// A wait until one request completes, or [`TICK_NS`].
+    /// For one completion, or [`TICK_NS`].
     One,
-    /// A wait until this many requests complete or, after the first one, [`machine::REAP_WAIT_NS`];
-    /// at most [`TICK_NS`].
+    /// For this many or, after the first one, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
     Several(u32),
-    /// A wait until one request completes, or this long, at most [`TICK_NS`].
+    /// For one completion, or this long, at most [`TICK_NS`].
     For(Nanos),
 }
 
-/// One thread's access to a set of open files.
+/// A thread's access to open files.
 ///
-/// Dropping it waits for or cancels requests at the kernel; the loop never drops one with requests
-/// in flight.
+/// Dropping it waits for or cancels requests.
 pub(crate) trait Session {
-    /// Queues a request to the file with this index; `at` is its data, untouched until it
-    /// completes.
+    /// `file` is an index; `at` is the data, untouched until it completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// Sets the priority of later requests, in the kernel's encoding; 0 is the thread's.
+    /// In the kernel's encoding; 0 is the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
-    /// Submits the queued requests and waits. Those that the kernel refused stay queued.
+    /// Submits and waits. Requests that the kernel refused stay queued.
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
     fn hand_over(&mut self) -> io::Result<()>;
 
-    /// Discards the bytes of a request, and waits for completion.
+    /// Waits for completion.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     fn reap(&mut self, take: impl FnMut(Completion));
 
-    /// Returns the number of issued requests that the kernel has not taken yet.
+    /// Issued, but not taken by the kernel yet.
     fn queued(&mut self) -> u32;
 
-    /// Syncs everything written to one target, or to all, in the calling thread.
+    /// Everything written to one target, or to all, in the calling thread.
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
-/// Access by calls that return when the request is done.
 pub(crate) trait BlockingSession {
-    /// Performs a request, whose data is `at`; returns the result as in a completion.
+    /// Returns the result as in a completion.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
 
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
-    /// Syncs as [`Session::sync`] does.
+    /// As [`Session::sync`].
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
 pub(crate) trait Time: Copy {
-    /// Returns nanoseconds from an arbitrary start.
+    /// Nanoseconds from an arbitrary start.
     fn now(self) -> Nanos;
 
     fn pass(self, for_ns: Nanos);
 }
 
-/// The flags that end a stream: an interrupt, or another stream's failure. Also records that
-/// streams run.
+/// An interrupt, or another stream's failure, ends a stream. Also records that streams run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,
@@ -77,7 +71,7 @@ pub(crate) struct Halt<'a> {
 }
 
 impl Halt<'_> {
-    /// Returns [`Halt::asked`], and records that the stream runs.
+    /// As [`Halt::asked`]; records that the stream runs.
     pub(crate) fn asked_at(self, now: Nanos) -> bool {
         self.looks.note(now);
         self.asked()

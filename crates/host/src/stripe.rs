@@ -10,7 +10,6 @@ use std::sync::Arc;
 pub(crate) struct StripeSet {
     pub(crate) members: u32,
     pub(crate) chunk: u64,
-    /// The parity mode, and the rows being updated.
     pub(crate) parity: Option<(Raid5, Arc<BusyRows>)>,
 }
 
@@ -30,7 +29,7 @@ impl StripeSet {
         if self.parity.is_some() { self.layout().scratch_bytes(max) } else { 0 }
     }
 
-    /// Returns the number of members with data; in a rebuild, only the rebuilt one counts.
+    /// In a rebuild, only the rebuilt one counts.
     fn data_members(&self) -> u64 {
         match &self.parity {
             None => u64::from(self.members),
@@ -39,12 +38,12 @@ impl StripeSet {
         }
     }
 
-    /// Returns the bytes in whole chunks, given the size of the smallest member.
+    /// In whole chunks; `smallest` is the smallest member.
     pub(crate) fn bytes(&self, smallest: u64) -> u64 {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// Returns the part of each member that holds a region (offset, length), rounded out to chunks.
+    /// Rounded out to chunks.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);
@@ -58,7 +57,7 @@ struct Pieces {
     done: i32,
 }
 
-/// A session that splits requests at chunks, and completes each after its last piece.
+/// Splits requests at chunks, and completes each after its last piece.
 pub(crate) struct Striped<S> {
     inner: S,
     members: u64,
@@ -133,7 +132,7 @@ impl<S: Session> Session for Striped<S> {
         });
     }
 
-    /// Returns all or none: which have a piece at the kernel is unknown.
+    /// All or none: which have a piece at the kernel is unknown.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.pieces.iter().map(|pieces| pieces.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }
@@ -151,7 +150,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte has its own location, and the members fill evenly.
         #[test]
         fn places_are_a_bijection(chunk in 1u64..40, members in 1u64..7, rows in 1u64..5) {
             let size = chunk * members * rows;

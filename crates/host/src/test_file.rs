@@ -5,13 +5,12 @@ use machine::mark::is_mark;
 use machine::{Error, Nanos, Result, fill_random, fill_seed, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The prefix of every file and directory that halfpower creates.
 const PREFIX: &str = "halfpower-";
 
 const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// The divisor of the free bytes that gives a test file's size, unless that was given.
+/// Of the free bytes, unless a size was given.
 const FREE_SHARE: u64 = 4;
 
 const LARGER: &str = "give at least one request, such as 4 KiB";
@@ -22,15 +21,14 @@ pub(crate) fn name(mark: &str, suffix: &str) -> String {
     format!("{PREFIX}{mark}{suffix}")
 }
 
-/// Returns whether halfpower gave the name to the file with this inode number.
 pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(suffix))
         .is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// Returns the size: a quarter of the free space, at most 2 GiB, if none was asked for. `shown` is
-/// the directory, for errors.
+/// If none was asked for, a quarter of the free space, at most 2 GiB. `shown` is the directory, for
+/// errors.
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
@@ -64,7 +62,7 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
     }
 }
 
-/// Returns how much to use of an existing file or device of `there` bytes.
+/// Of a file or device of `there` bytes.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
         Some(0) => {
@@ -85,7 +83,7 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
-    /// The size; `None` for as many bytes as `within_ns` allows, between minimum and maximum.
+    /// `None` for as many bytes as `within_ns` allows, between minimum and maximum.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
     pub(crate) seed: u64,
@@ -93,8 +91,8 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Writes random data; `write` gets their offset. Returns the total. Ends at `max` or, if no
-    /// size was given, at the time limit but not below the minimum.
+    /// Random data; `write` gets their offset. Returns the total. Ends at `max` or, if no size was
+    /// given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         max: u64,

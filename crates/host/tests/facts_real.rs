@@ -1,5 +1,4 @@
-//! Facts and counters of this machine, on loop devices. Missing root, loop devices or tools skip a
-//! test, unless `HALFPOWER_REQUIRE=all`.
+//! Facts and counters of this machine, on loop devices.
 
 mod common;
 
@@ -13,7 +12,6 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// In the build directory's file system.
 fn scratch(bytes: u64) -> Result<Loop, String> {
     Loop::new_in(env!("CARGO_TARGET_TMPDIR"), bytes)
 }

@@ -28,7 +28,6 @@ fn reported(knob: &HostKnob) -> (&str, &str, Vec<&str>) {
     (&knob.knob.of, &knob.knob.present, values)
 }
 
-/// Adds files of `/proc/sys/vm` that recorded trees lack.
 fn with_memory(tree: &Tree) {
     for (name, value) in [
         ("dirty_ratio", "20"),
@@ -148,7 +147,6 @@ fn risky_values_warn_and_every_value_has_a_permanent_form() {
     );
 }
 
-/// A tree with a session on the knobs of its disk.
 struct Place {
     tree: Tree,
     state: tempfile::TempDir,
@@ -202,7 +200,7 @@ impl Place {
         session
     }
 
-    /// The state after a kill: the current journal, and no lock.
+    /// The current journal, and no lock.
     fn after_a_kill(&self) -> tempfile::TempDir {
         let left = tempfile::tempdir().unwrap();
         fs::copy(self.journal(), left.path().join("tune.journal")).unwrap();

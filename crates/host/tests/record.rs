@@ -15,7 +15,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// The requests of a file, by the end of its name.
+    /// By the end of its name.
     fn of(&self, name: &str) -> Vec<&Request> {
         let is_it = |request: &&Request| self.files[request.file as usize].name.ends_with(name);
         self.requests.iter().filter(is_it).collect()
@@ -101,7 +101,6 @@ fn positions_are_followed_through_reads_writes_seeks_and_forks() {
     assert!(recorded.requests.is_sorted_by_key(|request| request.at_ns));
 }
 
-/// A new version of a file, a directory that gets another name, and one that is replaced.
 #[test]
 fn files_have_their_last_names() {
     let here = tempfile::tempdir().unwrap();

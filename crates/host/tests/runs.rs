@@ -1,5 +1,4 @@
-//! Runs on this computer: exclusive use, interrupts, refusals, and files that vanish. Missing root
-//! or loop devices skip a test, unless `HALFPOWER_REQUIRE=all`.
+//! Runs on this computer: exclusive use, interrupts, refusals, and files that vanish.
 
 mod common;
 

@@ -5,27 +5,26 @@ use ::machine::Nanos;
 /// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// The time of the request, on our clock.
+    /// On our clock.
     pub sent: Nanos,
-    /// The time on the other clock.
+    /// On the other clock.
     pub there: Nanos,
-    /// The time of the answer's arrival, on our clock.
+    /// On our clock.
     pub returned: Nanos,
 }
 
-/// The lead of another clock over ours.
+/// Another clock's lead over ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offset {
-    /// The other clock minus ours, in nanoseconds.
+    /// The other clock minus ours.
     pub ns: i64,
-    /// The maximum error of the offset: half the round trip.
+    /// The maximum error: half the round trip.
     pub error_ns: Nanos,
 }
 
 impl Offset {
-    /// Returns the offset of the shortest round trip. Whenever the other clock was read within the
-    /// trip, the middle of the trip is off by at most half of it (Cristian, Distributed Computing
-    /// 3, 1989).
+    /// Returns the offset of the shortest round trip, whose middle is off by at most half of it
+    /// (Cristian, Distributed Computing 3, 1989).
     pub fn of(trips: &[RoundTrip]) -> Option<Offset> {
         let shortest = trips.iter().min_by_key(|trip| trip.returned.saturating_sub(trip.sent))?;
         let length = shortest.returned.saturating_sub(shortest.sent);
@@ -34,13 +33,13 @@ impl Offset {
         Some(Offset { ns, error_ns: length.div_ceil(2) })
     }
 
-    /// Converts a time of ours to the other clock.
+    /// Converts our time to the other clock.
     pub fn there(self, ours: Nanos) -> Nanos {
         ours.saturating_add_signed(self.ns)
     }
 
-    /// Returns the nanoseconds from a time of ours to one of the other clock; negative if the other
-    /// is earlier.
+    /// Returns the nanoseconds from our time to one of the other clock; negative if that is
+    /// earlier.
     pub fn between(self, ours: Nanos, there: Nanos) -> i64 {
         let passed = i128::from(there) - i128::from(ours) - i128::from(self.ns);
         i64::try_from(passed).unwrap_or(if passed < 0 { i64::MIN } else { i64::MAX })

@@ -1,16 +1,16 @@
-//! The number of requests that a rank had completed at each time of a run.
+//! The requests that a rank had completed at each time of a run.
 
 use measure::Sample;
 
-/// Completed requests over time; linear between the ends of slices.
+/// Linear between the ends of slices.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Curve {
-    /// Times in ns from the agreed start, and requests completed by then; both rise.
+    /// Nanoseconds from the agreed start, and requests completed by then; both rise.
     points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// Returns the curve of a run whose measured part began at `began_ns`.
+    /// `began_ns`: the start of the measured part.
     pub(crate) fn of(sample: &Sample, began_ns: i64) -> Curve {
         let began = began_ns as f64;
         let (end, all) = (began + sample.measured_ns.max(1) as f64, sample.requests as f64);
@@ -36,7 +36,6 @@ impl Curve {
         self.points[self.points.len() - 1].0
     }
 
-    /// Returns the requests completed by this time.
     pub(crate) fn at(&self, time: f64) -> f64 {
         let next = self.points.partition_point(|point| point.0 <= time);
         match (next.checked_sub(1).map(|before| self.points[before]), self.points.get(next)) {
@@ -48,7 +47,6 @@ impl Curve {
         }
     }
 
-    /// Returns the requests completed between two times.
     pub(crate) fn between(&self, from: f64, to: f64) -> f64 {
         self.at(to) - self.at(from)
     }

@@ -9,15 +9,14 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use workload::Workload;
 
-/// The time for which a rank still answers rank 0 after the user's interrupt: longer than rank 0
-/// waits, and a launcher kills the processes about a second after it has asked them to end.
+/// A rank answers rank 0 this long after the user's interrupt: longer than rank 0 waits. A launcher
+/// kills processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
-/// The minimum time of a wait that begins after the interrupt: a living process answers in it.
+/// A wait that begins after the interrupt: a living process answers within it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// The time at which the user's interrupt was noticed: the patience of all waits together begins
-/// then.
+/// When the interrupt was noticed: the patience of all waits together begins then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
 /// A wait that ends some time after the user's interrupt.
@@ -37,7 +36,6 @@ impl<'i> Wait<'i> {
         Wait { is_interrupted, patience, began: Instant::now(), noticed }
     }
 
-    /// Returns whether to go on waiting.
     pub(crate) fn goes_on(&self) -> bool {
         if self.noticed.get().is_none() && (self.is_interrupted)() {
             self.noticed.set(Some(Instant::now()));
@@ -49,7 +47,7 @@ impl<'i> Wait<'i> {
     }
 }
 
-/// Makes one run: on the first target, or on the file of all clients, which is the last one.
+/// The file of all clients is the last target.
 pub(crate) fn run_once<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -64,7 +62,7 @@ pub(crate) fn run_once<M: Machine>(
     Ok(Ran { sample, network_percent })
 }
 
-/// A function that does a job of another crate: its description, its time of start, and its answer.
+/// Does a job of another crate: description, start time, answer.
 pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
 
 /// Refuses every job, for commands without jobs.
@@ -75,7 +73,7 @@ pub fn no_jobs(_job: &str, _start: Option<Nanos>) -> Result<String, Failure> {
     Err(Error::Unsupported("this command has no jobs".into()).into())
 }
 
-/// Follows the orders of rank 0 until it ends. Jobs go to `perform`.
+/// Follows rank 0 until it ends. Jobs go to `perform`.
 ///
 /// # Errors
 /// Rank 0 is gone, or the user's interrupt.
@@ -119,7 +117,7 @@ pub fn follow<M: Machine>(
     }
 }
 
-/// Reports to rank 0 that this rank has removed all its files and ends.
+/// Reports to rank 0 that this rank has removed its files and ends.
 ///
 /// # Errors
 /// Rank 0 is gone.
@@ -127,7 +125,7 @@ pub fn say_finished(group: &impl Group) -> Result<(), GroupError> {
     send(group, 0, &Answer::Finished)
 }
 
-/// Opens the targets, but writes nothing before rank 0 says that all ranks may.
+/// Writes nothing before rank 0 says that all ranks may.
 fn open<'m, M: Machine>(
     group: &impl Group,
     machine: &'m M,
@@ -168,7 +166,7 @@ fn open<'m, M: Machine>(
     }
 }
 
-/// Reports the result of the check; returns whether all ranks may write.
+/// Returns whether all ranks may write.
 fn checked(
     group: &impl Group,
     result: Result<(), Failure>,

@@ -4,15 +4,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::{Duration, Instant};
 
-/// The time between two checks whether a wait goes on.
 const CHECK: Duration = Duration::from_millis(20);
 
-/// Processes that were started together.
+/// Processes that were started together; only one thread uses the group.
 ///
-/// Only the thread that made the group uses it. Messages between two ranks arrive in the order in
-/// which they were sent.
+/// Messages between two ranks arrive in order.
 pub trait Group {
-    /// Returns this process's number: from 0 to the size, exclusive.
+    /// Returns this process's number, from 0.
     fn rank(&self) -> usize;
 
     /// Returns the number of processes.
@@ -24,8 +22,8 @@ pub trait Group {
     /// The rank is gone.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
-    /// Returns the next message from a rank; `None` if none arrives until then. A wait may have
-    /// several parts, and `began` is the start of the first.
+    /// Returns the next message from a rank; `None` if none arrives until then. Of a wait in
+    /// several parts, `began` is the first start.
     ///
     /// # Errors
     /// The rank is gone.
@@ -40,16 +38,13 @@ pub trait Group {
 /// A message that cannot be exchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// The process has ended.
     #[error("rank {0} has ended")]
     Gone(usize),
-    /// The bytes are not the message that was expected.
     #[error("rank {from} sent a message that this halfpower does not understand: {why}")]
     Unexpected { from: usize, why: String },
-    /// Waiting was given up.
     #[error("rank {0} did not answer")]
     Silent(usize),
-    /// No message can be exchanged any more, because some rank has ended.
+    /// No more messages, because some rank has ended.
     #[error("a rank has ended, and the others cannot exchange messages any more")]
     Stuck,
 }

@@ -1,4 +1,4 @@
-//! Jobs that another crate describes: rank 0 hands them out and gathers the answers.
+//! Jobs that another crate describes: rank 0 hands them out and gathers answers.
 
 use crate::follow::Perform;
 use crate::group::Group;
@@ -11,16 +11,16 @@ use ::machine::Machine;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobDone {
     pub answer: String,
-    /// The rank's clock minus that of rank 0, in nanoseconds; exact at a common start.
+    /// The rank's clock minus rank 0's; exact at a common start.
     pub ahead_ns: i64,
 }
 
 impl<G: Group, M: Machine> Leader<'_, G, M> {
-    /// Lets ranks do a job each; rank 0's goes to `own`. The answers are in the order of the jobs.
-    /// `together`: all begin at the same time.
+    /// Lets ranks do a job each; rank 0's goes to `own`. Answers are in the order of jobs.
+    /// `together`: all begin at once.
     ///
     /// # Errors
-    /// A rank that is lost; the user's interrupt; ranks whose job failed, by name.
+    /// A lost rank; the user's interrupt; ranks whose job failed, by name.
     pub fn jobs(
         &mut self,
         jobs: &[(usize, String)],

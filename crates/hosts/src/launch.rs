@@ -1,6 +1,6 @@
-//! The launcher of parallel programs that started this process, from the variables it sets.
+//! The launcher that started this process, from the variables it sets.
 
-/// Variables with the number of processes and with this one's rank, and the launcher.
+/// The number of processes, this one's rank, and the launcher.
 ///
 /// Slurm's are those of a step: a batch script has `SLURM_NTASKS`, too, and is one process.
 const VARIABLES: [(&str, &str, &str); 3] = [
@@ -9,7 +9,7 @@ const VARIABLES: [(&str, &str, &str); 3] = [
     ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"),
 ];
 
-/// The launch of several processes together.
+/// Several processes started together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     /// `mpirun` or `srun`.

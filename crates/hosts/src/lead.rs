@@ -1,4 +1,4 @@
-//! Rank 0: checks and opens the targets of all ranks, and makes one run on many at the same time.
+//! Rank 0: opens the targets of all ranks, and makes one run on many at the same time.
 
 use crate::clock::{Offset, RoundTrip};
 use crate::follow::{Noticed, Wait, run_once};
@@ -14,40 +14,38 @@ use std::path::Path;
 use std::time::Duration;
 use workload::Workload;
 
-/// The time that rank 0 waits for the others after the user's interrupt, or the launcher's: less
-/// than a launcher waits before it kills.
+/// Rank 0 waits this long for the others after an interrupt: less than a launcher waits before it
+/// kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The time after the interrupt within which all ranks have ended.
+/// From the interrupt to the end of all ranks.
 const LAST_PATIENCE: Duration = Duration::from_millis(800);
 
-/// Round trips per clock and run.
+/// Per clock and run.
 const ROUND_TRIPS: usize = 6;
 
-/// Clocks of good computers drift apart by less than 0.1 ms in this time.
+/// Good clocks drift apart by less than 0.1 ms in this time.
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
-/// Attempts to begin together; then the run counts, and its lateness is a doubt.
+/// To begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: u64 = 3;
 
-/// The name of a lost rank, if it is not known which one that is.
+/// A lost rank, if it is not known which.
 const ANY_RANK: &str = "a rank";
 
-/// The reason that ended the work of all ranks.
+/// Why the work of all ranks ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Ranks refused; nothing was written. Each with its reason.
+    /// With the reason of each rank; nothing was written.
     #[error("{}", each(.0))]
     Refused(Vec<(String, Failure)>),
-    /// A run failed on these ranks.
     #[error("{}", each(.0))]
     Failed(Vec<(String, Failure)>),
-    /// Ranks that ended or do not answer.
     #[error("{} ended or does not answer; the launcher's own messages may say why", .0.join(" and "))]
     Lost(Vec<String>),
     #[error("interrupted")]
     Interrupted,
-    /// A message that was not expected.
+    /// An unexpected message.
     #[error("{0}")]
     Confused(String),
 }
@@ -59,8 +57,7 @@ impl Error {
     }
 }
 
-/// Joins the reasons: `rank 1 (b): no space; rank 2 (c): no space`; the same reason of several
-/// once.
+/// `rank 1 (b): no space; rank 2 (c): no space`; the same reason of several once.
 fn each(all: &[(String, Failure)]) -> String {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for (who, failure) in all {
@@ -73,40 +70,37 @@ fn each(all: &[(String, Failure)]) -> String {
     said.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// The leading rank with its group.
+/// Rank 0 with its group.
 pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) group: &'a G,
     pub(crate) machine: &'a M,
     pub(crate) clients: Vec<Client>,
-    /// Each rank's kernel, and the number of its process there.
+    /// By rank: its kernel, and its process number there.
     processes: Vec<(String, u32)>,
-    /// An identifier of each rank's clock.
     clock_spaces: Vec<String>,
     pub(crate) offsets: Vec<Offset>,
-    /// The time at which each offset was measured.
     measured: Vec<Option<Nanos>>,
     pub(crate) lead_times: LeadTimes,
     is_interrupted: &'a dyn Fn() -> bool,
     noticed: Noticed,
-    /// Ranks that answer no more.
     lost: Vec<usize>,
-    /// Whether no messages can be exchanged any more.
+    /// No more messages can be exchanged.
     is_stuck: bool,
 }
 
 /// The targets of all ranks.
 pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
-    /// The targets of each rank.
+    /// By rank.
     pub facts: Vec<Vec<TargetFacts>>,
-    /// True if all ranks see the same directory; `None` if the target is not one.
+    /// Whether all ranks see rank 0's directory; `None` if the target is no directory.
     pub same_directory: Option<bool>,
-    /// Ranks that do not see rank 0's directory.
+    /// Ranks that do not see it.
     pub elsewhere: Vec<String>,
 }
 
 impl<M: Machine> OpenGroup<'_, M> {
-    /// Returns the targets of all ranks as one: as large as the smallest of them.
+    /// Returns all targets as one, as large as the smallest.
     pub fn target_facts(&self) -> TargetFacts {
         let first = || self.facts.iter().filter_map(|own| own.first());
         let mut all = self.facts[0][0].clone();
@@ -197,7 +191,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(leader)
     }
 
-    /// Returns the processes of the ranks on this rank's host.
+    /// Processes on this rank's host.
     fn beside(&self, rank: usize) -> Vec<u32> {
         let here = self.processes.iter().filter(|(space, _)| *space == self.processes[rank].0);
         here.map(|(_, process)| *process).collect()
@@ -211,13 +205,12 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.machine
     }
 
-    /// Returns each rank's kernel, and the number of its process there.
+    /// Returns each rank's kernel and process number.
     pub fn processes(&self) -> &[(String, u32)] {
         &self.processes
     }
 
-    /// Returns the request of a rank, with its role in a file that all write; `own` are the targets
-    /// of rank 0.
+    /// With the rank's role in a file that all write; `own`: the targets of rank 0.
     fn joined(&self, rank: usize, request: &RunRequest, own: &[TargetFacts]) -> RunRequest {
         let mut request = request.clone();
         for (spec, own) in request.targets.iter_mut().zip(own) {
@@ -232,10 +225,10 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         request
     }
 
-    /// Opens each rank's request. Nothing is written before all ranks have checked theirs.
+    /// Opens each rank's request. Nothing is written before all have checked theirs.
     ///
     /// # Errors
-    /// A rank refused or failed: all are named.
+    /// All ranks that refused or failed.
     pub fn open(
         &mut self,
         requests: &[RunRequest],
@@ -311,14 +304,12 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(())
     }
 
-    /// Returns the directory in which all ranks make their files, if they do.
     fn marks_directory<'r>(&self, requests: &'r [RunRequest]) -> Option<&'r Path> {
         let place = requests[0].targets.first()?.places.first()?;
         place.is_dir().then_some(place.as_path())
     }
 
-    /// Asks whether all ranks accept their targets, and announces it. Returns those that do not see
-    /// rank 0's directory.
+    /// Returns the ranks that do not see rank 0's directory, after all have accepted their targets.
     fn agree(
         &mut self,
         own: Result<(), Failure>,
@@ -355,7 +346,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
     }
 
     /// Returns the ranks that do not see a file that rank 0 makes in a directory; `unique` differs
-    /// between two calls.
+    /// between calls.
     ///
     /// # Errors
     /// No file can be made there; a lost rank.
@@ -377,10 +368,10 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(elsewhere)
     }
 
-    /// Makes one run on some ranks, each with its workload, with one start; the first is rank 0.
+    /// Makes one run on some ranks (the first is rank 0), each with its workload, with one start.
     ///
     /// # Errors
-    /// A rank that is lost; the user's interrupt; a rank whose run failed, by name.
+    /// A lost rank; the user's interrupt; a rank whose run failed, by name.
     pub fn run(
         &mut self,
         open: &mut OpenGroup<'a, M>,
@@ -450,7 +441,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(runs)
     }
 
-    /// Measures the clocks that may have drifted since they were measured.
     pub(crate) fn refresh_clocks(&mut self, ranks: &[usize]) -> Result<(), Error> {
         let now = self.machine.now();
         let old = |measured: Option<Nanos>| measured.is_none_or(|at| now - at > CLOCK_AGE_NS);
@@ -490,8 +480,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.clients[rank].clock_error_ns = offset.error_ns;
     }
 
-    /// Ends the other ranks, apart from lost ones. After an interrupt, waits until they have removed
-    /// their files: a launcher kills them as soon as one rank has ended.
+    /// Ends the living ranks. After an interrupt, waits until they have removed their files: a
+    /// launcher kills them as soon as one has ended.
     pub fn finish(&mut self) {
         let living = (1..self.group.size()).filter(|rank| !self.lost.contains(rank));
         let living: Vec<usize> = living.collect();
@@ -511,12 +501,12 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
-    /// Returns whether a rank is lost: then no other may wait for it.
+    /// Returns whether a rank is lost: no other may wait for it.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// Sends an order; not to a rank that is lost, which would take no message.
+    /// A lost rank would take no message.
     pub(crate) fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
         if self.lost.contains(&rank) {
             return Err(self.lost_rank(rank));
@@ -531,7 +521,6 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         (1..self.group.size()).try_for_each(|rank| self.order(rank, order))
     }
 
-    /// Collects one answer of each rank.
     pub(crate) fn gather(
         &mut self,
         ranks: impl IntoIterator<Item = usize>,
@@ -562,8 +551,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Err(Error::Lost(silent.into_iter().map(|rank| self.clients[rank].name()).collect()))
     }
 
-    /// Handles the user's interrupt, or the launcher's because a rank is lost: those that still
-    /// live answer.
+    /// After the user's interrupt, or the launcher's because a rank is lost, those that still live
+    /// answer.
     pub(crate) fn interrupted(&mut self) -> Error {
         let all: Vec<usize> = (1..self.group.size()).collect();
         for &rank in &all {

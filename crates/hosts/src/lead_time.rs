@@ -1,15 +1,15 @@
-//! The time between an order to the ranks and the agreed start: enough for what they prepare.
+//! The time from an order to the agreed start: enough to prepare.
 
 use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;
 
-/// The time for messages and threads, on top of the preparation.
+/// For messages and threads.
 const MARGIN_NS: Nanos = 10_000_000;
 
-/// Preparing twice differs by less than this factor, mostly.
+/// Preparing twice mostly differs by less.
 const SPREAD: f64 = 1.5;
 
-/// The time for a preparation that was not seen yet.
+/// For a preparation not seen before.
 const FIRST_NS: Nanos = 30_000_000;
 
 const MAX_NS: Nanos = 60_000_000_000;
@@ -17,12 +17,10 @@ const MAX_NS: Nanos = 60_000_000_000;
 /// The part of the earlier need that remains if a run needed less.
 const KEPT: f64 = 0.8;
 
-/// The work of a rank between the order and the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Preparation {
-    /// It opens a target, and brings its space and the page cache into the state of a workload.
+    /// Prepares a target's space and the page cache.
     Run { read_percent: u8, buffering: Buffering, cache: CacheState, allocation: Allocation },
-    /// It reads the description of a job.
     Job,
 }
 
@@ -33,14 +31,13 @@ impl From<&Workload> for Preparation {
     }
 }
 
-/// The time that the ranks needed for each preparation.
 #[derive(Debug, Default)]
 pub(crate) struct LeadTimes {
     needed: Vec<(Preparation, Nanos)>,
 }
 
 impl LeadTimes {
-    /// Returns the time from the order to the start.
+    /// From the order to the start.
     pub(crate) fn of(&self, wanted: impl Into<Preparation>) -> Nanos {
         let wanted = wanted.into();
         let known = self.needed.iter().find(|(preparation, _)| *preparation == wanted);
@@ -49,7 +46,7 @@ impl LeadTimes {
         })
     }
 
-    /// Notes the time from an order until the last rank was ready.
+    /// `needed`: until the last rank was ready.
     pub(crate) fn learn(&mut self, made: impl Into<Preparation>, needed: Nanos) {
         let preparation = made.into();
         match self.needed.iter_mut().find(|(known, _)| *known == preparation) {

@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use workload::Workload;
 
-/// The smallest test file of a client whose size the group chooses.
+/// Of a client's test file, if the group chooses its size.
 const MIN_BYTES: u64 = MIB;
 
 /// Returns the order in which ranks join: one of each host, then the second of each, and so on.
@@ -30,35 +30,33 @@ pub fn joining_order(clients: &[Client]) -> Vec<usize> {
     order
 }
 
-/// Ranks that run the same workloads at the same time. Rank 0 is this process.
+/// Ranks that run the same workloads at once; rank 0 is this process.
 pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
     order: Vec<usize>,
-    /// Workloads that every rank checks before anything is written.
+    /// Every rank checks them before anything is written.
     workloads: Vec<Workload>,
     files: Files,
-    /// The division of the file that all ranks use, or the reason for its absence.
+    /// How all ranks divide it, or why there is none.
     one_file: RefCell<std::result::Result<SharedFile, String>>,
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,
     ended: RefCell<Option<GroupError>>,
-    /// A number that differs between two markers.
+    /// Differs between two markers.
     unique: Cell<u64>,
 }
 
-/// The files that the ranks make or use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Files {
     /// Each has its own.
     Own,
     /// All use the target.
     One(SharedFile),
-    /// Each has its own in a directory, and all have another one there.
+    /// Each has its own in a directory, and all share another there.
     OwnAndOne,
 }
 
-/// The ranks' view of rank 0's directory.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     same_directory: Option<bool>,
@@ -71,7 +69,7 @@ pub struct GroupTarget<'a, M: Machine> {
 }
 
 impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
-    /// Makes a machine of a leader's ranks; `unique` differs between two runs.
+    /// Makes a machine of a leader's ranks; `unique` differs between runs.
     pub fn new(leader: Leader<'a, G, M>, unique: u64) -> GroupMachine<'a, G, M> {
         GroupMachine {
             machine: leader.machine(),
@@ -99,14 +97,14 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         GroupMachine { files: Files::One(shared), one_file: RefCell::new(Ok(shared)), ..self }
     }
 
-    /// Makes one more file in the target's directory, which all ranks can use.
+    /// Makes one more file in the target's directory, for all ranks.
     #[must_use]
     pub fn with_one_file(self) -> Self {
         GroupMachine { files: Files::OwnAndOne, ..self }
     }
 
-    /// Lets the ranks do other work between two runs, unless they ended early; `work` returns the
-    /// reason of an early end.
+    /// Lets the ranks do other work between runs, unless they ended early; `work` returns why they
+    /// did.
     pub fn with_leader(&self, work: impl FnOnce(&mut Leader<'a, G, M>) -> Option<GroupError>) {
         if self.ended.borrow().is_none() {
             let ended = work(&mut self.leader.borrow_mut());
@@ -122,7 +120,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Returns sentences about the ranks for a document.
+    /// Returns warnings about the ranks for a document.
     pub fn warnings(&self) -> Vec<String> {
         let (leader, seen) = (self.leader.borrow(), self.seen.borrow());
         let clients = leader.clients();
@@ -140,20 +138,19 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         warnings
     }
 
-    /// Ends the other ranks; returns the reason of an early end, and whether a rank is lost.
+    /// Ends the other ranks; returns why they ended early, and whether one is lost.
     pub fn finish(self) -> (Option<GroupError>, bool) {
         let mut leader = self.leader.into_inner();
         leader.finish();
         (self.ended.into_inner(), leader.has_lost())
     }
 
-    /// Returns the reason of an early end, as text.
+    /// Returns why the ranks ended early, as text.
     pub fn ended(&self) -> Option<String> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }
 
-    /// Returns the workload of a rank: its random sequence and its data differ from those of the
-    /// others.
+    /// The random sequence and the data of each rank differ.
     fn own(&self, workload: &Workload, rank: usize) -> Workload {
         let seed = workload.seed.wrapping_add(rank as u64);
         let mut own = Workload { seed, clients: None, ..workload.clone() };
@@ -175,8 +172,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         request
     }
 
-    /// Returns the file for all ranks in the directory in which each makes its own: as large as
-    /// those together.
+    /// In the directory in which each rank makes its own: as large as those together.
     fn file_for_all(&self, spec: &TargetSpec) -> Option<TargetSpec> {
         let [place] = spec.places.as_slice() else { return None };
         let size = spec.size?.checked_mul(self.order.len() as u64)?;
@@ -198,8 +194,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.leader.borrow_mut().open(&requests, self.unique.get())
     }
 
-    /// Opens the files of the ranks and, if wanted, the one for all; without that one if a rank
-    /// refuses it.
+    /// Without the file for all if a rank refuses it.
     fn open_files(&self, spec: &TargetSpec) -> std::result::Result<OpenGroup<'a, M>, GroupError> {
         let Some(one) = self.file_for_all(spec) else { return self.open_ranks(spec, None) };
         match self.open_ranks(spec, Some(&one)) {
@@ -221,7 +216,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// Returns the size of each rank's file if it is not given: together they take what one would.
+    /// If it is not given: together they take what one would.
     fn size_of_each(&self, spec: &TargetSpec) -> Result<Option<u64>> {
         if spec.size.is_some() || !spec.places.iter().all(|place| place.is_dir()) {
             return Ok(spec.size);
@@ -251,7 +246,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         Ok(Some(each))
     }
 
-    /// Converts an error of the group to one of a machine; the end of the group is kept.
+    /// Keeps the end of the group.
     fn failed(&self, error: GroupError) -> Error {
         match error {
             GroupError::Failed(failures) => {
@@ -265,7 +260,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
     }
 }
 
-/// Returns a warning if several clients share a host.
+/// Warns if several clients share a host.
 pub fn shared_hosts(clients: &[Client]) -> Option<String> {
     let hosts = hosts(clients).len();
     (hosts < clients.len()).then(|| {
@@ -316,7 +311,7 @@ impl<G: Group, M: Machine> ClientRuns for GroupMachine<'_, G, M> {
 impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
     type Target = GroupTarget<'a, M>;
 
-    /// Returns the facts of rank 0's computer, with the processors of all hosts.
+    /// Of rank 0's computer; the processors of all hosts.
     fn facts(&self) -> MachineFacts {
         let processors =
             hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();
@@ -417,7 +412,7 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
         self.machine.processors()
     }
 
-    /// Measures the memory of rank 0's computer.
+    /// Of rank 0's computer.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {
         self.machine.memory(for_ns)
     }

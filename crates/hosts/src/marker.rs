@@ -1,23 +1,20 @@
-//! A small file that rank 0 makes and the others look for: it shows whether all see the same
-//! directory.
+//! A small file that rank 0 makes and others look for: do all see the same directory?
 
 use crate::message::Marker;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The maximum number of bytes of a marker.
 const MAX_BYTES: u64 = 256;
 
-/// A marker that is removed when this is dropped.
+/// Removed when dropped.
 pub(crate) struct Made {
     pub(crate) marker: Marker,
     path: PathBuf,
 }
 
 impl Made {
-    /// Makes a marker in a directory, under a name that did not exist; `unique` differs
-    /// between two runs.
+    /// Under a name that did not exist; `unique` differs between two runs.
     pub(crate) fn in_directory(directory: &Path, unique: u64) -> std::io::Result<Made> {
         let name = format!("halfpower-{}-{unique:016x}.marker", std::process::id());
         let path = directory.join(&name);
@@ -37,7 +34,6 @@ impl Drop for Made {
     }
 }
 
-/// Returns whether the file is in this directory, with its content.
 pub(crate) fn is_seen(directory: &Path, marker: &Marker) -> bool {
     let mut content = String::new();
     File::open(directory.join(&marker.name))

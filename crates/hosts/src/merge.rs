@@ -1,4 +1,4 @@
-//! One run on many ranks as a single run: the rate is that of the window in which all work.
+//! One run on many ranks as a single run, whose rate is that of the window in which all work.
 
 use crate::curve::Curve;
 use ::machine::{CpuTimes, DeviceUse, Figure, Nanos, Reap, Usage, Waits, Warning};
@@ -12,10 +12,9 @@ use workload::{Stop, Workload};
 pub struct ClientRun {
     pub rank: usize,
     pub sample: Sample,
-    /// The run's start after the agreed one, on rank 0's clock, in nanoseconds; negative if it was
-    /// early.
+    /// After the agreed start, on rank 0's clock; negative if early.
     pub began_ns: i64,
-    /// Use of its busiest network link in percent, if known.
+    /// Of its busiest network link, if known.
     pub network_percent: Option<f64>,
 }
 
@@ -29,7 +28,7 @@ pub struct NoWindow {
     last: String,
 }
 
-/// Returns the part of a run at its start that is not measured.
+/// Time at the start of a run that is not measured.
 fn ramp_ns(workload: &Workload, options: Options) -> Nanos {
     let learning = if workload.reap == Reap::Auto { machine::REAP_LEARNING_NS } else { 0 };
     options.ramp_ns.max(learning)
@@ -127,7 +126,7 @@ pub fn merge(
     Ok(sample)
 }
 
-/// Returns the share of a client with this rate; `first`: when the first one began.
+/// `first`: when the first client began.
 fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSample {
     let (cpu, elapsed_ns) = (run.sample.usage.cpu, run.sample.usage.elapsed_ns);
     ClientSample {
@@ -146,7 +145,7 @@ fn share(run: &ClientRun, client: &Client, iops: f64, first: i64) -> ClientSampl
     }
 }
 
-/// Returns the latencies of all runs together: of reads and of writes.
+/// Returns the latencies of all runs: reads, writes.
 pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [Histogram; 2] {
     let mut all = [Histogram::new(), Histogram::new()];
     for sample in samples {
@@ -155,7 +154,7 @@ pub fn merged_latency<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> [His
     all
 }
 
-/// Adds up everything but the times.
+/// Everything but the times.
 fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     let samples = || runs.iter().map(|run| &run.sample);
     let requests: u64 = samples().map(|sample| sample.requests).sum();
@@ -183,8 +182,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     }
 }
 
-/// Groups the runs by host: what the kernel counts for the whole computer is the same for all its
-/// ranks.
+/// What the kernel counts for the whole computer is the same for all its ranks.
 fn by_host<'a>(runs: &'a [ClientRun], clients: &[Client]) -> Vec<Vec<&'a ClientRun>> {
     let mut hosts: Vec<(&str, Vec<&ClientRun>)> = Vec::new();
     for run in runs {
@@ -257,7 +255,7 @@ fn usage(runs: &[ClientRun], clients: &[Client]) -> Usage {
     }
 }
 
-/// Returns the warnings of all runs: that of one client with its name, that of several once.
+/// That of one client with its name, that of several once.
 fn warnings(runs: &[ClientRun], clients: &[Client]) -> Vec<Warning> {
     let merged = Warning::merged(runs.iter().flat_map(|run| &run.sample.usage.warnings));
     let named = |(warning, _): (Warning, usize)| {
@@ -272,7 +270,6 @@ fn warnings(runs: &[ClientRun], clients: &[Client]) -> Vec<Warning> {
     merged.into_iter().map(named).collect()
 }
 
-/// Adds both, if both are known.
 fn add(sum: Option<DeviceUse>, one: Option<DeviceUse>) -> Option<DeviceUse> {
     let (a, b) = sum.zip(one)?;
     Some(DeviceUse {

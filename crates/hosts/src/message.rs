@@ -9,45 +9,38 @@ use workload::Workload;
 /// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The program's version; all must be the same.
+    /// The same for all.
     pub version: String,
-    /// Name of the host.
     pub host: String,
-    /// The number of the host's processors.
     pub processors: u32,
-    /// The number of the process on its host.
+    /// On its host.
     pub process: u32,
-    /// An identifier of the kernel and of its set of process numbers.
+    /// Identifies the kernel and its set of process numbers.
     pub process_space: String,
-    /// An identifier of the clock: the clocks of two ranks with the same one agree. Empty if
-    /// unknown.
+    /// Identifies the clock: equal ones agree. Empty if unknown.
     pub clock_space: String,
 }
 
-/// An instruction of rank 0.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Count these processes of the rank's host as part of the measurement.
+    /// Count these processes of the rank's host, too.
     Own(Vec<u32>),
-    /// Answer with the time.
     Clock,
-    /// Check the targets, then wait for [`Order::Go`] before anything is written.
+    /// Check the targets; write nothing before [`Order::Go`].
     Open(RunRequest),
-    /// Look for a file that rank 0 made in a directory: the one given, or that of the targets.
+    /// Look for a file that rank 0 made in this directory, or that of the targets.
     Look {
         directory: Option<PathBuf>,
         marker: Marker,
     },
-    /// All ranks have checked their targets.
     Go,
     /// A rank refused: write nothing.
     Stop,
-    /// Make one run on the target.
     Run {
         workload: Box<Workload>,
         options: Options,
     },
-    /// Do a job that another crate describes, from this time on the rank's clock.
+    /// Do a job of another crate, from this time on the rank's clock.
     Job {
         job: String,
         start: Option<Nanos>,
@@ -55,7 +48,6 @@ pub(crate) enum Order {
     Finish,
 }
 
-/// The answer to an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Answer {
     Clock(Nanos),
@@ -65,25 +57,22 @@ pub(crate) enum Answer {
     Ran(Result<Ran, Failure>),
     Job {
         answer: Result<String, Failure>,
-        /// Time from the order's arrival to the start.
+        /// From the order's arrival to the start.
         early_ns: Nanos,
     },
-    /// All files are removed.
     Finished,
 }
 
-/// One run of a rank.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ran {
     pub(crate) sample: Box<Sample>,
-    /// Use of its busiest network link in percent, if known.
+    /// Of the busiest network link, if known.
     pub(crate) network_percent: Option<f64>,
 }
 
-/// A small file that shows whether two ranks see the same directory.
+/// Shows whether ranks see the same directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
-    /// The file's name in the target directory.
     pub(crate) name: String,
     pub(crate) content: String,
 }
@@ -92,9 +81,8 @@ pub(crate) struct Marker {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub message: String,
-    /// The command line is at fault, not the measurement.
+    /// The command line is at fault.
     pub usage: bool,
-    /// The user interrupted the rank.
     pub interrupted: bool,
 }
 

@@ -14,31 +14,28 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The time that a message may take after the user's interrupt, or the launcher's. A dead rank
-/// never takes one, and the launcher kills the processes about a second after it has asked them to
-/// end.
+/// For a message after an interrupt. A dead rank never takes one, and the launcher kills about a
+/// second after it has asked processes to end.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// The time between two checks for the interrupt during a call.
 const CHECK: Duration = Duration::from_millis(50);
 
-/// A call that is given up and does not return in this time never does.
+/// A given-up call that takes longer never returns.
 const STUCK: Duration = Duration::from_millis(100);
 
-/// Waits shorter than this do not sleep, so that a clock's round trip is short.
+/// Shorter waits do not sleep, so that a clock's round trip is short.
 const SPIN: Duration = Duration::from_micros(300);
 
-/// The sleep between two looks for a message after that grows with the wait, as a share of it, from
-/// the first of these to the second: many waiting ranks must not take a processor from the storage
-/// or from another rank.
+/// Naps between two looks for a message grow with the wait: many waiting ranks must not take a
+/// processor from the storage or from another rank.
 const NAPS: [Duration; 2] = [Duration::from_micros(100), Duration::from_millis(2)];
 const NAP_SHARE: u32 = 64;
 
 /// This process among those that mpirun or srun started.
 ///
-/// Only one thread calls MPI, and it does nothing else. Open MPI 4.1 may abort within a call if the
-/// connection to a dead rank breaks, and then wait for the launcher until that kills the process.
-/// The rank's owner can save its results and remove its files in that time.
+/// One thread calls MPI and does nothing else. Open MPI 4.1 may abort within a call if the
+/// connection to a dead rank breaks, and then wait until the launcher kills the process. Meanwhile
+/// the rank's owner can save results and remove files.
 pub struct MpiRank {
     rank: usize,
     size: usize,
@@ -51,7 +48,7 @@ pub struct MpiRank {
     is_stuck: Cell<bool>,
 }
 
-/// An order to the thread that calls MPI. It answers each but the last.
+/// The thread that calls MPI answers each but the last.
 enum Call {
     Send(usize, Vec<u8>),
     Receive { from: usize, began: Instant, until: Instant },
@@ -101,7 +98,7 @@ impl MpiRank {
         })
     }
 
-    /// Leaves without waiting for the others, if one of them is lost.
+    /// Leaves without waiting for the others, because one is lost.
     pub fn leave(mut self) {
         let _ = self.calls.send(Call::Leave);
         self.thread = None;
@@ -176,7 +173,6 @@ fn initialize() -> Result<Universe, String> {
     Ok(universe)
 }
 
-/// Pauses between two looks for a message, or for its delivery.
 fn pause_since(began: Instant) {
     let waited = began.elapsed();
     if waited < SPIN {
@@ -187,14 +183,13 @@ fn pause_since(began: Instant) {
     }
 }
 
-/// The thread that calls MPI.
 struct Service<'s> {
     world: SimpleCommunicator,
     is_given_up: &'s AtomicBool,
 }
 
 impl Service<'_> {
-    /// Answers until the rank goes; returns whether it leaves the others.
+    /// Until the rank goes; returns whether it leaves the others.
     fn answer_all(
         &self,
         calls: &Receiver<Call>,

@@ -10,21 +10,20 @@ use results::{
 use workload::Workload;
 use workload::metadata::Operation;
 
-/// The share of n times the rate of one client from which n clients do not hinder one another.
+/// From this share of n times one client's rate, n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
-/// Clients that are together faster than this many times their own rate were disturbed in the
-/// run of one client: such rates do not show a limit.
+/// Clients that are together faster than this many times their own rate were disturbed in the run
+/// of one client: such rates show no limit.
 const IMPOSSIBLE: f64 = 1.15;
 
-/// The percentage from which the processors of a host are its limit.
 const BUSY_PERCENT: f64 = 90.0;
 
-/// The percentage of its speed from which a network link is the limit of a client: the rest are
-/// headers and pauses of the protocol.
+/// Share of its speed from which a network link limits a client: the rest are headers and pauses of
+/// the protocol.
 const LINK_PERCENT: f64 = 85.0;
 
-/// Returns the scaling of each workload that was measured with several numbers of clients.
+/// Returns the scaling of each workload measured with several numbers of clients.
 pub fn scalings(points: &[Point]) -> Vec<Scaling> {
     let mut questions: Vec<Question> = Vec::new();
     for question in points.iter().filter_map(of_any_clients) {
@@ -35,7 +34,6 @@ pub fn scalings(points: &[Point]) -> Vec<Scaling> {
     questions.iter().filter_map(|question| scaling(question, points)).collect()
 }
 
-/// Returns the question of a point with a number of clients, whatever the number.
 fn of_any_clients(point: &Point) -> Option<Question> {
     let workload = &point.workload.workload;
     workload.clients.map(|_| Question::of(&Workload { clients: None, ..workload.clone() }))
@@ -87,7 +85,6 @@ fn scaling(question: &Question, points: &[Point]) -> Option<Scaling> {
     })
 }
 
-/// Finds the limit from the rates and from the largest number of clients.
 fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> ScalingLimit {
     if most.slow().next().is_some() && are_others_free(steps, most) {
         return ScalingLimit::Imbalance;
@@ -99,7 +96,7 @@ fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> S
     limit_of_growth(&efficiencies, growth, are_busy(most))
 }
 
-/// Finds the limit of equal clients; `efficiencies` are in the order of the steps.
+/// `efficiencies` by step.
 fn limit_of_growth(
     efficiencies: &[Option<f64>],
     growth: GrowthNumbers,
@@ -118,8 +115,8 @@ fn limit_of_growth(
     if growth.knee < growth.most { ScalingLimit::Server } else { ScalingLimit::Undecided }
 }
 
-/// Returns the scaling of each operation on files that was measured with several numbers of
-/// clients; all results are of one plan, and `ranks` are the clients.
+/// Returns the scaling of each operation on files measured with several numbers of clients, from
+/// results of one plan; `ranks` are the clients.
 pub fn operation_scalings(measured: &[MetadataResult], ranks: &[Client]) -> Vec<OperationScaling> {
     let of = |operation| operation_scaling(operation, measured, ranks);
     Operation::ALL.into_iter().filter_map(of).collect()
@@ -177,7 +174,7 @@ fn operation_scaling(
     })
 }
 
-/// Returns the clients far below the median rate; with two, neither is the usual one.
+/// Clients far below the median rate; with two, neither is the usual one.
 fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
     let usual = median(rates);
     if rates.len() < 3 || usual <= 0.0 {
@@ -193,8 +190,8 @@ fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
         .collect()
 }
 
-/// Returns whether the median client is about as fast as a client by itself. If not, all share a
-/// limit, and a faster client would only take from the others.
+/// The median client is about as fast as one by itself. If not, all share a limit, and a faster
+/// client would only take from the others.
 fn are_others_free(steps: &[ScalingStep], most: &PointClients) -> bool {
     let alone = steps.first().filter(|step| step.clients == 1);
     let rates: Vec<f64> = most.each.iter().map(|one| one.throughput_bytes_per_s).collect();
@@ -205,7 +202,6 @@ fn all(clients: &PointClients, is: impl Fn(&ClientNumbers) -> bool) -> bool {
     !clients.each.is_empty() && clients.each.iter().all(is)
 }
 
-/// Returns whether no client has a free processor.
 fn are_busy(clients: &PointClients) -> bool {
     all(clients, |one| one.processor_percent >= BUSY_PERCENT)
 }

@@ -1,4 +1,4 @@
-//! One file that all ranks use, each its own part of it.
+//! One file that all ranks use, each its own part.
 
 use workload::{ClientFiles, Pattern, Workload};
 
@@ -7,23 +7,23 @@ use workload::{ClientFiles, Pattern, Workload};
 pub struct SharedFile {
     /// First byte of the divided part.
     pub start: u64,
-    /// The length of the divided part in bytes.
+    /// Bytes of the divided part.
     pub whole: u64,
     /// Bytes of the largest request.
     pub request: u64,
-    /// The distance, in ranks, to the part that each rank reads.
+    /// Distance, in ranks, to the part that each rank reads.
     pub shift: u64,
-    /// The file is written, and made if it does not exist.
+    /// Written, and made if it does not exist.
     pub writes: bool,
 }
 
 impl SharedFile {
-    /// Returns the bytes of the part of one of these ranks.
+    /// Returns the bytes of one rank's part.
     pub fn each(&self, ranks: u64) -> u64 {
         self.whole / ranks / self.request * self.request
     }
 
-    /// Restricts a workload to the part of a rank, as its [`Workload::client_files`] say.
+    /// As its [`Workload::client_files`] say.
     pub(crate) fn give(&self, workload: &mut Workload, rank: u64, ranks: u64) {
         // A client reads data that another has written.
         let shift = if workload.writes() { 0 } else { self.shift };

@@ -17,11 +17,9 @@ static INTERRUPT: AtomicBool = AtomicBool::new(false);
 /// This computer with another clock, and faults.
 struct Odd {
     host: Host,
-    /// Its clock is ahead by this.
     ahead_ns: i64,
     /// Every run begins this much late.
     late_ns: Nanos,
-    /// A run fails.
     fails: bool,
 }
 
@@ -102,7 +100,6 @@ fn hello(rank: usize) -> Hello {
     }
 }
 
-/// Runs `lead` on rank 0 while the other ranks follow with their machines.
 fn with_group<T>(
     machines: Vec<Odd>,
     hello: impl Fn(usize) -> Hello + Sync,
@@ -146,8 +143,7 @@ fn request(directory: &Path, workload: &Workload) -> RunRequest {
     RunRequest::in_turn(&spec, std::slice::from_ref(workload), Repeats::exactly(2))
 }
 
-/// Measures a workload with these numbers of clients, each run as often; points that have results
-/// if the group ends early.
+/// With these numbers of clients; points that have results if the group ends early.
 fn measured<'a>(
     group: &GroupMachine<'a, ThreadRank, Odd>,
     request: &RunRequest,

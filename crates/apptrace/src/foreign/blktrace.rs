@@ -1,8 +1,8 @@
-//! The binary files of blktrace, one per processor: records of `struct blk_io_trace` (Linux,
-//! include/uapi/linux/blktrace_api.h), in the byte order of the computer that made them.
+//! blktrace's binary files, one per processor: `struct blk_io_trace` (Linux,
+//! include/uapi/linux/blktrace_api.h), in the byte order of the traced computer.
 //!
-//! A request begins when it is queued (Q) and ends when it completes (C). A trace without Q has
-//! requests from their issue to the device (D).
+//! A request begins when it is queued (Q) and ends when it completes (C). Without Q, it begins at
+//! its issue to the device (D).
 
 use super::text::Names;
 use super::{ForeignError, Reader, Result};
@@ -12,22 +12,21 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// The upper three bytes of the magic number; the lowest is the version.
+/// The lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// The maximum payload of a record: messages have up to 128 bytes, pass-through commands a few
-/// more.
+/// Messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// The maximum number of requests whose end is not known yet; more are given up.
+/// Requests whose end is not known yet; more are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
 const QUEUE: u16 = 1;
 const ISSUE: u16 = 7;
 const COMPLETE: u16 = 8;
-/// The write bit of the category, which is the upper half of the action.
+/// In the category, the upper half of the action.
 const WRITES: u16 = 1 << 1;
 const FLUSH: u16 = 1 << 2;
 const PASS_THROUGH: u16 = 1 << 9;
@@ -35,7 +34,6 @@ const NOTIFY: u16 = 1 << 10;
 const DISCARD: u16 = 1 << 13;
 const FUA: u16 = 1 << 15;
 const META: u16 = 1 << 12;
-/// The notification that names a process.
 const PROCESS: u16 = 0;
 
 pub(super) fn is_start(head: &[u8]) -> bool {
@@ -45,7 +43,7 @@ pub(super) fn is_start(head: &[u8]) -> bool {
     })
 }
 
-/// Returns the files of all processors: `NAME.blktrace.N` with the same NAME.
+/// `NAME.blktrace.N` with the same NAME.
 pub(super) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let base = match name.rsplit_once(".blktrace.") {
@@ -82,7 +80,7 @@ impl Source {
         ForeignError::Byte { byte: self.at, reason: reason.into() }
     }
 
-    /// Fills a buffer; `false` at the end of the file, if `may_end`.
+    /// `false` at the end of the file, if `may_end`.
     fn fill(&mut self, buffer: &mut [u8], may_end: bool) -> Result<bool> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -149,15 +147,14 @@ impl Source {
     }
 }
 
-/// The key of a request under way: device, direction, first sector, number.
+/// Key of a request under way: device, direction, first sector, number.
 type Place = (u32, bool, u64, u64);
 
 pub(super) struct Blktrace {
     sources: Vec<Source>,
     names: Names,
     comms: HashMap<u32, String>,
-    /// Requests in the order of their start, each with its key in `waiting` and whether its end is
-    /// known.
+    /// By start, each with its key, and whether its end is known.
     order: VecDeque<(Request, Place, bool)>,
     first: u64,
     number: u64,
@@ -228,7 +225,7 @@ impl Blktrace {
         Ok(())
     }
 
-    /// Ends the requests within a completed one: the kernel merges requests.
+    /// Ends the requests within a completed one, because the kernel merges requests.
     fn end(&mut self, record: &Record) {
         let flush = record.bytes == 0;
         let (from, to) = if flush {

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
-/// The maximum number of threads, or of files, of a trace: their names are held in memory.
+/// Threads, or files: their names are held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
 /// A trace that cannot be read.
@@ -36,15 +36,13 @@ pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 /// A trace format of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// halfpower's own format.
     Halfpower,
-    /// fio's `write_iolog`, versions 2 and 3.
+    /// `write_iolog`, versions 2 and 3.
     FioLog,
-    /// The binary files of blktrace.
+    /// Its binary files.
     Blktrace,
-    /// A table with commas.
     Delimited(Table),
-    /// The output of `strace -f -ttt -T`.
+    /// `strace -f -ttt -T`.
     Strace,
 }
 
@@ -66,7 +64,7 @@ pub enum Table {
 }
 
 impl Format {
-    /// Returns the name that users see.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Format::Halfpower => "halfpower trace",
@@ -83,7 +81,7 @@ impl Format {
     }
 }
 
-/// Recognises a format by the first bytes of a trace, at least its first line.
+/// Recognises a format by the first bytes of a trace, at least a line.
 pub fn detect(head: &[u8]) -> Option<Format> {
     if head.starts_with(crate::code::MAGIC) {
         return Some(Format::Halfpower);
@@ -106,11 +104,11 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 pub(crate) trait Reader: Send {
-    /// Adds the next events; `false` at the end of the trace.
+    /// Returns `false` at the end.
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
-/// Turns the steps of a reader into an iterator, which ends after the first error.
+/// Iterates over the steps of a reader; ends after the first error.
 struct Steps<R> {
     reader: R,
     ready: VecDeque<Event>,
@@ -140,11 +138,10 @@ fn events(reader: impl Reader + 'static) -> Events {
     Box::new(Ordered::new(steps))
 }
 
-/// A trace that was opened.
+/// An open trace.
 pub enum Trace {
-    /// halfpower's own format, with its header and summary.
+    /// With its header and summary.
     Halfpower(Box<TraceReader<Box<dyn BufRead + Send>>>),
-    /// Another tool's format, and its events.
     Foreign(Format, Events),
 }
 
@@ -192,14 +189,13 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
     Ok(Trace::Foreign(format, events))
 }
 
-/// The maximum size of a trace file.
 const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 
-/// The bytes of a file that a reader holds; detection needs the first line.
+/// A reader holds this much; detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Opens a trace file. The files of all processors of a blktrace are read together if one of them
-/// (`NAME.blktrace.0`) or only NAME is given.
+/// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all
+/// processors.
 ///
 /// # Errors
 /// As [`read`]; a file that cannot be opened.

@@ -1,4 +1,4 @@
-//! Puts requests in the order of their start, within a window.
+//! Sorts requests by their start, within a window.
 
 use super::{ForeignError, Result};
 use crate::{Event, Request};
@@ -6,7 +6,6 @@ use machine::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The number of requests that are held back to be sorted.
 const WINDOW: usize = 1 << 16;
 
 struct Waiting {
@@ -31,7 +30,7 @@ impl Ord for Waiting {
     }
 }
 
-/// Events with requests sorted by start. Files and threads pass at once, so before their requests.
+/// Sorts requests by start. Files and threads pass at once, so before their requests.
 pub(super) struct Ordered<I> {
     from: I,
     waiting: BinaryHeap<Waiting>,

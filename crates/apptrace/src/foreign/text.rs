@@ -6,7 +6,7 @@ use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-/// Shows at most 40 characters of untrusted text.
+/// At most 40 characters of untrusted text.
 pub(super) fn quoted(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
     let more = if shown.len() < text.len() { "..." } else { "" };
@@ -21,7 +21,7 @@ pub(super) fn number(name: &str, text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{name} {} is not a whole number", quoted(text)))
 }
 
-/// Parses decimal seconds to whole nanoseconds; further digits are dropped.
+/// Decimal seconds; digits beyond nanoseconds are dropped.
 pub(super) fn seconds(name: &str, text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{name} {} is not a time in seconds", quoted(text));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -37,14 +37,13 @@ pub(super) fn seconds(name: &str, text: &str) -> Result<Nanos, String> {
     whole.checked_mul(1_000_000_000).and_then(|whole| whole.checked_add(ns)).ok_or_else(wrong)
 }
 
-/// Checks that a request ends within 64 bits.
 pub(super) fn check_end(offset: u64, bytes: u64) -> Result<(), String> {
     offset.checked_add(bytes).map(drop).ok_or_else(|| {
         format!("a request of {bytes} bytes at {offset} ends beyond 64 bits; correct it")
     })
 }
 
-/// The lines of a text, counted from 1.
+/// Counted from 1.
 pub(super) struct Lines<R> {
     from: R,
     max_bytes: usize,
@@ -67,7 +66,6 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// The files and threads that a trace has named so far.
 #[derive(Default)]
 pub(super) struct Names {
     files: HashMap<String, Index>,
@@ -76,7 +74,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Returns the index of a file; a new one gets an event first.
+    /// Adds an event before the first use of a new file.
     pub(super) fn file(
         &mut self,
         name: &str,
@@ -97,7 +95,7 @@ impl Names {
         Ok(file)
     }
 
-    /// Forgets a file that was removed or renamed: a later one may have its name.
+    /// After a removal or renaming, a later file may have its name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

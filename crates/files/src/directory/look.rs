@@ -1,5 +1,5 @@
-//! Attributes of a name in an open directory without opening the file: that would rewind a tape and
-//! wait for a pipe.
+//! Attributes of a name in an open directory. Opening the file would rewind a tape and wait for a
+//! pipe.
 
 #[cfg(target_os = "linux")]
 pub(super) use by_handle::{DIRECTORY, link, look};
@@ -14,7 +14,7 @@ pub(super) struct Link {
     pub(super) target: PathBuf,
 }
 
-/// Look-ups with a handle that cannot read or write (`O_PATH`).
+/// With a handle that cannot read or write (`O_PATH`).
 #[cfg(target_os = "linux")]
 mod by_handle {
     use super::Link;
@@ -28,7 +28,6 @@ mod by_handle {
 
     const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-    /// The flags to hold a directory open.
     pub(in super::super) const DIRECTORY: OFlags =
         HANDLE.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
@@ -53,7 +52,7 @@ mod by_handle {
     }
 }
 
-/// Look-ups by the path, only if it leads to the file that the directory has under the name.
+/// By the path, if it leads to the directory's file.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {

@@ -1,5 +1,4 @@
-//! The block layer's trace points, in a trace instance of its own (Linux,
-//! Documentation/trace/ftrace.rst).
+//! The block layer's trace points (Linux, Documentation/trace/ftrace.rst).
 
 use super::facts::{self, Roots};
 use super::trace_instance::TraceInstance;
@@ -12,7 +11,7 @@ const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_comple
 
 const FILTER: &str = "dev == ";
 
-/// The buffer of a CPU, for about 60,000 events.
+/// About 60,000 events.
 const BUFFER_KIB: u32 = 4096;
 
 type Number = (u32, u32);
@@ -20,7 +19,7 @@ type Number = (u32, u32);
 pub(crate) struct BlockTrace {
     instance: TraceInstance,
     disks: BTreeMap<Number, Number>,
-    /// The calling thread's name; its threads share it.
+    /// The calling thread's name, which its threads share.
     own: String,
 }
 
@@ -43,8 +42,8 @@ impl BlockTrace {
         Ok(BlockTrace { instance, disks, own })
     }
 
-    /// Ends the trace; returns times of the program's own requests, and of all; empty if events
-    /// were lost. `at` converts kernel time.
+    /// Returns times of the program's own requests, and of all; empty if events were lost. `at`
+    /// converts kernel time.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.instance.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.instance.path("trace"))?);
@@ -52,8 +51,7 @@ impl BlockTrace {
     }
 }
 
-/// Maps each device to its disk: the kernel traces a queued request under its partition and later
-/// under the disk.
+/// The kernel traces a queued request under its partition and later under the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
     let number =
         |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
@@ -124,7 +122,7 @@ struct Bio {
     own: bool,
 }
 
-/// Follows each request through splits and merges. `None` if the trace lost events.
+/// `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,
@@ -179,8 +177,7 @@ fn times(
     Ok(Some(vec![own_sum, all]))
 }
 
-/// Returns whether a header line shows overwritten events: `# entries-in-buffer/entries-written:
-/// 10/12 #P:2`.
+/// `# entries-in-buffer/entries-written: 10/12 #P:2` shows overwritten events.
 fn lost(line: &str) -> bool {
     let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
     let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));

@@ -1,4 +1,4 @@
-//! The time-stamp counter if it is invariant and agrees with the kernel's clock, otherwise
+//! The time-stamp counter if it is invariant and agrees with the kernel's clock, else
 //! `clock_gettime`.
 
 use crate::session::Time;
@@ -13,8 +13,7 @@ pub(crate) struct Clock {
     factor: u64,
 }
 
-/// The time of a calibration. Each end is accurate to about 15 ns (see [`together`]): 60 ppm
-/// without delaying the run.
+/// Each end is accurate to about 15 ns (see [`together`]): 60 ppm without delaying the run.
 const CALIBRATION_NS: Nanos = 500_000;
 
 const TRIES: usize = 8;
@@ -69,7 +68,7 @@ impl Time for Clock {
         self.base_ns + ((u128::from(passed) * u128::from(self.factor)) >> 32) as u64
     }
 
-    /// Sleeps, then spins the last 60 us because a sleep ends late.
+    /// Spins the last 60 us because a sleep ends late.
     fn pass(self, for_ns: Nanos) {
         const SPIN_NS: Nanos = 60_000;
         let end = self.now() + for_ns;
@@ -82,8 +81,7 @@ impl Time for Clock {
     }
 }
 
-/// Reads the counter and the kernel's clock together; the closest of several tries, because of
-/// interrupts.
+/// The closest of several tries, because of interrupts.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();

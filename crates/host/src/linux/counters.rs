@@ -16,10 +16,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// The unit of the kernel's block counters on every device (Linux, Documentation/block/stat.rst).
+/// On every device (Linux, Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
-/// The bytes read of each file, which hold the needed part.
 const READ_BYTES: usize = 1024;
 
 struct Gauge {
@@ -52,9 +51,8 @@ fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
-/// A meter of processor time. Process time is exact to a microsecond. Machine time derives from
-/// idle time in clock ticks (usually 10 ms), refined by the nanosecond count of a version-1
-/// `cpuacct` group.
+/// Meters processor time. Process time is exact to a microsecond; machine time derives from idle
+/// time in clock ticks (usually 10 ms), refined by the nanoseconds of a version-1 `cpuacct` group.
 pub struct CpuMeter {
     stat: Gauge,
     tasks: Option<Gauge>,
@@ -66,31 +64,30 @@ pub struct CpuMeter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,
-    /// User time of this process, all threads.
+    /// Of this process, all threads.
     pub user_ns: Nanos,
-    /// System time of this process, all threads.
     pub system_ns: Nanos,
-    /// Idle time over all CPUs, including I/O wait.
+    /// Of all CPUs, with I/O wait.
     pub idle_ns: Nanos,
-    /// Time taken by the hypervisor, over all CPUs.
+    /// Taken by the hypervisor, of all CPUs.
     pub steal_ns: Nanos,
-    /// Time of all tasks, if the kernel counts it in nanoseconds.
+    /// Of all tasks, if counted in nanoseconds.
     pub tasks_ns: Option<Nanos>,
 }
 
 /// Recent CPU use of other programs, subtracted from a run's machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
-    /// CPUs in use: 0.02 is 20 ms per second, over all CPUs.
+    /// Of all CPUs: 0.02 is 20 ms per second.
     pub busy_processors: f64,
     pub observed_ns: Nanos,
 }
 
 impl IdleBaseline {
-    /// A baseline that subtracts nothing.
+    /// Subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
-    /// Returns a warning if other programs kept the machine busy, so a run's CPU time is uncertain.
+    /// Warns if other programs make a run's CPU time uncertain.
     pub fn warning(&self) -> Option<Warning> {
         // An idle system's housekeeping uses less than a tenth of a CPU.
         (self.busy_processors > 0.1).then(|| {
@@ -119,7 +116,7 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Reads the counters; fails if `/proc/stat` can no longer be read, or has no `cpu` line.
+    /// Reads the counters; fails without a `cpu` line in `/proc/stat`.
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
@@ -149,8 +146,7 @@ impl CpuMeter {
         })
     }
 
-    /// Returns the time used, with the baseline subtracted from the machine's, but not below this
-    /// process's own.
+    /// Returns the time used; the machine's less the baseline, at least this process's.
     pub fn used(
         &self,
         before: &CpuSnapshot,
@@ -207,16 +203,16 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
-/// The counts of this process, all threads, since its start.
+/// Counts of this process since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
-    /// Voluntary and involuntary context switches.
+    /// Voluntary and involuntary.
     pub context_switches: u64,
-    /// Page faults that needed I/O.
+    /// With I/O.
     pub major_faults: u64,
-    /// Page faults without I/O.
+    /// Without I/O.
     pub minor_faults: u64,
-    /// Processor time of all threads: user, system.
+    /// User, system.
     pub cpu_ns: [u64; 2],
 }
 
@@ -238,28 +234,26 @@ impl ProcessCounts {
     }
 }
 
-/// A meter of block device counters, summed over several devices.
+/// Meters several block devices together.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// Summed counters, as in Linux, Documentation/block/stat.rst.
+/// Sums, as in Linux, Documentation/block/stat.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,
-    /// Reads: completed, merged, 512-byte sectors, total milliseconds.
+    /// Completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
-    /// Writes, as in `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
-    /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,
-    /// which overstates many short requests.
+    /// Summed over devices; sampled at the scheduler tick, which overstates many short requests.
     pub busy_ms: u64,
-    /// Total milliseconds of all requests.
+    /// Of all requests.
     pub weighted_ms: u64,
-    /// Discards, as in `reads` (Linux 4.18 and later).
+    /// Linux 4.18 and later.
     pub discards: [u64; 4],
-    /// Flushes completed, and their total milliseconds (Linux 5.5 and later).
+    /// Completed, total milliseconds (Linux 5.5 and later).
     pub flushes: [u64; 2],
 }
 
@@ -337,14 +331,14 @@ pub struct ProcessIoMeter {
     gauge: Gauge,
 }
 
-/// The I/O of this process since its start, with ended threads.
+/// I/O of this process since its start, ended threads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// Bytes read from block devices.
+    /// From block devices.
     pub read_bytes: u64,
-    /// Bytes written to block devices; a buffered write counts when it dirties the cache.
+    /// To block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
-    /// Bytes never written because a file was removed or truncated.
+    /// Never written: a file was removed or truncated.
     pub cancelled_write_bytes: u64,
 }
 

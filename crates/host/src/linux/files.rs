@@ -31,10 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use worker::FileWorker;
 
-/// The suffix of directories, named `halfpower-MARK.files`; their creator holds a lock on them.
+/// Directories are named `halfpower-MARK.files`.
 const SUFFIX: &str = ".files";
 
-/// The access to whole files on this computer.
+/// Whole files on this computer.
 pub struct HostFiles {
     clock: Clock,
     cpu: Option<CpuMeter>,
@@ -43,7 +43,7 @@ pub struct HostFiles {
 }
 
 impl HostFiles {
-    /// Opens the counters; those that this kernel lacks are left out of [`FileSystem::usage`].
+    /// Opens the counters that this kernel has, for [`FileSystem::usage`].
     pub fn new() -> Self {
         let roots = Roots::default();
         HostFiles {
@@ -167,14 +167,14 @@ impl HostArea {
     }
 }
 
-/// A directory that its maker locks while in use; dropping it removes what halfpower created in it.
+/// Locked while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
-    /// The directory around it, and its name there; `None` if another process made it.
+    /// `None` if another process made it.
     made: Option<(File, OsString)>,
     handle: File,
-    /// The buffer size of C's standard I/O.
+    /// Buffer size of C's standard I/O.
     block: usize,
 }
 
@@ -220,7 +220,7 @@ impl WorkDirectory {
         Ok(WorkDirectory { path, made: Some((parent, name)), handle, block })
     }
 
-    /// Opens a directory that another process made and will remove.
+    /// Made by another process, which will remove it.
     fn join(path: &Path) -> Result<WorkDirectory, FileError> {
         let explain = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => FileError::NoLocation(path.into()),
@@ -245,7 +245,7 @@ impl Drop for WorkDirectory {
 }
 
 /// Removes file directories of killed runs in `location`: those with our mark and no lock. Returns
-/// their number; files of other programs stay and are in [`crate::cleanup()`].
+/// their number; other programs' files stay and are in [`crate::cleanup()`].
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };
@@ -267,7 +267,7 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     removed
 }
 
-/// Checks for room for this many directories; some file systems do not count them.
+/// Some file systems do not count them.
 fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
     let free =
         fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);
@@ -282,7 +282,6 @@ fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(
     }
 }
 
-/// Returns the buffer size of C's standard I/O.
 fn block_bytes(directory: &File) -> io::Result<usize> {
     Ok((directory.metadata()?.blksize() as usize).clamp(512, 1 << 20))
 }

@@ -1,5 +1,5 @@
-//! Free page reporting: a guest reports free memory to its hypervisor within seconds (virtio 1.2,
-//! section 5.5.6.7). The hypervisor reclaims it and must find a page again at the next use of each.
+//! Free page reporting: a guest reports free memory to its hypervisor (virtio 1.2, section
+//! 5.5.6.7), which reclaims it and must find a page again at the next use of each.
 //!
 //! A page cache that grows into such memory fills at a fifteenth of its usual rate
 //! (docs/performance.md). Whether it does depends on the seconds before the run, so a run that
@@ -13,26 +13,25 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The balloon device's feature bit VIRTIO_BALLOON_F_PAGE_REPORTING.
+/// VIRTIO_BALLOON_F_PAGE_REPORTING.
 const REPORTING_BIT: usize = 5;
 
-/// The amount of missing memory below which a run is not affected.
+/// Less does not affect a run.
 const MIN_BYTES: u64 = 4 * MIB;
 
 const STEP: u64 = MIB;
 
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// The time after which a target that is slower than memory comes back is the limit itself.
+/// After this time, a target that is slower than memory comes back is the limit itself.
 const TRIAL: Duration = Duration::from_millis(100);
 const SLOW_BYTES_PER_S: f64 = 200e6;
 
-/// The speedup of a pass over the last that asks for another: the kernel uses different pages each
-/// time.
+/// A pass that is faster by this asks for another: the kernel uses different pages each time.
 const FASTER: f64 = 1.3;
 const PASSES: u32 = 5;
 
-/// The total speedup from which memory was the limit.
+/// Total speedup if memory was the limit.
 const TAKEN: f64 = 3.0;
 
 pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
@@ -41,8 +40,8 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// Drops the page cache of a range, and first reads more of it if the guest then lacks memory for
-/// `wanted` bytes. Returns a sentence if memory had been reclaimed.
+/// First reads more of the range if the guest would lack memory for `wanted` bytes. Returns a
+/// sentence if memory had been reclaimed.
 pub(crate) fn drop_cache(
     file: &File,
     (start, len): (u64, u64),
@@ -75,7 +74,7 @@ pub(crate) fn drop_cache(
     })
 }
 
-/// Reads a range; returns bytes per second, or `None` if the target is slower.
+/// Bytes per second; `None` if the target is slower.
 fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
     let mut buffer = vec![0u8; STEP as usize];
     let began = Instant::now();

@@ -1,5 +1,5 @@
-//! Acquires existing files and devices for writing: only if unused, and so that other programs
-//! cannot start to use them.
+//! Acquires existing files and devices for writing: only if unused, and so that no other program
+//! can start to use them.
 
 use super::owned_file::reopen;
 use super::{facts, sys};
@@ -23,16 +23,14 @@ pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
 
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
-/// The device and inode of a file, or a block device's number.
+/// Device and inode, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// The time for other programs to close the file: a refused run, or the kernel after a program
-/// ended.
+/// For other programs to close the file: a refused run, or the kernel after a program ended.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Acquires a file: no other run can write it while the result lives. A device is held exclusively
-/// (O_EXCL), a file by its lock. A signature, or a possible use that the kernel does not show,
-/// needs the user's confirmation.
+/// A device is held exclusively (O_EXCL), a file by its lock. A signature, or a possible use that
+/// the kernel does not show, needs the user's confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +109,6 @@ pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<Fil
 
 const OTHER_RUN: &str = "another run of halfpower writes it";
 
-/// Refuses another file than the one that the group holds.
 pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) -> Result<()> {
     if metadata.ino() == number {
         return Ok(());
@@ -123,8 +120,8 @@ pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) ->
     ))
 }
 
-/// Returns possible uses that the kernel does not show, or a sentence with a certain use. The
-/// processes of a group may write the file.
+/// Returns possible uses that the kernel does not show; fails for a certain one. A group's
+/// processes may write the file.
 fn unused(
     file: &File,
     is_device: bool,

@@ -1,9 +1,8 @@
-//! Marks a file that the user named and that is kept for reuse: an extended attribute, or a small
-//! file next to it.
+//! Marks a file that the user named and that is kept for reuse, with an extended attribute or a
+//! small file next to it.
 //!
-//! The mark has inode number, size and times. Programs cannot set the change time (ctime), so an
-//! equal one means an unchanged file if each later change gets a different one, which
-//! [`Named::keep`] proves.
+//! The mark has inode number, size and times. Programs cannot set the change time (ctime): an equal
+//! one means an unchanged file if each later change gets another, which [`Named::keep`] proves.
 
 use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
@@ -22,15 +21,14 @@ const TITLE: &str = "halfpower kept ";
 
 const LONGEST: usize = 160;
 
-/// The attempts to predict the write's time: other changes may advance the kernel's clock between
-/// two ticks (Linux 6.13 and later).
+/// The clock may advance between two ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// The wait for a tick: several of any kernel's clock (10 ms at 100 Hz). A file system with coarser
-/// times proves nothing.
+/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
+/// nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The wait for the kernel, which closes an io_uring ring's files late.
+/// The kernel closes an io_uring ring's files late.
 const CLOSING: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy)]
@@ -40,7 +38,7 @@ pub(crate) struct Named<'a> {
     pub(crate) file: &'a File,
 }
 
-/// A time in seconds and nanoseconds.
+/// Seconds and nanoseconds.
 type Time = (i64, i64);
 
 fn changed(metadata: &Metadata) -> Time {
@@ -80,8 +78,7 @@ impl Named<'_> {
     /// Marks a file that will not change, through a read-only descriptor.
     ///
     /// # Errors
-    /// A change could go undetected, or the mark cannot be written: the file has no mark and
-    /// belongs to its user.
+    /// A change could go undetected, or the mark cannot be written: the file belongs to its user.
     pub(crate) fn keep(self) -> io::Result<()> {
         let kept = self.write().and_then(|()| {
             // A program that has mapped the file can write it without changing its times (tmpfs).
@@ -129,7 +126,7 @@ impl Named<'_> {
         }
     }
 
-    /// Writes the mark as an attribute. That changes the ctime, so the mark predicts it.
+    /// The mark predicts the ctime that the write causes.
     fn write_attribute(self) -> io::Result<()> {
         let mut last = (0, 0);
         for _ in 0..ATTEMPTS {

@@ -1,5 +1,5 @@
 //! The members of a target: files and devices that the user named, and test files. Each is opened
-//! and checked once, and every run uses that open file.
+//! and checked once, for all runs.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -15,18 +15,17 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The initial size of a file that grows: enough to probe direct I/O's alignment.
+/// Enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The path, for messages and facts that the kernel reports only by path.
+    /// For messages, and facts known only by path.
     pub(crate) path: PathBuf,
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// The open file, held for the life of the target: a writable device exclusively, a writable
-    /// file locked.
+    /// Held for the life of the target: a writable device exclusively, a writable file locked.
     file: Arc<File>,
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,
@@ -36,13 +35,12 @@ pub(crate) struct Member {
 enum FillTo {
     End,
     Time,
-    /// Lengthens the file only, and reserves space if `true`.
+    /// Whether to reserve space.
     Longer(bool),
-    /// Fills this many bytes at the start; requests write the rest.
+    /// Requests write the rest.
     Start(u64),
 }
 
-/// Returns the test file with this number, which another process made in a directory.
 fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
     let made = files::entries(directory).find(|name| {
         name.to_str().is_some_and(|name| test_file::is_our_name(name, SUFFIX, number))
@@ -58,7 +56,7 @@ fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
 }
 
 impl Member {
-    /// Opens a member; overwrites nothing before [`Member::fill`].
+    /// Overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -166,7 +164,6 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
     }
 
-    /// Opens a file that another process holds for the group.
     fn join(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let file = hold(open_for(path, false)?, path, spec)?;
         let there = file.metadata().map_err(Error::io("cannot look at", path))?.len();
@@ -184,7 +181,6 @@ impl Member {
         })
     }
 
-    /// Lets the group's other processes write a file that was made here.
     fn shared(self, spec: &TargetSpec) -> Result<Member> {
         if let (Some(made), Some(_)) = (&self.made, &spec.sharing) {
             made.share().map_err(Error::io("cannot lock for this run", &self.path))?;
@@ -221,7 +217,7 @@ impl Member {
         })
     }
 
-    /// Reuses a kept test file, or recreates it for a larger size or another state. Keeps it again.
+    /// Reuses a kept test file, or recreates it for a larger size or another state.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there > 0 && fill.size.is_none_or(|size| size <= there);
@@ -248,7 +244,7 @@ impl Member {
         })
     }
 
-    /// Returns a new file's file system, bytes still needed, bytes free.
+    /// File system, bytes needed, bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -256,7 +252,7 @@ impl Member {
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    /// Returns the maximum bytes that [`Member::fill`] writes.
+    /// The maximum that [`Member::fill`] writes.
     pub(crate) fn fill_bytes(&self) -> u64 {
         match self.to_fill {
             Some(FillTo::End | FillTo::Time) => self.size,
@@ -339,7 +335,6 @@ impl Member {
         Ok(member)
     }
 
-    /// Returns the number of the open file in its file system.
     pub(crate) fn number(&self) -> Option<u64> {
         self.file.metadata().ok().map(|metadata| metadata.ino())
     }
@@ -350,7 +345,6 @@ impl Member {
         }
     }
 
-    /// Fills the file; returns the number of bytes written ([`Fill::write`]).
     fn write_all(&self, fill: Fill<'_>, max: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
@@ -402,7 +396,7 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// Fails unless the path still leads to the open file: it may have been replaced, or unmounted.
+    /// It may have been replaced, or unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -418,7 +412,7 @@ impl Member {
     }
 }
 
-/// Lengthens a file; `reserve` preallocates the space if the file system supports that.
+/// Preallocates if the file system supports that.
 fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     let reserved =
         if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };
@@ -434,7 +428,6 @@ pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
 }
 
-/// Returns whether it is `/dev/null` or `/dev/zero`, under any name.
 fn endless_device(metadata: &fs::Metadata) -> bool {
     let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)

@@ -131,10 +131,9 @@ pub(crate) fn run<S: RequestSource>(
     failure.map_or(Ok(usage), Err)
 }
 
-/// The memory that locking leaves to the system.
+/// Memory that locking leaves to the system.
 const UNLOCKED_BYTES: u64 = 128 << 20;
 
-/// Locks this much memory, or as much as the system can spare.
 fn lock_memory(bytes: u64, warnings: &mut Vec<Warning>) -> Result<Option<Mapping>> {
     if bytes == 0 {
         return Ok(None);
@@ -241,8 +240,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 
 const OTHER_BYTES: u64 = 2 << 20;
 
-/// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another
-/// program.
+/// The kernel would kill a program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -280,9 +278,9 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
-    /// The time from its last completion to stable storage, if a sync was requested.
+    /// From the last completion to stable storage, if a sync was requested.
     sync_ns: Option<Nanos>,
-    /// The time of the sync in which its thread was runnable but not scheduled.
+    /// Runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,
@@ -392,7 +390,7 @@ fn streams<S: RequestSource>(
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Measures without I/O; returns `false` if the engine lacks this null backend.
+/// Returns `false` without this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,
@@ -421,7 +419,7 @@ struct Paths {
     fds: Vec<RawFd>,
     end: u64,
     stripe: Option<StripeSet>,
-    /// Bytes of data after which writes repeat.
+    /// Bytes after which writes repeat.
     walk: u64,
 }
 
@@ -434,7 +432,6 @@ impl Paths {
     }
 }
 
-/// Applies scheduling to the calling thread and to threads it starts.
 fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
     let Scheduling { processors, io_priority, nice } = scheduling;
     if !processors.is_empty() {

@@ -13,14 +13,11 @@ use machine::{DeviceUse, Disturbance, Figure, Nanos, Part, Pause, PauseCause, Ru
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The disagreement between time-stamp counter and kernel clock above which it is reported.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// The minimum time of a watch: several scheduler ticks. The watch repeats, so it covers programs
-/// that start during a study.
+/// Several scheduler ticks. Repeats, to cover programs that start during a study.
 const MIN_WATCH_NS: Nanos = 100_000_000;
 
-/// The meters of all runs. One that cannot be read is absent.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
@@ -29,7 +26,7 @@ pub(crate) struct MachineMeters {
 }
 
 struct Others {
-    /// Absent until a background thread has read them, so no run waits for it.
+    /// Absent until a background thread has read them.
     watched: Option<Watched>,
     own_processes: Vec<u32>,
 }
@@ -64,7 +61,7 @@ impl MachineMeters {
         others.own_processes.extend_from_slice(processes);
     }
 
-    /// Returns the baseline; zero until the programs were watched long enough.
+    /// Zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Others { watched: Some(watched), own_processes } = &mut *others else {
@@ -88,7 +85,7 @@ pub(crate) struct Meters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// The time of a clock that continues while the computer is suspended.
+    /// Continues while the computer is suspended.
     boot_at: Nanos,
     waited_ns: Option<Nanos>,
 }
@@ -99,8 +96,8 @@ impl Moment {
     }
 }
 
-/// Returns how long this process did not run, and why. `gaps`: none of its threads read the clock;
-/// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
+/// Returns how long this process did not run, and why. `gaps`: no thread read the clock;
+/// `steal_ns`: of the hypervisor; `held_ns`: of a quota.
 pub(crate) fn pause(
     before: &Moment,
     after: &Moment,
@@ -160,7 +157,7 @@ impl Snapshot {
 }
 
 impl<'a> Meters<'a> {
-    /// Opens the CPU counters if requested; they count threads that start later.
+    /// CPU counters, if requested, count threads that start later.
     pub(crate) fn new<S>(
         clock: Clock,
         machine: &'a MachineMeters,
@@ -199,7 +196,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Fills `usage` for the whole run; returns each part's device use.
+    /// Returns each part's device use.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -240,7 +237,7 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// Converts kernel monotonic time; both clocks were read at both moments.
+    /// Converts the kernel's monotonic time.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);
@@ -259,7 +256,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the wait for a CPU, the second field of schedstat (proc(5)).
+/// The second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

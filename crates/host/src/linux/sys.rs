@@ -11,11 +11,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// A blocking call's result if a signal came first.
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// Returns the page size, through the C library: rustix reads the auxiliary vector itself, which
-/// crashes under valgrind.
+/// rustix reads the auxiliary vector itself, which crashes under valgrind.
 pub(crate) fn page_size() -> usize {
     // SAFETY: it only returns a number, which every Linux has.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
@@ -25,12 +23,12 @@ pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
 
-/// Locks a file; fails immediately if another open file holds the lock.
+/// Fails immediately if held.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Takes a lock that other processes of a group may have, too; an exclusive one becomes this.
+/// Shared by the processes of a group; an exclusive lock becomes this.
 pub(crate) fn try_share(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockShared)
 }
@@ -45,10 +43,7 @@ fn lock(file: &File, operation: fs::FlockOperation) -> io::Result<()> {
     }
 }
 
-/// Fails unless [`path_of`] works.
-///
-/// # Errors
-/// `/proc` is not mounted.
+/// Fails unless [`path_of`] works, which needs `/proc`.
 pub(crate) fn check_proc() -> machine::Result<()> {
     if Path::new("/proc/self/fd").exists() {
         return Ok(());
@@ -62,8 +57,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Returns whether a process, loop device or file system has the file open for writing. `file` must
-/// be open for reading. `None` if file system or permissions do not allow the query.
+/// By a process, loop device or file system. `file` must be open for reading. `None` if file system
+/// or permissions do not allow the query.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
@@ -81,29 +76,29 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
     }
 }
 
-/// Returns a path to an open file, even if its own path now leads elsewhere.
+/// Even if its own path now leads elsewhere.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Returns the stack limit of the first thread in bytes (`ulimit -s`); `None` if unlimited.
+/// Returns the first thread's stack limit in bytes (`ulimit -s`); `None` if unlimited.
 pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
-/// Returns a number that is unlikely to repeat in another process or container.
+/// Unlikely to repeat elsewhere.
 pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// Returns the bytes available to an ordinary user; `None` if the file system does not count them.
+/// `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
 }
 
-/// Returns the size of a path's file system; `None` if the path is not there.
+/// Returns the size of a path's file system; `None` if there is no such path.
 pub fn file_system_space(path: &Path) -> Option<FileSystemSpace> {
     let stat = fs::statvfs(path).ok()?;
     Some(FileSystemSpace {
@@ -118,7 +113,7 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// Returns whether a device is read-only, as set by `blockdev --setro`.
+/// `blockdev --setro`
 pub(crate) fn is_read_only(device: &File) -> bool {
     /// `_IO(0x12, 94)`; linux/fs.h
     const BLKROGET: libc::c_ulong = 0x125e;
@@ -128,14 +123,13 @@ pub(crate) fn is_read_only(device: &File) -> bool {
     result == 0 && is_set != 0
 }
 
-/// Drops a range of one file from the page cache (length 0: to the end). Dirty pages stay, so sync
-/// first.
+/// Length 0: to the end. Dirty pages stay, so sync first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
-/// Returns the cached bytes of a range, from cachestat(2), Linux 6.5 and later.
+/// From cachestat(2), Linux 6.5 and later.
 pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64> {
     // Cached, dirty, under writeback, evicted, recently evicted; in pages.
     let (range, mut pages) = ([start, len], [0u64; 5]);
@@ -152,12 +146,12 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * page_size() as u64) }
 }
 
-/// The number of cachestat(2) on all architectures except Alpha; libc lacks it on some.
+/// On all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Reads a range from the page cache; returns whether all of it was cached, `false` also if the
-/// file system cannot decide without blocking. A kernel that begins to read (Linux 5.11 and later)
-/// may be done before it looks: ask [`cached_bytes`] there.
+/// Returns whether all of it was cached, `false` also if the file system cannot decide without
+/// blocking. A kernel that begins to read (Linux 5.11 and later) may be done before it looks: ask
+/// [`cached_bytes`] there.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
     let mut parts = [io::IoSliceMut::new(into)];
@@ -168,9 +162,9 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// Returns the block that direct I/O needs to reach the device: smaller requests are served from
-/// the page cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports
-/// as its block size. 1 if unknown.
+/// The block that direct I/O needs to reach the device. Btrfs serves smaller requests from the page
+/// cache below its sector size (btrfs(5), "direct I/O"), which it reports as its block size. 1 if
+/// unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file)
         .ok()
@@ -178,7 +172,7 @@ pub(crate) fn direct_block(file: &File) -> u32 {
     known.and_then(|reported| u32::try_from(reported.f_bsize).ok()).unwrap_or(1)
 }
 
-/// Returns whether a file is on ZFS, by OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
+/// By OpenZFS's `ZFS_SUPER_MAGIC`.
 pub(crate) fn is_on_zfs(file: &File) -> bool {
     fs::fstatfs(file).is_ok_and(|reported| reported.f_type as i128 == 0x2fc1_2fc1)
 }
@@ -204,7 +198,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Syncs a file; ignores one without stable storage, such as `/dev/null`.
+/// Ignores a file without stable storage, such as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata)
@@ -217,7 +211,7 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     })
 }
 
-/// Sets the priority of the calling thread and of threads it starts later.
+/// Also of threads started later.
 pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     const THIS_THREAD: libc::c_long = 0;
     const WHO_PROCESS: libc::c_long = 1;

@@ -23,19 +23,18 @@ const PARITY_STEP: u64 = units::MIB;
 
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
-/// An open target: one member or a stripe of several. Dropping it removes the files created for it.
+/// An open target: one member or a stripe. Dropping it removes the files created for it.
 pub struct HostTarget {
     members: Vec<Member>,
     idle: Vec<Member>,
-    /// The index in the target of each of `members`, then of `idle`.
+    /// Target indices of `members`, then of `idle`.
     order: Vec<u32>,
     chunk: u64,
     parity: Option<(Raid5, Arc<BusyRows>)>,
-    /// Whether to trust the parity that an earlier run left.
+    /// Trust an earlier run's parity.
     as_is: bool,
     pub(crate) grown: bool,
-    /// Files of runs that need unwritten or preallocated space, one for each member; kept for the
-    /// next such run.
+    /// For runs that need unwritten or preallocated space, one for each member.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
@@ -128,7 +127,7 @@ impl HostTarget {
         })
     }
 
-    /// Returns the maximum bytes that [`HostTarget::fill`] writes, apart from the parity.
+    /// Apart from the parity.
     pub(crate) fn fill_bytes(&self) -> u64 {
         self.members.iter().map(Member::fill_bytes).sum()
     }
@@ -328,8 +327,7 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the target may be written; in a rebuild, only the failed member's replacement is
-/// written.
+/// In a rebuild, only the failed member's replacement is written.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written =
@@ -350,7 +348,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// Returns a member's share of the bytes; with parity, for writes of whole rows.
+/// With parity, for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

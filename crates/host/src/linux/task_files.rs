@@ -1,4 +1,4 @@
-//! Files that the tasks of a parallel program make, use and remove under the user's names.
+//! Files that the tasks of a parallel program use under the user's names.
 
 use super::clock::Clock;
 use super::hold::{check_number, explain_open, hold};
@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The interval at which a wait looks for the user's interrupt.
 const LOOK_NS: Nanos = 10_000_000;
 
 /// This computer's files, for tasks.
@@ -31,7 +30,7 @@ impl HostTaskFiles {
     }
 }
 
-/// A file that a task has taken.
+/// A file taken by a task.
 pub struct HostTaskFile {
     path: PathBuf,
     held: Held,
@@ -39,9 +38,9 @@ pub struct HostTaskFile {
 }
 
 enum Held {
-    /// A file made by halfpower, now or by an earlier run that kept it.
+    /// Made by halfpower, now or by an earlier run that kept it.
     Made(OwnedFile),
-    /// The user's file, or one held by another process of the group.
+    /// The user's, or held by another process of the group.
     Other(Arc<File>),
 }
 
@@ -62,7 +61,6 @@ impl HostTaskFile {
     }
 }
 
-/// Returns the error of an existing file that may not be overwritten.
 fn not_ours(path: &Path) -> Error {
     let (why, hint) = (
         "it exists, and halfpower did not make it or something has changed it since",
@@ -93,7 +91,7 @@ fn look_at(path: &Path) -> Result<fs::Metadata> {
     })
 }
 
-/// Opens the user's file, or one that the group holds.
+/// The user's file, or one that the group holds.
 fn take_existing(wanted: &Wanted) -> Result<Arc<File>> {
     let path = &wanted.path;
     check_kind(&look_at(path)?, path)?;
@@ -241,7 +239,7 @@ impl TaskFiles for HostTaskFiles {
     }
 }
 
-/// Turns a full file system into a failed run, whose message says what helps.
+/// Fails the run; the message says what helps.
 fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Path) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Error::Unsupported(format!(
@@ -252,7 +250,7 @@ fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Pat
     }
 }
 
-/// Closes a file, and reports a late error, as a network file system has.
+/// Closes a file whose file system may report a late error, as network file systems do.
 fn close(file: File) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and nothing else closes it.
     if unsafe { libc::close(file.into_raw_fd()) } < 0 {

@@ -1,5 +1,5 @@
-//! Trace instances of our own (Linux, Documentation/trace/ftrace.rst, "Instances"): events go to
-//! their buffers only, and other users of tracing keep their settings.
+//! Our own trace instances (Linux, Documentation/trace/ftrace.rst, "Instances"): events go to their
+//! buffers only, and other users of tracing keep their settings.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ const INSTANCES: [&str; 2] =
 
 const NAME: &str = "halfpower-";
 
-/// Filters that only our instances have: the name is not enough to remove one.
+/// Only our instances have these filters: the name is not enough to remove one.
 pub(crate) const MARKS: [(&str, &str); 4] = [
     ("block/block_bio_queue", "dev == "),
     ("block/block_rq_issue", "dev == "),
@@ -19,8 +19,8 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// A filter that every event passes, so that its text only marks an instance. The kernel gives a
-/// filter at the first reading only, which is of 32 bytes.
+/// Every event passes: the text only marks an instance. The kernel gives a filter at the first
+/// reading only, which is of 32 bytes.
 pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 
 pub(crate) fn instances() -> Option<PathBuf> {
@@ -31,14 +31,13 @@ pub(crate) fn permitted() -> bool {
     instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// An instance of this process, removed on drop.
+/// Removed on drop.
 pub(crate) struct TraceInstance {
     dir: PathBuf,
 }
 
 impl TraceInstance {
-    /// Makes an instance with an empty buffer of `buffer_kib` per processor, on the monotonic
-    /// clock, and removes those of killed processes.
+    /// With `buffer_kib` per processor, on the monotonic clock; removes those of killed processes.
     pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);
@@ -68,7 +67,7 @@ impl Drop for TraceInstance {
     }
 }
 
-/// Removes the instances of killed processes, which would trace forever.
+/// Those of killed processes would trace forever.
 pub(crate) fn remove_stale(parent: &Path) {
     for name in files::entries(parent) {
         let dir = parent.join(&name);
@@ -88,7 +87,7 @@ pub(crate) fn remove_stale(parent: &Path) {
     }
 }
 
-/// Removes an instance. The kernel refuses while events are active.
+/// The kernel refuses while events are active.
 pub(crate) fn remove(dir: &Path) {
     let _ = fs::write(dir.join("events/enable"), "0");
     let _ = fs::remove_dir(dir);

@@ -1,5 +1,5 @@
-//! The left-symmetric layout: parity rotates backwards and the data follow it, so a sequential
-//! reader visits every member in turn.
+//! The left-symmetric layout: parity rotates backwards and the data follow it, so sequential reads
+//! visit all members in turn.
 
 use std::ops::Range;
 
@@ -17,12 +17,11 @@ pub(crate) struct Band {
     pub(crate) low: u64,
     pub(crate) width: u32,
     pub(crate) columns: Range<u32>,
-    /// The offset of the first chunk in the request's data; the others follow, a chunk apart.
+    /// Of the first chunk in the request's data; the others follow, a chunk apart.
     pub(crate) at: u64,
 }
 
 impl Band {
-    /// Returns the offset of a column's part in the request's data.
     pub(crate) fn data_of(&self, column: u32, chunk: u64) -> u64 {
         self.at + u64::from(column - self.columns.start) * chunk
     }
@@ -58,12 +57,12 @@ impl Layout {
         (self.parity_member(row) + 1 + column) % self.members
     }
 
-    /// Returns the column of a member's data in a row; parity comes after all data.
+    /// Parity comes after all data.
     pub(crate) fn column(self, row: u64, member: u32) -> u32 {
         (member + self.members - self.parity_member(row) - 1) % self.members
     }
 
-    /// Returns the members of a band's row whose data or parity the band does not have.
+    /// Members without data or parity in the band.
     pub(crate) fn outside(self, band: &Band) -> impl Iterator<Item = u32> + use<> {
         let (row, columns) = (band.row, band.columns.clone());
         (0..self.members)
@@ -71,7 +70,6 @@ impl Layout {
             .map(move |column| self.member(row, column))
     }
 
-    /// Returns the bands that hold data of a member, with its column.
     pub(crate) fn bands_with(
         self,
         member: u32,
@@ -190,7 +188,7 @@ mod tests {
             }
         }
 
-        /// Checks that bands have every byte of the request once, each at its offset.
+        /// Every byte once, each at its offset.
         #[test]
         fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
             let layout = Layout { members, chunk };

@@ -1,8 +1,7 @@
-//! RAID 5 over several open files, on any asynchronous session. A partial write reads old data and
-//! parity or the rest of the row, whichever is fewer.
+//! RAID 5 over several open files. A partial write reads old data and parity or the rest of the
+//! row, whichever is fewer.
 //!
-//! As without a journal in any RAID 5, a kill between data and parity leaves a row with wrong
-//! parity.
+//! Without a journal, a kill between data and parity leaves a row with wrong parity.
 
 mod layout;
 mod rows;
@@ -19,10 +18,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// The wait of a request for a row of another stream.
+/// For a row that another stream updates.
 const RETRY_NS: Nanos = 50_000;
 
-/// The alignment of scratch pieces, as direct I/O requires.
+/// Alignment for direct I/O.
 const PAGE: u64 = 4096;
 
 impl Layout {
@@ -47,9 +46,9 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Parity from the written data, the whole row of the band.
+    /// From the written data.
     Whole,
-    /// Parity from the old data and the old parity.
+    /// From old data and parity.
     Modify,
     Rest,
     None,
@@ -58,7 +57,6 @@ enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Rows,
-    /// The reads before it can write or return data.
     First,
     Last,
 }
@@ -71,7 +69,7 @@ struct Work {
     left: u32,
     expected: u64,
     moved: u64,
-    /// The first error, which is the result of the whole request.
+    /// Of the whole request.
     error: i32,
     rows: Range<u64>,
 }
@@ -87,7 +85,7 @@ pub(crate) struct ParitySession<'a, S, T> {
     stride: u64,
     work: Box<[Work]>,
     known: Vec<u32>,
-    /// Slots that wait for rows, in arrival order.
+    /// For rows, in arrival order.
     waiting: VecDeque<u32>,
     tally: &'a PartCounters,
     parity_ns: Nanos,
@@ -107,7 +105,7 @@ pub(crate) struct Setup<'a, T> {
     pub(crate) tally: &'a PartCounters,
     pub(crate) time: T,
     pub(crate) depth: u32,
-    /// The scratch of [`Layout::scratch_bytes`] for each slot; outlives the session.
+    /// [`Layout::scratch_bytes`] for each slot; outlives the session.
     pub(crate) scratch: (*mut u8, u64),
 }
 
@@ -181,7 +179,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Reads the data, and for a failed member's data what else its row has: no byte twice.
+    /// Reads the data and, for a failed member's data, what else its row has: no byte twice.
     fn read(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
         let Work { request, at, .. } = self.work[slot as usize];
         for piece in self.layout.pieces(request.offset, request.len) {
@@ -235,7 +233,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// Returns the way with the smallest number of reads, and without the failed member.
+    /// The fewest reads, without the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         match self.how.failed {
@@ -289,7 +287,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes a failed member's data; a rebuild then writes it.
+    /// A rebuild then writes it.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -315,8 +313,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         Some(Completion { slot, result: request.len as i32 })
     }
 
-    /// Computes a part from the `read` parts that [`ParitySession::read_parts`] read, and those
-    /// already `known`.
     fn restore_part(
         &mut self,
         (at, len): (*mut u8, u32),
@@ -333,7 +329,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// Reads the same part of each member: the first to `at`, the others to the scratch.
+    /// The first to `at`, the others to the scratch.
     fn read_parts(
         &mut self,
         slot: u32,
@@ -381,7 +377,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// The scratch of a slot; the same pieces get the same addresses.
+/// The same pieces get the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -414,7 +410,7 @@ impl Sum {
         Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
     }
 
-    /// Adds a source; one that is the sum itself must be first.
+    /// A source that is the sum itself must be first.
     fn add(&mut self, source: *mut u8) {
         if self.count == Sum::AT_ONCE {
             self.pass();
@@ -431,7 +427,6 @@ impl Sum {
         unsafe { self.vectors.xor_raw(self.to, &self.sources[..self.count], self.len as usize) };
     }
 
-    /// Computes the sum; returns the bytes of all sources.
     fn end(mut self) -> u64 {
         self.pass();
         self.bytes
@@ -509,7 +504,7 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
         }
     }
 
-    /// Returns all or none, as for a stripe.
+    /// All or none, as for a stripe.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.work.iter().map(|work| work.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }

@@ -1,4 +1,4 @@
-//! For tests on the real kernel: commands, loop devices, and skipping if these are missing.
+//! Commands and loop devices for tests on the real kernel; skips tests if these are missing.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Prints what is missing; panics if everything is required.
+/// Panics if everything is required.
 pub fn skip(why: &str) {
     assert!(
         std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"),
@@ -31,7 +31,7 @@ pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// A loop device on a sparse file, with its mounts; all removed when dropped.
+/// On a sparse file, with its mounts; all removed when dropped.
 pub struct Loop {
     pub directory: tempfile::TempDir,
     pub device: PathBuf,
@@ -39,7 +39,6 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Puts the file into a new directory below `place`.
     pub fn new_in(place: impl AsRef<Path>, bytes: u64) -> Result<Self, String> {
         let directory = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
         let file = directory.path().join("medium");
@@ -62,7 +61,6 @@ impl Loop {
         self.device.display().to_string()
     }
 
-    /// Returns the mount point.
     pub fn mount(&mut self) -> Result<PathBuf, String> {
         let point = self.directory.path().join("mounted here");
         std::fs::create_dir(&point).map_err(|error| error.to_string())?;

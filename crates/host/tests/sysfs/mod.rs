@@ -1,8 +1,8 @@
 //! Other machines' `/proc`, `/sys` and `/dev`, stored as text because they depend on symbolic
 //! links.
 //!
-//! `[dir]` sets the directory of the lines below it; `file = text` creates a file (`\n` and `\t`
-//! are escapes), `link -> /path` a symbolic link, `dir/` a directory. Paths are the machine's own.
+//! `[dir]` is the directory of the lines below it; `file = text` is a file (`\n` and `\t` are
+//! escapes), `link -> /path` a symbolic link, `dir/` a directory. Paths are the machine's own.
 
 use host::facts::Roots;
 use std::path::Path;
@@ -13,7 +13,6 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Creates the tree `name` from this directory.
     pub fn new(name: &str) -> Self {
         let file = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/sysfs")
@@ -46,7 +45,7 @@ impl Tree {
         Roots::below(self.dir.path())
     }
 
-    /// Changes or adds a file, by its path on the machine without the leading slash.
+    /// Without the leading slash.
     pub fn write(&self, path: &str, content: &str) {
         std::fs::write(self.made("", path), content).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Tables with commas, one request a line: each table is a file here.
+//! Tables with commas, one request a line; each table is a file here.
 
 mod alibaba;
 mod fio_log1;
@@ -16,12 +16,11 @@ use std::io::BufRead;
 
 const MAX_LINE_BYTES: usize = 4096;
 
-/// A line of a table.
 pub(super) struct Row<'a> {
     pub at_ns: Nanos,
     pub duration_ns: Option<Nanos>,
     pub access: Access,
-    /// The two parts of the device's name.
+    /// The two parts of its name.
     pub device: [&'a str; 2],
     pub offset: u64,
     pub bytes: u64,
@@ -31,7 +30,7 @@ fn is_access(text: &str) -> bool {
     access(text).is_ok()
 }
 
-/// Parses R, W, Read or Write, in either case.
+/// R, W, Read or Write, in either case.
 fn access(text: &str) -> Result<Access, String> {
     let is = |words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(["r", "read"]) {
@@ -50,7 +49,6 @@ fn is_header(line: &str) -> bool {
         .any(|name| first.eq_ignore_ascii_case(name))
 }
 
-/// Recognises a table by a header or by its first request.
 pub(super) fn detect(line: &str) -> Option<Table> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
     if is_header(line) {
@@ -143,7 +141,7 @@ fn fields_expected(got: usize, form: &str) -> String {
     format!("{got} fields; write {form}")
 }
 
-/// Parses the bytes of a request, which a queue takes as 32 bits.
+/// Fails beyond 32 bits, which a queue takes.
 fn bytes(name: &str, text: &str) -> Result<u64, String> {
     let bytes = number(name, text)?;
     if bytes > u64::from(u32::MAX) { Err("a request of 4 GiB or more".into()) } else { Ok(bytes) }

@@ -1,7 +1,6 @@
 use super::super::text::seconds;
 use super::{Row, access, bytes, fields_expected, number};
 
-/// The bytes of a logical block.
 const BLOCK: u64 = 512;
 
 /// Parses `ASU,LBA,size,opcode,timestamp`: blocks of 512 bytes, size in bytes, seconds since the

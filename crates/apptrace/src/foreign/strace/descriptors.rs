@@ -6,7 +6,6 @@ use super::call::{Call, descriptor};
 use crate::{Access, Event, Index, Kind, OpenFile};
 use std::collections::{HashMap, VecDeque};
 
-/// A call's request to a file.
 pub(super) struct Done {
     pub file: Index,
     pub access: Access,
@@ -15,7 +14,7 @@ pub(super) struct Done {
     pub open: OpenFile,
 }
 
-/// An open file, which several descriptors may share.
+/// Several descriptors may share it.
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     file: Index,
@@ -30,18 +29,18 @@ type Table = HashMap<i32, usize>;
 
 #[derive(Default)]
 pub(super) struct Processes {
-    /// The descriptor table of each thread, by number; threads of a process share one.
+    /// By thread; the threads of a process share a table.
     of: HashMap<u32, u32>,
     tables: HashMap<u32, Table>,
     opened: Vec<Opened>,
     sizes: HashMap<Index, u64>,
 }
 
-/// The maximum buffer or range of a request; larger ones are an error in the text.
+/// Of a buffer or range; larger ones are an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
-    /// Returns the process that a thread belongs to, as far as the recording shows.
+    /// As far as the recording shows.
     pub(super) fn process_of(&self, pid: u32) -> u32 {
         self.of.get(&pid).copied().unwrap_or(pid)
     }
@@ -69,7 +68,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Returns the open file of an argument. An unknown descriptor was open before the recording.
+    /// An unknown descriptor was open before the recording.
     fn find(
         &mut self,
         pid: u32,
@@ -174,7 +173,7 @@ impl Processes {
         }
     }
 
-    /// Returns the path of an argument, after the path of its directory if the recording has that.
+    /// After the path of its directory, if the recording has that.
     fn path(&self, call: &Call<'_>, index: usize) -> Option<String> {
         let path = call.string(index)?;
         if path.starts_with('/') || index == 0 {
@@ -314,7 +313,7 @@ impl Processes {
         Ok(Some(Done { file, access, offset, bytes, open }))
     }
 
-    /// Keeps the size of a file, for later appends.
+    /// For later appends.
     fn stat(&mut self, pid: u32, call: &Call<'_>) {
         let (Some((number, _)), Some(0)) = (call.descriptor(0), call.result) else { return };
         let Some(&at) = self.table(pid).get(&number) else { return };
@@ -355,7 +354,6 @@ impl Processes {
         Ok(())
     }
 
-    /// Adds new descriptors of what is not storage.
     fn streams(
         &mut self,
         pid: u32,

@@ -4,7 +4,7 @@ use super::super::text::{quoted, seconds};
 use machine::Nanos;
 
 pub(super) struct Line<'a> {
-    /// The process; 0 if the recording followed no children and shows none.
+    /// 0 if the recording followed no children and shows none.
     pub pid: u32,
     pub at_ns: Nanos,
     pub rest: Rest<'a>,
@@ -12,14 +12,13 @@ pub(super) struct Line<'a> {
 
 pub(super) enum Rest<'a> {
     Call(&'a str),
-    /// The beginning of a call.
     Unfinished(&'a str),
-    /// The name of a call, and its end.
+    /// The name and end of a call.
     Resumed(&'a str, &'a str),
     Exited,
 }
 
-/// Returns the process, in front or as `[pid N]`, and the text after it.
+/// In front or as `[pid N]`.
 fn pid(text: &str) -> (u32, &str) {
     if let Some((number, rest)) = text.strip_prefix("[pid").and_then(|text| text.split_once(']'))
         && let Ok(pid) = number.trim().parse()
@@ -34,7 +33,7 @@ fn pid(text: &str) -> (u32, &str) {
     }
 }
 
-/// Recognises the output of `strace -ttt`.
+/// `strace -ttt`
 pub(in super::super) fn is_line(text: &str) -> bool {
     let (_, rest) = pid(text);
     let Some((time, rest)) = rest.split_once(' ') else { return false };
@@ -51,7 +50,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Parses a line; `None` if it is not about a call.
+/// `None` if not about a call.
 pub(super) fn parse(text: &str) -> Result<Option<Line<'_>>, String> {
     let text = text.trim_end();
     // Messages of strace itself.

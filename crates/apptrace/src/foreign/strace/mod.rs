@@ -1,8 +1,7 @@
 //! The output of `strace -f -ttt -T`, with or without `-y`.
 //!
-//! A call that another thread interrupts in the output is in two lines, `<unfinished ...>` and
-//! `<... resumed>`. The reader follows the descriptors of each process through open, dup, fork and
-//! exec, so it knows the file and the offset of each request.
+//! An interrupted call has two lines, `<unfinished ...>` and `<... resumed>`. Descriptors are
+//! followed through open, dup, fork and exec, to know the file and offset of each request.
 
 mod call;
 mod descriptors;
@@ -18,13 +17,11 @@ use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-/// Maximum length of a line, which `-s` sets.
+/// `-s` sets it.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// The maximum number of calls held back until an earlier one ends.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_UNFINISHED: usize = 1 << 16;
 
-/// A call whose end comes in a later line.
 struct Unfinished {
     at_ns: Nanos,
     start: String,
@@ -36,7 +33,7 @@ pub(super) struct Strace<R> {
     processes: Processes,
     names: Names,
     unfinished: HashMap<u32, Unfinished>,
-    /// Calls in the order of their start; `None` until the end of one is known.
+    /// Calls by their start; `None` until the end is known.
     order: VecDeque<Option<Option<Request>>>,
     first: u64,
 }

@@ -11,9 +11,9 @@ pub(crate) struct DisturbanceMeter {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct DisturbanceSnapshot {
-    /// Periods, throttled periods and throttled time in nanoseconds, per group.
+    /// Periods, throttled periods, throttled nanoseconds; by group.
     quotas: Vec<Option<[u64; 3]>>,
-    /// The times of "some" and "full" of CPU, memory and storage.
+    /// "some" and "full" of CPU, memory and storage.
     pressure: Option<[[Nanos; 2]; 3]>,
 }
 
@@ -68,7 +68,7 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// Returns the throttling in the group that was throttled longest; `None` without a quota.
+    /// The group that was throttled longest; `None` without a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);
@@ -101,8 +101,6 @@ impl DisturbanceSnapshot {
 mod tests {
     use super::*;
 
-    /// Returns snapshots of both cgroup versions; the process's group has a quota, its parent does
-    /// not.
     fn snapshots(first: [&str; 3], then: [&str; 3]) -> (DisturbanceSnapshot, DisturbanceSnapshot) {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// A reason why there is no counter; the measurement is complete without it.
+/// Why there is no counter; the measurement is complete without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
     #[error(
@@ -21,7 +21,7 @@ pub enum PerfUnavailable {
     Other(i32),
 }
 
-/// `struct perf_event_attr` in its first published size, which every kernel accepts.
+/// The first published size, which every kernel accepts.
 #[repr(C)]
 struct Attributes {
     kind: u32,
@@ -48,8 +48,8 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// A counter of user-space instructions of this thread and its later threads. Slows context
-/// switches: do not report the run's rate.
+/// Counts user-space instructions of this thread and its later threads. Slows context switches: do
+/// not report the run's rate.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
@@ -118,13 +118,12 @@ impl PerfCounter {
         self.control(IOCTL_ENABLE);
     }
 
-    /// Stops the counter; [`PerfCounter::read`] still returns the value.
+    /// Stops the counter, which keeps its value.
     pub fn stop(&mut self) {
         self.control(IOCTL_DISABLE);
     }
 
-    /// Returns the count since [`PerfCounter::start`], scaled up if multiplexed; `None` if it never
-    /// ran.
+    /// Returns the count, scaled up if multiplexed; `None` if it never ran.
     pub fn read(&mut self) -> Option<u64> {
         let now = self.raw()?;
         scaled(

@@ -10,7 +10,7 @@ const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
 
-/// `struct iocb` (little-endian layout, `linux/aio_abi.h`).
+/// Little-endian layout (`linux/aio_abi.h`).
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct ControlBlock {
@@ -28,7 +28,6 @@ struct ControlBlock {
     result_fd: u32,
 }
 
-/// `struct io_event`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Event {
@@ -46,16 +45,15 @@ pub(crate) struct NativeAio<'a> {
     queued: Vec<*mut ControlBlock>,
     events: Box<[Event]>,
     ready: usize,
-    /// Requests that the kernel refused at submission, reaped as failures.
+    /// Reaped as failures.
     refused: Vec<Completion>,
     priority: u16,
 }
 
-/// The maximum context size; further outstanding requests wait here.
 const MAX_CONTEXT: u32 = 65_536;
 
 impl<'f> Open<'f> for NativeAio<'f> {
-    /// Probes with an invalid context, because creating a real one takes tens of milliseconds.
+    /// An invalid context suffices, and a real one takes tens of milliseconds.
     fn available() -> bool {
         // SAFETY: the kernel looks up context 0, which does not exist.
         let result = unsafe { libc::syscall(libc::SYS_io_destroy, 0 as libc::c_ulong) };

@@ -1,5 +1,4 @@
-//! The ways in which one thread's requests reach the kernel. Each engine has its own file and a
-//! line in `engines!`.
+//! How a thread's requests reach the kernel: each engine has a file and a line in `engines!`.
 
 mod aio;
 mod mmap;
@@ -88,8 +87,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Serves from the common start; counts the thread's waits for a CPU only from there, without
-/// buffer allocation.
+/// Counts waits for a CPU from the start only, without buffer allocation.
 fn from_the_start<T>(
     ready: Ready<'_>,
     (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),
@@ -104,8 +102,8 @@ fn from_the_start<T>(
     ended
 }
 
-/// Makes the table of engines. Each line: the engine, how its sessions are served, their type, and
-/// its session of no-op requests, if any.
+/// Per line: the engine, how its sessions are served, their type, and that of no-op requests, if
+/// any.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
         pub(crate) fn available() -> Vec<Engine> {
@@ -163,7 +161,7 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Serves a stream; returns the time of the last completion.
+/// Returns the time of the last completion.
 ///
 /// # Errors
 /// The engine is not available; as [`serve`].

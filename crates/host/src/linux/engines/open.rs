@@ -7,7 +7,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 pub(super) struct Setup<'f, 's> {
     pub(super) fds: &'f [RawFd],
-    /// The maximum outstanding requests; for a stripe, each piece counts.
+    /// Maximum outstanding requests; each piece of a stripe counts.
     pub(super) entries: u32,
     pub(super) arena: &'s mut Arena,
     pub(super) end: u64,
@@ -18,8 +18,6 @@ pub(super) struct Setup<'f, 's> {
     pub(super) tally: &'s PartCounters,
 }
 
-/// The opening of an engine. The other calls are in `Session` or `BlockingSession`, name and depth
-/// in `Engine`.
 pub(super) trait Open<'f>: Sized {
     fn available() -> bool {
         true

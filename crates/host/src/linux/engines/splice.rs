@@ -1,5 +1,5 @@
-//! Blocks that move through a pipe: `splice` between the file and the pipe, `vmsplice` between the
-//! pipe and memory. A pipe holds 64 KiB by default, so a larger request takes several of both.
+//! Moves blocks through a pipe: `splice` to and from the file, `vmsplice` to and from memory. A
+//! pipe holds 64 KiB by default, so a larger request takes several of both.
 
 use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;
@@ -14,7 +14,7 @@ pub(crate) struct Spliced<'a> {
     pipe: Pipe,
 }
 
-/// An empty pipe, except during a request.
+/// Empty except during a request.
 struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
@@ -26,8 +26,7 @@ impl Pipe {
         Ok(Pipe { out, into })
     }
 
-    /// Reads from `offset` into the beginning of `data`; returns the number of bytes, 0 at the end
-    /// of the file.
+    /// Into the beginning of `data`; returns the bytes, 0 at the end of the file.
     fn read(&self, fd: BorrowedFd<'_>, offset: u64, data: &mut [u8]) -> rustix::io::Result<usize> {
         let mut from = offset;
         let held = retry_on_intr(|| {
@@ -42,7 +41,6 @@ impl Pipe {
         Ok(held)
     }
 
-    /// Writes the beginning of `data` to `offset`; returns the number of bytes.
     fn write(&self, fd: BorrowedFd<'_>, offset: u64, data: &[u8]) -> rustix::io::Result<usize> {
         let all = [IoSliceRaw::from_slice(data)];
         // SAFETY: the pipe refers to the pages of `data`, and is empty again before they change.
@@ -63,8 +61,7 @@ impl Pipe {
 }
 
 impl Spliced<'_> {
-    /// Moves the data of a request; the count is what has been moved until the end of the file or
-    /// an error.
+    /// Returns the bytes moved until the end of the file or an error.
     fn transfer(&mut self, request: &Request, data: &mut [u8]) -> (usize, rustix::io::Result<()>) {
         // SAFETY: a stream's files stay open as long as its session.
         let fd = unsafe { BorrowedFd::borrow_raw(self.fds[request.target as usize]) };

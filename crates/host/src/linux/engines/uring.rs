@@ -11,27 +11,25 @@ use std::os::fd::RawFd;
 
 const MAX_REGISTERED: usize = 1 << 30;
 
-/// The maximum size of a ring; more outstanding requests need several submissions.
 const MAX_RING: u32 = 4096;
 
 const MIN_RING: u32 = 8;
 
-/// The lockable memory with which a ring of any size is available.
+/// Lockable memory for a ring of any size.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
-/// User data of the timer that ends every wait within [`TICK_NS`]: a time limit on each wait would
-/// cost more.
+/// User data of the timer that ends every wait within [`TICK_NS`]: a limit on each wait costs more.
 const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// The time of waits for several completions on kernels without a minimum wait time.
+/// For kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
-    /// Whether the ring has no timers, and no wait ends early: each wait looks once.
+    /// No timers, and no wait ends early: each looks once.
     kernel_polls: bool,
 }
 
@@ -42,8 +40,7 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// Probes with zero entries: the kernel checks permission first, and a real ring takes
-    /// milliseconds.
+    /// With zero entries: the kernel checks permission first, and a real ring takes milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.
@@ -87,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Takes an entry in parts: a whole one would go through memory for every request.
+    /// A whole entry would go through memory for every request.
     #[cold]
     #[inline(never)]
     fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {
@@ -162,7 +159,6 @@ impl Queue {
     }
 }
 
-/// Builds the most efficient ring that kernel and locked-memory limit allow.
 fn build(entries: u32, kernel_polls: bool) -> io::Result<Rings> {
     // One more for the timer.
     let mut entries = entries.saturating_add(1).clamp(MIN_RING, MAX_RING);

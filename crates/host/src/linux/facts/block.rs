@@ -4,17 +4,14 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The unit of `size` and `start` in sysfs, on every device.
+/// On every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
-    /// A part of `disk`.
     Partition { disk: String },
-    /// Several devices, or one with a layer in between (encryption, logical volumes).
+    /// Includes one device with a layer between (encryption, logical volumes).
     Volume { members: Vec<String> },
-    /// A file as a device.
     Loop { backing: Option<PathBuf> },
-    /// A device with only a bus below it.
     Disk,
 }
 
@@ -23,7 +20,7 @@ pub(super) struct Described {
     pub layer: Layer,
 }
 
-/// Returns a device's directory, resolved, so that its parents are its buses.
+/// Resolved, so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
@@ -263,7 +260,6 @@ fn md(name: &str, dir: &Path) -> Described {
     Described { class: Class::Volume { members }, layer }
 }
 
-/// Describes a device-mapper device; its tool sets the prefix of its UUID.
 fn mapped(name: &str, dir: &Path) -> Described {
     let own = text(dir.join("dm/name")).unwrap_or_else(|| name.to_owned());
     let uuid = text(dir.join("dm/uuid")).unwrap_or_default();

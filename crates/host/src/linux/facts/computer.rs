@@ -4,7 +4,7 @@ use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Returns the facts of this computer, as far as they can be read.
+/// Returns this computer's facts, as far as readable.
 pub fn machine_facts(roots: &Roots) -> MachineFacts {
     let cpuinfo = text(roots.proc.join("cpuinfo")).unwrap_or_default();
     MachineFacts {
@@ -38,7 +38,7 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Returns the CPU model; on ARM, the device tree's board name.
+/// The CPU model; on ARM, the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
     let board = || {
         text(roots.sys.join("firmware/devicetree/base/model"))
@@ -51,7 +51,7 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the number of online CPUs, from a list such as `0-3,8`.
+/// From a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
     let listed =
         text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
@@ -82,14 +82,13 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Returns the memory that can be allocated without eviction: the minimum of free memory, control
-/// group limits and the process's own limit.
+/// The minimum of free memory, control group limits and own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
     let own = if roots.is_this_machine() { own_limit_left() } else { None };
     throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
 }
 
-/// Returns what the tighter limit leaves: on mapped memory (`ulimit -v`) or on data (`ulimit -d`).
+/// The tighter of mapped memory (`ulimit -v`) and data (`ulimit -d`).
 pub(crate) fn own_limit_left() -> Option<u64> {
     let limits = [(Resource::As, 0), (Resource::Data, 5)];
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
@@ -102,7 +101,6 @@ pub(crate) fn own_limit_left() -> Option<u64> {
     limits.into_iter().filter_map(left).min()
 }
 
-/// Describes the virtualization: `KVM (Amazon EC2 m5.large), container (docker)`.
 fn virtualization(roots: &Roots, cpuinfo: &str) -> Option<String> {
     let seen: Vec<String> =
         [hypervisor(roots, cpuinfo), container(roots)].into_iter().flatten().collect();
@@ -254,7 +252,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     settings
 }
 
-/// Returns the value, or each distinct value with its CPU count.
+/// The value, or each distinct value with its CPU count.
 fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for name in names(cpu) {
@@ -283,7 +281,7 @@ fn numa_nodes(roots: &Roots) -> usize {
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
-/// Returns `off` if disabled at boot, otherwise the number of mitigations: each slows system calls.
+/// `off` if disabled at boot, otherwise their number: each slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
     let reported = command_line

@@ -6,11 +6,10 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// The percentage from which writers count as throttled: the dirty pages oscillate around the
-/// limit.
+/// Writers count as throttled from here, because dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
-/// The pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
+/// A CPU may count these locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
 /// The share of the limit from which uncounted pages matter.
@@ -49,8 +48,8 @@ impl DirtyWatch {
     }
 }
 
-/// Returns the percentage of the point at which `balance_dirty_pages` starts to throttle: halfway
-/// between both thresholds ("freerun", mm/page-writeback.c).
+/// 100 is where `balance_dirty_pages` starts to throttle: halfway between both thresholds
+/// ("freerun", mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let reported = read()?;
@@ -60,7 +59,6 @@ fn dirty_percent(roots: &Roots) -> Option<f64> {
     Some(if exact { reported } else { read()? }.percent())
 }
 
-/// Flushes the CPUs' local counts, if permitted.
 fn refresh(roots: &Roots) -> bool {
     let file = OpenOptions::new().write(true).open(roots.proc.join("sys/vm/stat_refresh"));
     file.and_then(|mut file| file.write_all(b"1")).is_ok()

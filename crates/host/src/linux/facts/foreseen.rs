@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Returns facts about an unopened target, enough for a plan.
 ///
 /// # Errors
-/// It cannot be inspected, or could not be opened.
+/// It cannot be inspected or opened.
 pub fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
     let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
     let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());

@@ -1,4 +1,4 @@
-//! Detects users of a device or file, which must then not be written.
+//! Finds users of a device or file, which must then not be written.
 
 use super::loops::Loop;
 use super::same_data::{Namespaces, Sameness, Seen, processes};
@@ -7,8 +7,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Returns users of a block device and its partitions, each a clause such as `sda1 is mounted on
-/// /boot`.
+/// Returns users of a block device and its partitions: `sda1 is mounted on /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     held_by(roots, &Namespaces::visible(roots), name)
 }
@@ -42,8 +41,7 @@ fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
     reported
 }
 
-/// Returns a sentence that says why the device must not be written. See [`super::signature()`] for
-/// its contents.
+/// Returns why the device must not be written. See [`super::signature()`] for its contents.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     let held = uses(roots, &Namespaces::visible(roots), path, None).held;
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
@@ -66,7 +64,7 @@ impl Uses {
     }
 }
 
-/// Returns the uses of a file or device; `is_written`: it is open for writing anywhere, if known.
+/// `is_written`: whether it is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -143,7 +141,6 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
         .collect()
 }
 
-/// Adds uses of a loop device's backing file, which may have other users.
 fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
     let all = Loop::all(roots);
     let Some(own) = all.iter().find(|one| one.name == name) else { return };
@@ -170,8 +167,7 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Returns mounted devices with their mount points. btrfs has several devices, and its mounts show
-/// no block device's number.
+/// btrfs has several devices, and its mounts show no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -192,8 +188,6 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns whether the kernel refuses to share the device: mounted (perhaps in another namespace),
-/// part of a volume, or opened exclusively.
 fn held_exclusively(path: &Path) -> bool {
     let is_device =
         std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
@@ -202,8 +196,8 @@ fn held_exclusively(path: &Path) -> bool {
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Returns other processes that write a file or device, or serve a file system from it.
-/// `is_written` as in [`uses`]; `Some(false)` usually saves the search. The processes `others` may.
+/// Other processes that write it, or serve a file system from it, except `others`. `is_written` as
+/// in [`uses`]; `Some(false)` usually saves the search.
 pub(crate) fn users(
     roots: &Roots,
     spaces: &Namespaces,
@@ -261,7 +255,7 @@ pub(crate) fn users(
     uses
 }
 
-/// Reads the open mode from `/proc/PID/fdinfo` (proc(5)).
+/// From `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info

@@ -9,40 +9,40 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// The kernel's name, such as `sda1`, `nvme0n1`, `dm-0`.
+    /// As in the kernel: `sda1`, `nvme0n1`, `dm-0`.
     pub name: String,
     pub dev_t: (u32, u32),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevices {
-    /// The file system's devices, or the named device; may be partitions.
+    /// Of the file system, or the named device; may be partitions.
     pub sits_on: Vec<BlockDevice>,
-    /// Devices whose counters measure a workload: whole disks, the members of volumes, and loop
+    /// Devices whose counters measure a workload: whole disks, members of volumes, and loop
     /// devices, whose backing file a cache may serve.
     pub counted: Vec<BlockDevice>,
-    /// The lowest devices, including those under the files of loop devices.
+    /// Lowest devices, also under the files of loop devices.
     pub deepest: Vec<BlockDevice>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// The layers from the top down; the members of a volume one after the other.
+    /// Top down; members of a volume one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
-    /// The maximum physical block of the devices; 0 without one.
+    /// The maximum; 0 if there is none.
     pub physical_block_bytes: u32,
-    /// The file system's block size; 0 without a file system.
+    /// Of the file system; 0 without one.
     pub block_bytes: u32,
     pub in_memory: bool,
-    /// Problems that make results here unreliable or unnecessarily slow.
+    /// Reasons why results are unreliable or slow.
     pub warnings: Vec<String>,
 }
 
 /// Returns everything under an existing path.
 ///
 /// # Errors
-/// It cannot be inspected, or is on no mount visible to this process.
+/// It cannot be inspected, or is on no visible mount.
 pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     let mut walk = Walk::new(roots);
     match device_of_node(roots, path) {
@@ -63,12 +63,12 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     Ok(walk.finish())
 }
 
-/// Returns the layers under a path, from the top down.
+/// Returns the layers under a path, top down.
 pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
     Ok(under(roots, path)?.layers)
 }
 
-/// Returns everything under a block device (`sda1`), its own layer first.
+/// Returns everything under a block device (`sda1`), itself first.
 pub fn under_device(roots: &Roots, name: &str) -> Under {
     let mut walk = Walk::new(roots);
     walk.sits_on(name);
@@ -108,8 +108,8 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// Returns a member's share of the bytes, by md level and btrfs profile: raid1 copies to every
-/// member, btrfs's to two. Members that take turns take all bytes.
+/// raid1 of md copies to every member, that of btrfs to two. Members that take turns take all
+/// bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -151,14 +151,13 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    /// Devices visited, with the layers below and their share of the device's bytes.
+    /// With the layers below, and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
-    /// Share of the target's bytes that reach the current layer.
+    /// Share of the target's bytes that reaches the current layer.
     share: Share,
-    /// Whether members above take turns or hold metadata: a layer below two of them sees each byte
-    /// once.
+    /// Members above take turns or hold metadata: a layer below two of them sees each byte once.
     in_turn: bool,
-    /// The number of loop devices above: requests do not reach layers below one directly.
+    /// Requests do not reach layers below a loop device directly.
     loops: u32,
 }
 
@@ -227,8 +226,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows an overlay: the upper directory receives writes; without one, the lowest has most
-    /// files.
+    /// The upper directory receives writes; without one, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

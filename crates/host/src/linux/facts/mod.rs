@@ -1,5 +1,5 @@
 //! Facts about this computer and the layers under a path, from the kernel's file systems below
-//! [`Roots`], so the same code reads the recorded tree of another machine.
+//! [`Roots`]: a recorded tree works as well.
 
 mod block;
 mod computer;
@@ -51,7 +51,7 @@ pub struct Roots {
     pub proc: PathBuf,
     pub sys: PathBuf,
     pub dev: PathBuf,
-    /// Recorded results of file system calls; `None` makes the calls on this machine.
+    /// Recorded results; `None` makes the calls on this machine.
     pub calls: Option<PathBuf>,
 }
 
@@ -62,9 +62,9 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Returns the roots of a recorded machine: `proc`, `sys`, `dev` and the text `calls`, whose
-    /// lines have a path's statvfs and FIEMAP results (`block_bytes=4096 blocks=100 available=40
-    /// extents=3 /var/a file`).
+    /// Returns the roots of a recorded machine: `proc`, `sys`, `dev` and `calls`, a text of statvfs
+    /// and FIEMAP results by path (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a
+    /// file`).
     pub fn below(dir: &Path) -> Self {
         Self {
             proc: dir.join("proc"),
@@ -88,7 +88,7 @@ impl Roots {
     }
 }
 
-/// Reads a small kernel file, trimmed; `None` if absent, unreadable or empty.
+/// `None` if absent, unreadable or empty.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
@@ -99,7 +99,7 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// Returns the bracketed choice of a list (`none [mq-deadline] kyber`), or the whole text.
+/// The one in brackets (`none [mq-deadline] kyber`), or the whole text.
 pub(crate) fn chosen(list: &str) -> &str {
     match (list.find('['), list.find(']')) {
         (Some(from), Some(to)) if from < to => &list[from + 1..to],

@@ -11,29 +11,28 @@ pub struct Mount {
     pub id: u64,
     /// A device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// The file system's directory mounted here: not `/` for a bind mount or a btrfs subvolume.
+    /// Not `/` for a bind mount or a btrfs subvolume.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
-    /// Options of mount and file system, in the kernel's order.
+    /// Of mount and file system, in the kernel's order.
     pub options: Vec<String>,
-    /// The device number. Major 0 is not a block device: a virtual file system, or btrfs, which
-    /// numbers each subvolume.
+    /// Major 0 is a virtual file system, or btrfs, which numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
 impl Mount {
-    /// Returns whether the whole file system is in main memory.
+    /// Returns whether the file system is in main memory.
     pub fn in_memory(&self) -> bool {
         matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
     }
 
-    /// Returns whether the mount has an option, such as `noatime`.
+    /// Returns whether it has an option (`noatime`).
     pub fn has_option(&self, name: &str) -> bool {
         self.options.iter().any(|option| option == name)
     }
 
-    /// Returns the value of an option (`lowerdir=/a:/b`); empty if it has none.
+    /// Returns an option's value (`lowerdir=/a:/b`); empty if it has none.
     pub fn option(&self, name: &str) -> Option<&str> {
         self.options.iter().find_map(|option| {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
@@ -45,7 +44,7 @@ impl Mount {
 /// Returns the mount of an existing path; follows symbolic links.
 ///
 /// # Errors
-/// The path does not exist or cannot be inspected; its mount is not listed.
+/// The path cannot be inspected, or its mount is not listed.
 pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
@@ -60,7 +59,7 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     at(mounts, path).ok_or_else(|| no_mount(path))
 }
 
-/// Returns the mount of an open file of this process.
+/// Returns the mount of an open file.
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     let by_id = mount_id(file, Path::new(""))
         .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
@@ -70,7 +69,7 @@ pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
     mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
 }
 
-/// Returns the mount that a path would be on, by name only; it need not exist.
+/// Returns the mount that a path would be on; it need not exist.
 ///
 /// # Errors
 /// Its mount is not listed.
@@ -78,13 +77,12 @@ pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// Returns the mount of a path that the kernel reported (a loop device's file); it may no longer
-/// exist.
+/// The file may no longer exist.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// Returns all mounts. A later mount hides an earlier one at the same mount point.
+/// A later mount hides an earlier one at the same point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -114,8 +112,7 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// Returns the mount ID of `name` below `dir`, or of `dir` if the name is empty (Linux 5.8 and
-/// later).
+/// Of `name` below `dir`, or of `dir` if it is empty (Linux 5.8 and later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;
@@ -152,7 +149,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Decodes the kernel's octal escapes of spaces, tabs, newlines and backslashes.
+/// Octal escapes of spaces, tabs, newlines and backslashes.
 pub(super) fn unescape(field: &str) -> String {
     let bytes = field.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

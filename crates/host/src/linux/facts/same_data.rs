@@ -1,7 +1,7 @@
-//! Detects whether two names lead to the same data.
+//! Finds whether two names lead to the same data.
 //!
 //! Device and inode decide if both file systems store their own data. An overlay has its own
-//! numbers, but passes on birth time, size and location on the device.
+//! numbers, but passes on birth time, size and location.
 
 use super::{Mount, Roots, extents, mounts, names};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
@@ -16,7 +16,7 @@ pub(super) enum Sameness {
     Unknown,
 }
 
-/// A file as the kernel describes it, without querying FUSE servers, which may hang.
+/// Without querying FUSE servers, which may hang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     path: PathBuf,
@@ -26,10 +26,10 @@ pub(super) struct Seen {
     pub(super) is_file: bool,
     pub(super) is_block_device: bool,
     pub(super) size: u64,
-    /// Birth time in seconds and nanoseconds, if the file system stores it.
+    /// Seconds and nanoseconds.
     born: Option<(i64, u32)>,
     changed: (i64, u32),
-    /// The mount's number; 0 before Linux 5.8.
+    /// 0 before Linux 5.8.
     mount: u64,
 }
 
@@ -70,7 +70,7 @@ struct Namespace {
     mounts: Vec<Mount>,
 }
 
-/// The mount namespaces of the processes that this process may inspect.
+/// Of the processes that this one may inspect.
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
@@ -97,7 +97,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// Returns the mounts of this namespace, and file systems visible only in others.
+    /// Also of file systems visible only in other namespaces.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -114,7 +114,7 @@ impl Namespaces {
         all
     }
 
-    /// Returns regular files mounted directly as file systems, without a loop device.
+    /// Mounted directly, without a loop device.
     pub(super) fn mounted_files(&self) -> Vec<(Seen, &Mount)> {
         let of = |one: &'_ Namespace, mount: &Mount| {
             let source = Path::new(&mount.source);
@@ -142,14 +142,12 @@ impl Namespaces {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// Returns whether the file system stores its own data, so no other file system's file shares
-    /// it.
+    /// The file system stores its own data, so no other one's file shares it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// Returns whether the local kernel knows the file's blocks and who has it open: no server, no
-    /// FUSE.
+    /// No server, no FUSE: the local kernel knows its blocks and users.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }
@@ -187,7 +185,6 @@ impl Namespaces {
         }
     }
 
-    /// Compares with a file that no path leads to.
     pub(super) fn compare_numbers(&self, seen: &Seen, numbers: Numbers) -> Sameness {
         match () {
             () if seen.numbers() == numbers => Sameness::Same,
@@ -226,7 +223,7 @@ pub(super) fn processes(roots: &Roots) -> impl Iterator<Item = String> + use<> {
     names(&roots.proc).into_iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Returns whether two paths lead to the same data, as far as the kernel shows.
+/// Returns whether two paths lead to the same data, if the kernel shows it.
 pub fn is_same_data(roots: &Roots, one: &Path, other: &Path) -> bool {
     let (Ok(one), Ok(other)) = (Seen::of(one), Seen::of(other)) else { return false };
     Namespaces::visible(roots).compare(&one, &other) == Sameness::Same

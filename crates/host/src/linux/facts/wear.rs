@@ -7,20 +7,19 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The time for an answer; a drive takes less, unless it sleeps or hangs.
+/// A drive takes less, unless it sleeps or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
-/// The maximum size of an answer; that for one drive has up to 100 KiB.
+/// One drive's answer has up to 100 KiB.
 const MAX_OUTPUT: u64 = 4 << 20;
 
-/// A unit of `data_units_written`: NVM Express Base Specification, "SMART / Health Information".
+/// Of `data_units_written`: NVM Express Base Specification, "SMART / Health Information".
 const NVME_UNIT_BYTES: u64 = 512_000;
-/// Attributes of ATA drives with total blocks written (241, and 246 of some makers).
+/// Of ATA drives: total blocks written (241, and 246 of some makers).
 const BLOCKS_WRITTEN: [u64; 2] = [241, 246];
 const BLOCK_BYTES: u64 = 512;
 
-/// Returns the wear that the drive under a device reports; `None` without smartctl, or if it
-/// reports nothing.
+/// `None` without smartctl, or without an answer.
 pub(crate) fn wear(roots: &Roots, device: &str) -> Option<Wear> {
     let name = block::disk_of_partition(roots, device).unwrap_or_else(|| device.to_owned());
     // Its exit code is a mask of findings; what counts is the document.
@@ -28,7 +27,6 @@ pub(crate) fn wear(roots: &Roots, device: &str) -> Option<Wear> {
     parse(&name, &text)
 }
 
-/// Returns the output of a program that may hang.
 fn output(command: &mut Command) -> Option<Vec<u8>> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
@@ -90,7 +88,6 @@ fn parse(device: &str, text: &[u8]) -> Option<Wear> {
     (told || wear.temperature_c.is_some()).then_some(wear)
 }
 
-/// Returns a device statistic of an ATA drive.
 fn statistic(all: &Value, name: &str) -> Option<f64> {
     let pages = all.pointer("/ata_device_statistics/pages")?.as_array()?;
     let rows = pages.iter().filter_map(|page| page.get("table")?.as_array()).flatten();

@@ -4,7 +4,7 @@ use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
 /// Combines the facts of several directories (none: the current one). Free bytes are those of the
-/// first one's file system.
+/// first.
 ///
 /// # Errors
 /// A directory cannot be inspected.

@@ -1,6 +1,5 @@
-//! Removes a directory with everything that halfpower created in it, and nothing else.
-//!
-//! Works from open directories, follows no link and enters no mount.
+//! Removes a directory with what halfpower created in it, and nothing else. Follows no link and
+//! enters no mount.
 
 use super::worker::{MAX_LEVELS, SUBDIRECTORY, TREE};
 use crate::linux::sys;
@@ -13,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Removes an open directory if its name still refers to it.
+/// Only if its name still refers to it.
 ///
 /// # Errors
 /// [`io::ErrorKind::DirectoryNotEmpty`]: entries that halfpower did not create;
@@ -61,7 +60,7 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Removes what halfpower made in a directory, whose path in the tree is `at`.
+    /// `at` is the path in the tree.
     fn empty(&mut self, directory: &File, at: &str, place: Place) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -89,8 +88,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Removes a subdirectory; returns `false` if a mount prevents it. Entries that stay in it are
-    /// listed.
+    /// Returns `false` if a mount prevents it. Lists entries that stay.
     fn remove_below(
         &mut self,
         directory: &File,
@@ -118,7 +116,7 @@ impl Tree<'_> {
     }
 }
 
-/// Removes a name; returns `false` if a mount point prevents it.
+/// Returns `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -134,7 +132,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// Returns mount ID and device: a bind mount of the same file system has the same device.
+/// A bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
@@ -143,23 +141,21 @@ fn volume(file: &File) -> io::Result<(u64, u64)> {
     Ok((mount, file.metadata()?.dev()))
 }
 
-/// Returns the number that a name is, as halfpower writes it.
 fn number(name: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(name).ok()?;
     text.parse::<u32>().ok().filter(|number| number.to_string() == text)
 }
 
-/// A directory in which halfpower makes files and directories.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     Top,
     Subdirectory,
-    /// A directory of a tree: its number, and the levels above it.
+    /// Number, and levels above.
     InTree(u32, usize),
 }
 
 impl Place {
-    /// Returns the place of a directory with this name; `None` if halfpower makes none here.
+    /// `None` if halfpower makes none here.
     fn of(self, name: &[u8]) -> Option<Place> {
         let in_tree = || number(name.strip_prefix(TREE)?);
         match self {

@@ -10,20 +10,17 @@ use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The levels of the deepest tree of directories: each has at least two below it, and all have
-/// numbers of 32 bits.
+/// Each directory of the deepest tree has at least two below it, and all have numbers of 32 bits.
 pub(super) const MAX_LEVELS: usize = 33;
 
-/// The beginning of the names of subdirectories, before the number.
 pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";
 
-/// The beginning of the names of a tree's directories.
 pub(super) const TREE: &[u8; 1] = b"t";
 
-/// The longest path: `t4294967295/` on each level, a file's number, and the end.
+/// `t4294967295/` on each level, a file's number, and the end.
 const LONGEST: usize = MAX_LEVELS * 12 + 11;
 
-/// A path below a location, written without allocation.
+/// Written without allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     bytes: [u8; LONGEST],
@@ -47,7 +44,6 @@ impl Name {
         self.ended(end)
     }
 
-    /// Writes the path of a subdirectory with a slash behind it.
     fn below(&mut self, index: u32) -> usize {
         let (mut path, mut levels) = ([0; MAX_LEVELS], 0);
         let mut next = Some(index);
@@ -286,7 +282,7 @@ impl FileWork for FileWorker {
     }
 }
 
-/// The bytes read by a call that lists a directory, as in the C library.
+/// As in the C library.
 const LISTING: usize = 32 << 10;
 
 fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {

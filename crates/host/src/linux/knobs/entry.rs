@@ -11,22 +11,22 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub knob: String,
-    /// The device or system that it belongs to.
+    /// A device or system.
     pub of: String,
     pub place: Place,
     pub before: String,
-    /// The values that halfpower may set.
+    /// Values that halfpower may set.
     pub ours: Vec<String>,
-    /// Whether changing another knob resets this one, so any value may be ours.
+    /// Another knob resets this one, so any value may be ours.
     #[serde(default)]
     pub reset_by_another: bool,
-    /// The place and value to write if the original value cannot be written.
+    /// If the original value cannot be written.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// Whether the setting survives a reboot.
+    /// Survives a reboot.
     #[serde(default)]
     pub persistent: bool,
-    /// A file and its recorded content; if it differs, the name now belongs to another device.
+    /// A file and its content; if it differs, another device has the name now.
     #[serde(default)]
     pub identity: Option<(PathBuf, String)>,
 }
@@ -34,20 +34,17 @@ pub struct Entry {
 /// The result of restoring an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The setting already had its original value.
     AsBefore,
-    /// The setting had our value and was restored.
+    /// It had our value.
     PutBack,
-    /// Another process changed the setting; it is left unchanged.
+    /// Another process changed the setting.
     Foreign { found: String },
-    /// The setting no longer exists.
     Gone,
-    /// The setting could not be restored.
     Failed { why: String },
 }
 
 impl Entry {
-    /// Restores the original value, unless another process changed the setting.
+    /// Restores the original value, unless another process changed it.
     pub fn put_back(&self, roots: &Roots) -> Outcome {
         if let Some((file, before)) = &self.identity
             && fs::read_to_string(roots.resolve(file)).unwrap_or_default().trim() != before
@@ -77,7 +74,7 @@ impl Entry {
         }
     }
 
-    /// Returns a sentence, if the outcome needs one.
+    /// Returns a sentence, if needed.
     pub fn message(&self, outcome: &Outcome) -> Option<String> {
         let Entry { knob, of, before, .. } = self;
         match outcome {

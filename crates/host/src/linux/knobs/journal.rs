@@ -1,5 +1,5 @@
-//! The journal of changed settings, on stable storage before any setting changes, so that a later
-//! process can restore them.
+//! The journal of changed settings, on stable storage before any changes, so that a later process
+//! can restore them.
 //!
 //! Its writer holds a lock: if it is free, a killed program left the journal. Only the owner can
 //! open either file. Except persistent ones, settings do not survive a reboot.
@@ -20,48 +20,44 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The variable that overrides the state directory.
+/// Overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// The state directory of root's programs (hier(7)).
+/// hier(7)
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
 const LOCK: &str = "tune.lock";
 
-/// The name of the journal until it is complete.
 const UNFINISHED: &str = "tune.journal.new";
 
 const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// The tries to take a lock that the journal's writer no longer holds: another command may be
-/// restoring the settings.
+/// Another command may be restoring settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A reason why settings cannot be changed.
+/// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another program is changing settings.
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
     Busy {
-        /// The path of the lock.
+        /// Of the lock.
         path: PathBuf,
         holder: Holder,
     },
     /// A value that the knob does not accept.
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
-    /// No state directory is known.
     #[error(
         "no directory for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}"
     )]
     NoPlace,
     #[error("cannot {doing} {}: {source}; name another directory with {STATE_VARIABLE}", path.display())]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
-    /// The file is not a halfpower journal.
     #[error("{}: {why}; inspect it, and remove it if no setting needs to be restored", path.display())]
     Unusable { path: PathBuf, why: String },
 }
@@ -93,7 +89,7 @@ impl Document {
     }
 }
 
-/// Parses a journal; fails with a sentence: not a journal, another version, or a path that is not a
+/// Parses a journal; the error is a sentence: not a journal, another version, or a path that is no
 /// setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
@@ -136,8 +132,7 @@ fn boot_id(roots: &Roots) -> String {
 }
 
 impl Journal {
-    /// Takes the lock and restores settings that a killed program left; adds sentences about these
-    /// to `reported`.
+    /// Takes the lock, restores what a killed program left, and reports it in `reported`.
     ///
     /// # Errors
     /// The directory or the lock cannot be created; another program holds the lock; an old journal
@@ -209,7 +204,7 @@ impl Journal {
         self.sync_directory()
     }
 
-    /// Removes the journal; call it after all entries were restored.
+    /// Removes the journal, after all entries were restored.
     pub fn remove(&self) -> Result<(), JournalError> {
         let path = self.path();
         match self.directory.remove(OsStr::new(JOURNAL)) {
@@ -269,9 +264,9 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
 /// The result of restoring entries.
 #[derive(Debug, Default)]
 pub struct PutBack {
-    /// Settings restored from our values.
+    /// Restored from our values.
     pub changed: usize,
-    /// Sentences about settings that were not restored.
+    /// Settings that were not restored, in sentences.
     pub reported: Vec<String>,
     pub failed: Vec<Entry>,
 }
@@ -290,12 +285,12 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
     all
 }
 
-/// Restores settings left by a killed tune; every command calls it. Returns sentences for the user.
+/// Restores what a killed tune left; every command calls it. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
-/// Restores settings as [`recover`] does, for one state directory.
+/// Restores as [`recover`], for one state directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),
@@ -336,7 +331,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// Describes settings that stay changed because a program other than tune holds the lock.
+/// A program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> =

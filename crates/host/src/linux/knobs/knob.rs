@@ -8,29 +8,27 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keeper {
-    /// A udev rule, with the attribute's name below the device's directory.
+    /// The attribute is below the device's directory.
     Udev { devices: Vec<String>, attribute: String },
-    /// A kernel parameter (`vm.dirty_ratio`).
+    /// `vm.dirty_ratio`.
     Sysctl(String),
-    /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
+    /// The value itself, or this prefix and the value.
     Fstab { at: PathBuf, prefix: &'static str },
-    /// A line of tmpfiles.d for each file.
     Tmpfiles,
 }
 
-/// A knob of this computer, with the places that set it.
+/// A knob of this computer, and the places that set it.
 #[derive(Debug, Clone)]
 pub struct HostKnob {
-    /// The part that is independent of the operating system.
     pub knob: Knob,
-    /// The places that get the same value, each with its current value.
+    /// Set to the same value; each with its current one.
     pub places: Vec<(Place, String)>,
     pub(super) keeper: Keeper,
     pub(super) risk: fn(present: &str, value: &str) -> Option<String>,
-    /// The place and value to write if the original value cannot be written.
+    /// To write if the original value cannot be written.
     pub(super) undo: Option<(Place, String)>,
     pub(super) persistent: bool,
-    /// A file that distinguishes its device from another of the same name.
+    /// Distinguishes its device from another of the same name.
     pub(super) identity: Option<(PathBuf, String)>,
 }
 
@@ -39,7 +37,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// Returns a knob without values to try; `None` if no place can be read.
+    /// `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,
@@ -75,7 +73,6 @@ impl HostKnob {
         })
     }
 
-    /// Adds values to try, except the current one and duplicates.
     pub(super) fn with_values(mut self, values: impl IntoIterator<Item = String>) -> HostKnob {
         for value in values {
             let known = self.knob.alternatives.iter().any(|one| one.value == value);
@@ -86,7 +83,7 @@ impl HostKnob {
         self
     }
 
-    /// Returns a value to try, with its risk and the lines that make it permanent.
+    /// Returns a value to try, with its risk and the lines that keep it.
     pub fn alternative(&self, value: &str) -> Alternative {
         let put_back: Vec<String> = match &self.undo {
             Some((place, before)) => vec![command(place, before)],

@@ -6,7 +6,7 @@ use super::values::Values;
 use super::{mounted, queue, system};
 use std::path::Component;
 
-/// Returns the knob of a place and its values; `None` if the tables lack the place.
+/// `None` if the tables lack the place.
 fn known(place: &Place) -> Option<(String, Values)> {
     let is_plain = place
         .path()
@@ -23,7 +23,6 @@ fn known(place: &Place) -> Option<(String, Values)> {
     }
 }
 
-/// Rejects an entry that tune cannot have written; the error is a sentence.
 pub(super) fn check(entry: &Entry) -> Result<(), String> {
     let strange =
         |place: &Place| format!("{} is not a setting that tune changes", place.path().display());

@@ -1,8 +1,8 @@
 //! The knobs of this computer: kernel settings that can change a target's speed.
 //!
-//! A knob is one row of a table: `queue` for block devices, `system` for memory and CPUs, `mounted`
-//! for mounts. [`Session`] sets and restores knobs; [`journal`] records them in case the process is
-//! killed.
+//! A knob is a row of a table: in `queue` for block devices, `system` for memory and CPUs,
+//! `mounted` for mounts. [`Session`] sets and restores them; [`journal`] records them in case of a
+//! kill.
 
 mod entry;
 pub mod journal;
@@ -28,7 +28,7 @@ pub fn may_set() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Finds every kernel knob under these paths, with its current value and the values to try.
+/// Finds every knob under these paths, with current value and values to try.
 ///
 /// # Errors
 /// A path cannot be inspected.

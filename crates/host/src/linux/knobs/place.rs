@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A file by its path on the machine; of a list, the choice in brackets.
+    /// By its path on the machine; of a list, the choice in brackets.
     File(PathBuf),
-    /// The access time mode of the mount here: `noatime`, `relatime` or `strictatime`.
+    /// `noatime`, `relatime` or `strictatime` of the mount here.
     Atime(PathBuf),
-    /// The seconds between commits of the file system mounted here.
+    /// Seconds between commits of the file system mounted here.
     Commit(PathBuf),
-    /// Whether freed space is discarded immediately (`discard`) or not (`nodiscard`).
+    /// Freed space is discarded immediately (`discard`) or not (`nodiscard`).
     Discard(PathBuf),
 }
 
@@ -78,15 +78,14 @@ impl Place {
     }
 }
 
-/// Writes a value with one call, as the kernel takes each write as a whole value.
+/// The kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// Gives a queue as many tags as its `nr_requests` says. A change of scheduler resets the number
-/// but not the tags (Linux 6.18), and rewriting the same number has no effect. With too few tags, a
-/// throttle counts resubmitted requests twice.
+/// A change of scheduler resets `nr_requests` but not the tags (Linux 6.18), and rewriting the same
+/// number has no effect. With too few tags, a throttle counts resubmitted requests twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };
     let Ok(now) = text.trim().parse::<u32>() else { return };
@@ -101,8 +100,7 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Returns the default commit interval of ext4(5) or btrfs(5); `None` if the file system has no
-/// such option.
+/// Of ext4(5) or btrfs(5); `None` if there is no such option.
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),
@@ -115,7 +113,7 @@ fn atime(mount: &Mount) -> &'static str {
     ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
 }
 
-/// Returns flags that a remount clears unless repeated, except access times.
+/// A remount clears them unless repeated.
 fn kept_flags(mount: &Mount) -> libc::c_ulong {
     [
         ("ro", libc::MS_RDONLY),

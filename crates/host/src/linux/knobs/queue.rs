@@ -10,9 +10,9 @@ use std::path::Path;
 
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// The device below the page cache: the file system's, or the target itself.
+    /// Below the page cache: the file system's device, or the target.
     Top,
-    /// The devices that requests reach: whole disks, loop devices.
+    /// Whole disks, loop devices.
     Disks,
 }
 
@@ -50,7 +50,7 @@ const ROW: Row = Row {
     risk: safe,
 };
 
-/// The attributes that a scheduler resets when it starts.
+/// Attributes that a scheduler resets when it starts.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 const ROWS: [Row; 9] = [
@@ -212,7 +212,6 @@ pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
     }
 }
 
-/// Returns whether a file identifies the drive that currently has the device's name.
 pub(super) fn is_identity(file: &Path) -> bool {
     let rest = file.strip_prefix(DEVICES).ok().and_then(Path::to_str).unwrap_or_default();
     matches!(rest.split('/').collect::<Vec<_>>()[..], [_, "device", "wwid"])
@@ -220,7 +219,7 @@ pub(super) fn is_identity(file: &Path) -> bool {
 
 const CACHE_TYPE: &str = "cache_type";
 
-/// The cache modes that the kernel shows (drivers/scsi/sd.c).
+/// As the kernel shows them (drivers/scsi/sd.c).
 const CACHE_TYPES: [&str; 4] =
     ["write through", "none", "write back", "write back, no read (daft)"];
 
@@ -281,8 +280,7 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// Returns the knob of the write cache, which the drive stores (sd(4)). Only for a single drive,
-/// because the name identifies it.
+/// The drive stores it (sd(4)). Only for a single drive, which the name identifies.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");

@@ -11,14 +11,14 @@ struct Numbered {
     resets: Vec<String>,
 }
 
-/// Knobs under trial; restored when dropped, or after a kill by the journal.
+/// Knobs under trial; restored when dropped or, after a kill, by the journal.
 #[derive(Debug)]
 pub struct Session {
     roots: Roots,
     journal: Journal,
     entries: Vec<Entry>,
     knobs: Vec<Numbered>,
-    /// The last seen value of each entry; `None` if another process changed it.
+    /// `None` if another process changed it.
     now: Vec<Option<String>>,
     ended: bool,
 }
@@ -68,8 +68,7 @@ impl Session {
     /// Sets these knobs (by number), and restores all others.
     ///
     /// # Errors
-    /// The kernel refuses or alters a value, which is then undone; another process changed the
-    /// knob.
+    /// The kernel refuses or alters a value, which is then undone; another process changed it.
     pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
         let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
         let reset: Vec<String> =
@@ -90,7 +89,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets a place, or restores it if `value` is `None`.
+    /// `None` restores it.
     fn put(&mut self, index: usize, value: Option<&str>) -> Result<()> {
         let entry = &self.entries[index];
         let wanted = value.unwrap_or(&entry.before).to_owned();

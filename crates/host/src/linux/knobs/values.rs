@@ -2,10 +2,9 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// A number from 0, or -1, which the kernel shows for a throttle that is off.
+    /// From 0; the kernel shows -1 for a throttle that is off.
     Number,
     Words(&'static [&'static str]),
-    /// A name from a kernel list: a scheduler, a governor.
     Name,
     Processors,
 }

@@ -98,7 +98,6 @@ fn keep(path: &Path, content: &[u8]) {
     made.keep();
 }
 
-/// Returns one directory on a device and one in memory.
 fn directories() -> [tempfile::TempDir; 2] {
     [env!("CARGO_MANIFEST_DIR"), "/dev/shm"].map(|at| tempfile::tempdir_in(at).unwrap())
 }

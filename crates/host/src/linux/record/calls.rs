@@ -2,8 +2,7 @@
 
 use apptrace::Access;
 
-/// A system call's use of files. Numbers are positions of arguments, from 0; the file
-/// descriptor is the first unless noted.
+/// Numbers are argument positions, from 0; the file descriptor is the first unless noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Transfer(Transfer),
@@ -12,15 +11,13 @@ pub(super) enum Call {
     SyncRange,
     /// `sync()`.
     SyncSystem,
-    /// Reads one file and writes another.
     Copy(CopyCall),
     /// `readahead(fd, offset, bytes)`.
     ReadAhead,
     /// `posix_fadvise(fd, offset, bytes, advice)`.
     Advise,
-    /// A call whose requests the kernel shows only at the devices.
+    /// Its requests show only at the devices.
     OnlyAtDevices(&'static str),
-    /// A change of the working directory.
     ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
     Allocate,
@@ -31,7 +28,6 @@ pub(super) enum Call {
     Close,
     /// `close_range(first, last, flags)`.
     CloseRange,
-    /// A call whose result is another descriptor of the same open file.
     Duplicate,
     /// `fcntl(fd, command, argument)`.
     Control,
@@ -42,30 +38,28 @@ pub(super) enum Call {
     SyncMapping,
 }
 
-/// A read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) access: Access,
-    /// The argument with the count of bytes; without it only the result shows them.
+    /// Without it only the result shows the count.
     pub(super) bytes: Option<usize>,
-    /// The argument with the offset; without it the file's position is used.
+    /// Without it the file's position is used.
     pub(super) offset: Option<usize>,
     pub(super) flags: Option<usize>,
 }
 
-/// A call that returns a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OpenCall {
     pub(super) path: Option<usize>,
     pub(super) flags: Option<usize>,
 }
 
-/// A call that gives a file another name. A name may be relative to the directory of a descriptor.
+/// Names may be relative to a descriptor's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RenameCall {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Whether a descriptor comes before each name.
+    /// A descriptor comes before each name.
     pub(super) has_directories: bool,
     pub(super) flags: Option<usize>,
 }
@@ -80,13 +74,12 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// A call such as `copy_file_range`. A place is given by a pointer; without one it is the position
-/// of the file.
+/// Such as `copy_file_range`. Without an offset, it is the file's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
-    /// The descriptor that is read, and the pointer to its offset.
+    /// Descriptor, pointer to its offset.
     pub(super) from: (usize, usize),
-    /// The descriptor that is written, and the pointer to its offset; `sendfile` has none.
+    /// `sendfile` has no pointer.
     pub(super) to: (usize, Option<usize>),
 }
 
@@ -107,8 +100,7 @@ const fn transfer(
     Call::Transfer(Transfer { access, bytes, offset, flags })
 }
 
-/// The calls by name, as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left
-/// out.
+/// By name, as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left out.
 pub(super) const CALLS: [(&str, Call); 46] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),

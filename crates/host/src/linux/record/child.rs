@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 pub(super) struct StoppedChild {
     pub(super) process: u32,
     go: File,
-    /// The thread of `spawn`, which returns only when the command has replaced this program.
+    /// Returns only when the command has replaced this program.
     spawned: JoinHandle<io::Result<Child>>,
 }
 
@@ -59,10 +59,6 @@ impl StoppedChild {
         Ok(StoppedChild { process: u32::from_le_bytes(own), go: File::from(go), spawned })
     }
 
-    /// Lets the command run.
-    ///
-    /// # Errors
-    /// The command does not exist, or may not be executed.
     pub(super) fn go(mut self) -> io::Result<Child> {
         self.go.write_all(&[1])?;
         self.spawned.join().map_err(|_| io::Error::other("the thread that starts it failed"))?

@@ -1,37 +1,33 @@
 //! The clock of a recording's trace instances.
 //!
-//! Each event reads it, and the monotonic clock takes twice as long as the processor's time stamp.
-//! If the kernel keeps time by the time stamp, so do the events; they are converted afterwards.
+//! The monotonic clock takes twice as long as the processor's time stamp. If the kernel keeps time
+//! by the time stamp, events have it and are converted afterwards.
 
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 
-/// A moment on both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pair {
     ticks: u64,
     at: Nanos,
 }
 
-/// Converts times of events to the monotonic clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TraceClock {
-    /// The first pair and the last; `None` if the events have the monotonic clock already.
+    /// First and last; `None` if events have the monotonic clock.
     pairs: Option<[Pair; 2]>,
 }
 
-/// The minimum distance of two pairs; closer ones show the rate too badly.
+/// Closer pairs show the rate too badly.
 const MIN_APART_NS: Nanos = 20_000_000;
 
 impl TraceClock {
-    /// Returns a clock without conversion.
     pub(super) fn monotonic_clock() -> TraceClock {
         TraceClock { pairs: None }
     }
 
-    /// Chooses the clock.
     pub(super) fn choose(instance: &TraceInstance) -> TraceClock {
         let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         let by_ticks = fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc");
@@ -45,12 +41,11 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// Sets the clock of an instance that has no events yet.
+    /// Only before the first event.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }
 
-    /// Compares the clocks again, for the events until now.
     pub(super) fn look(&mut self) {
         if let (Some(pairs), Some(now)) = (&mut self.pairs, Pair::now()) {
             pairs[1] = now;
@@ -69,7 +64,6 @@ impl TraceClock {
     }
 }
 
-/// The kernel's name of the clock.
 const NAME: &str = "x86-tsc";
 
 impl Pair {

@@ -1,26 +1,26 @@
-//! The descriptors of the recorded processes: which open file each is, and its position.
+//! The descriptors of the recorded processes: open file and position.
 
 use super::identity::{self, Found};
 use apptrace::{Index, Kind, OpenFile};
 use std::collections::HashMap;
 
-/// An entry of [`Descriptors::open_files`].
+/// Index in [`Descriptors::open_files`].
 pub(super) type OpenId = usize;
 
-/// An open file, which several descriptors and processes may share.
+/// Descriptors and processes may share it.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) file: Index,
     pub(super) kind: Kind,
     pub(super) flags: OpenFile,
-    /// The position of the next `read` or `write`; `None` if not known.
+    /// `None` if unknown.
     pub(super) position: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
 struct Descriptor {
     id: OpenId,
-    /// Whether the descriptor ends when the process begins a new program (O_CLOEXEC).
+    /// O_CLOEXEC.
     ends_at_exec: bool,
 }
 
@@ -62,7 +62,7 @@ impl Descriptors {
         }
     }
 
-    /// Gives a process that begins a new program what is left of a table.
+    /// A new program gets what is left of a table.
     pub(super) fn exec(&mut self, table: u32, process: u32) {
         let mut left = self.tables.get(&table).cloned().unwrap_or_default();
         left.retain(|_, descriptor| !descriptor.ends_at_exec);
@@ -89,7 +89,6 @@ impl Descriptors {
         };
     }
 
-    /// Gives a child process its parent's descriptors.
     pub(super) fn fork(&mut self, parent: u32, child: u32) {
         let table = self.tables.get(&parent).cloned().unwrap_or_default();
         self.tables.insert(child, table);
@@ -100,7 +99,6 @@ impl Descriptors {
         self.compact();
     }
 
-    /// Forgets open files without a descriptor when they are most of the list.
     fn compact(&mut self) {
         let used: usize = self.tables.values().map(HashMap::len).sum();
         if self.open_files.len() < 1024 + 4 * used {

@@ -1,5 +1,5 @@
-//! Names of files as soon as their descriptors are seen: a program may close a file before its
-//! events are in order.
+//! Names of files as soon as descriptors are seen: a program may close a file before its events are
+//! in order.
 
 use super::calls::Call;
 use super::identity::{self, Found};
@@ -7,7 +7,7 @@ use super::seen::{Seen, What};
 use machine::Nanos;
 use std::collections::{HashMap, HashSet};
 
-/// New descriptors, by thread and time.
+/// By thread and time.
 #[derive(Default)]
 pub(super) struct EarlyNames(HashMap<(i32, Nanos), Found>);
 
@@ -33,7 +33,6 @@ impl EarlyNames {
         }
     }
 
-    /// Returns the descriptor that this event made.
     pub(super) fn take(&mut self, seen: &Seen) -> Option<Found> {
         self.0.remove(&(seen.thread, seen.at))
     }

@@ -5,7 +5,6 @@ use crate::linux::trace_instance::TraceInstance;
 use std::fs::{self, File};
 use std::io::Read;
 
-/// The place of a field in an event's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Field {
     offset: usize,
@@ -13,7 +12,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Returns the field's value; 0 if the event is too short.
+    /// 0 if the event is too short.
     pub(super) fn of(self, event: &[u8]) -> u64 {
         let mut value = [0; 8];
         let size = self.size.min(8);
@@ -48,7 +47,6 @@ impl Format {
         found.map(|&(_, field)| field).ok_or_else(|| RecordError::Format(name.to_owned()))
     }
 
-    /// Returns the arguments of a system call's entry, in their order.
     pub(super) fn arguments(&self) -> Vec<Field> {
         let own = |name: &str| !name.starts_with("common_") && name != "__syscall_nr";
         self.fields.iter().filter(|(name, _)| own(name)).map(|&(_, field)| field).collect()
@@ -69,8 +67,7 @@ fn field(line: &str) -> Option<(String, Field)> {
     Some((name, Field { offset: number("offset:")?, size: number("size:")? }))
 }
 
-/// Returns the bytes of a page of the buffer: its header and its data. The file is not in the
-/// instance.
+/// Header and data. The file is not in the instance.
 pub(super) fn page_bytes(instance: &TraceInstance) -> Option<usize> {
     // The kernel gives all of it at the first reading, and nothing at another.
     let mut text = [0; 4096];

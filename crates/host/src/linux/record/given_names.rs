@@ -1,8 +1,7 @@
 //! Names of files as programs give them to open(2) and rename(2): a file may be closed before
-//! anyone can look at its descriptor. The kernel's trace has only the address of the name, so a
-//! program of a few instructions copies it (bpf(2), Linux, Documentation/bpf/): it is at the trace
-//! points of the calls as long as this process runs, and the kernel checks that it can do nothing
-//! else.
+//! anyone looks at its descriptor. The kernel's trace has only the name's address, so a program of
+//! a few instructions copies it (bpf(2), Linux, Documentation/bpf/). It stays at the calls' trace
+//! points as long as this process runs; the kernel checks that it can do nothing else.
 
 use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
@@ -12,20 +11,20 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The size of the ring, for about 2,000 names; those that do not fit are lost.
+/// For about 2,000 names; more are lost.
 const RING_BYTES: usize = 1 << 20;
 
-/// The maximum length of a name; longer ones are cut, and not used.
+/// Longer ones are not used.
 const NAME_BYTES: usize = 512;
 
-/// The bytes before the name: time, thread, the name's length, and which name of the call it is.
+/// Time, thread, length, and which name of the call it is.
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
-/// The maximum number of names that wait for their call.
+/// Names that wait for their call.
 const MAX_WAITING: usize = 1 << 16;
 
-/// The maximum distance of a call's trace event from its name.
+/// From a call's name to its trace event.
 const SAME_CALL_NS: Nanos = 10_000_000;
 
 const MAP_CREATE: libc::c_long = 0;
@@ -37,11 +36,11 @@ const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const TYPE_TRACE_POINT: u32 = 2;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 
-/// A flag of a record's length in the ring: the kernel still writes it.
+/// The kernel still writes the record.
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
-/// A call's trace event: its number, and the offset of the name's address in it.
+/// The number of a call's trace event, and the offset of the name's address in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NamePlace {
     pub(super) event: u16,
@@ -49,14 +48,13 @@ pub(super) struct NamePlace {
     pub(super) which: Which,
 }
 
-/// The first or the second of a call's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Which {
     First,
     Second,
 }
 
-/// The ring's memory: a page with our position, one with the kernel's, and the data twice in a row.
+/// A page with our position, one with the kernel's, and the data twice in a row.
 struct Ring {
     page: usize,
     own: NonNull<u8>,
@@ -94,7 +92,6 @@ impl Ring {
         }
     }
 
-    /// Calls `each` with the bytes of every new record.
     fn read(&mut self, mut each: impl FnMut(&[u8])) {
         // SAFETY: both mappings begin with a position of 64 bits (Linux, kernel/bpf/ringbuf.c), and
         // live as long as this.
@@ -132,10 +129,9 @@ impl Drop for Ring {
     }
 }
 
-/// A reader whose programs copy the names while it lives.
 pub(super) struct NameReader {
     ring: Ring,
-    /// The files whose closing removes the programs from the kernel.
+    /// Closing these removes the programs from the kernel.
     _open: Vec<File>,
 }
 
@@ -178,10 +174,10 @@ impl NameReader {
     }
 }
 
-/// Names of calls in their order, with the time; `None` if a name could not be copied.
+/// In the order of calls, with the time; `None` if it could not be copied.
 type Names = VecDeque<(Nanos, Option<String>)>;
 
-/// Names that were copied, by thread.
+/// By thread.
 #[derive(Default)]
 pub(super) struct GivenNames {
     waiting: HashMap<(i32, Which), Names>,
@@ -198,7 +194,6 @@ impl GivenNames {
         self.waiting.entry(of).or_default().push_back((at, name));
     }
 
-    /// Forgets the names of calls of other programs.
     pub(super) fn forget(&mut self, before: Nanos) {
         let keeps = |at: Nanos| at + SAME_CALL_NS >= before;
         self.waiting.retain(|_, names| {
@@ -209,8 +204,7 @@ impl GivenNames {
         });
     }
 
-    /// Returns the name of the call that began at this time: the nearest one. Those before it are
-    /// of calls that were not seen.
+    /// The nearest to this time; earlier ones are of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =
@@ -252,7 +246,7 @@ fn ring_buffer() -> io::Result<File> {
     bpf(MAP_CREATE, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
 
-/// Returns an instruction: code, destination and source, offset, number.
+/// Layout: code, destination and source, offset, number.
 fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] {
     let mut bytes = [code, from << 4 | to, 0, 0, 0, 0, 0, 0];
     bytes[2..4].copy_from_slice(&offset.to_le_bytes());
@@ -260,7 +254,7 @@ fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] 
     bytes
 }
 
-/// Returns a program that copies the name whose address is at the place in the event to the ring.
+/// Copies the name whose address is at the place in the event to the ring.
 fn program(map: &File, place: NamePlace) -> Vec<u8> {
     const MOVE: u8 = 0xbf;
     const SET: u8 = 0xb7;

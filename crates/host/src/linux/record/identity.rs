@@ -1,4 +1,4 @@
-//! The file of another process's descriptor: always by the open file, not by its name.
+//! The file of another process's descriptor: by the open file, never by its name.
 
 use apptrace::{Kind, OpenFile, TracedFile};
 use std::fs::{self, Metadata};
@@ -7,8 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The identity of a file during the recording: device, inode, name. The number of a deleted file
-/// can come back under another name.
+/// Device, inode, name: a deleted file's number can come back under another name.
 pub(super) type Identity = (u64, u64, String);
 
 #[derive(Clone)]
@@ -17,11 +16,11 @@ pub(super) struct Found {
     pub(super) file: TracedFile,
     pub(super) open: OpenFile,
     pub(super) position: Option<u64>,
-    /// Whether the descriptor has O_CLOEXEC.
+    /// O_CLOEXEC.
     pub(super) ends_at_exec: bool,
 }
 
-/// Looks at a descriptor; `None` if the process or the descriptor is gone.
+/// `None` if the process or the descriptor is gone.
 pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     let path = format!("/proc/{thread}/fd/{descriptor}");
     // Follows the kernel's link to the open file itself.
@@ -58,8 +57,8 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     })
 }
 
-/// Returns a file by the name that a program gave, if that is not the file that was found at its
-/// descriptor: the descriptor may be another one's by now.
+/// By the name that a program gave, if its descriptor has another file: it may be another one's by
+/// now.
 pub(super) fn by_name(
     thread: i32,
     found: Option<Found>,
@@ -123,28 +122,25 @@ pub(super) fn by_name(
     })
 }
 
-/// Names that mean another file in each process.
+/// Each process sees another file.
 const OWN_NAMES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 fn is_descriptor(name: &Path) -> bool {
     name.starts_with("/dev") || name.components().any(|part| part.as_os_str() == "fd")
 }
 
-/// Returns the descriptor of the process itself that such a name means.
 pub(super) fn descriptor_of(name: &Path) -> Option<i32> {
     let starts = ["/proc/self/fd", "/proc/thread-self/fd", "/dev/fd"];
     let number = starts.iter().find_map(|start| name.strip_prefix(start).ok())?;
     number.to_str()?.parse().ok()
 }
 
-/// Returns whether a thread's names mean the same files as ours: not in a container. One that is
-/// gone is taken for one of ours.
+/// Not in a container. A thread that is gone is taken for one of ours.
 fn is_in_our_mounts(thread: i32) -> bool {
     let of = |thread: &str| fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
     of(&thread.to_string()).is_none_or(|mounts| Some(mounts) == of("self"))
 }
 
-/// Returns a name such as `/dev/sda`, from the kernel's numbers.
 pub(super) fn device_name((major, minor): (u32, u32)) -> String {
     let link = fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok();
     let name = link.as_deref().and_then(|link| link.file_name());
@@ -167,12 +163,12 @@ fn kind(metadata: &Metadata, name: &str) -> Kind {
     }
 }
 
-/// Returns whether no storage holds the file of this name, unless one is mounted there.
+/// No storage holds such files, unless mounted there.
 fn is_virtual(name: &str) -> bool {
     ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
 }
 
-/// Parses flags of open(2).
+/// From flags of open(2).
 pub(super) fn open_file(flags: i32) -> OpenFile {
     OpenFile {
         direct: flags & libc::O_DIRECT != 0,
@@ -182,7 +178,7 @@ pub(super) fn open_file(flags: i32) -> OpenFile {
     }
 }
 
-/// Names as they are, or as hashes with a key that is never written.
+/// As they are, or as hashes with a key that is never written.
 pub(super) struct Names(Option<RandomState>);
 
 impl Names {

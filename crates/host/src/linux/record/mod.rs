@@ -1,10 +1,9 @@
 //! Records a program's requests to storage, by the kernel's trace points: no daemon, no kernel
 //! probe, and nothing left behind.
 //!
-//! Two trace instances of our own hold the events: system calls of the recorded processes only
-//! (the kernel follows their children), and requests of the block layer, which other threads
-//! complete. The binary pages of the kernel's buffers are read at once while that costs little, else
-//! once a millisecond.
+//! Two trace instances of our own hold the events: system calls of the recorded processes (the
+//! kernel follows their children), and requests of the block layer, which other threads complete.
+//! Binary pages are read at once while that costs little, else once a millisecond.
 
 mod calls;
 mod child;
@@ -49,34 +48,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracker::Tracker;
 
-/// The buffer of a processor; about 200,000 events, a second of 100,000 requests/s on one
-/// processor.
+/// About 200,000 events, a second of 100,000 requests/s.
 const BUFFER_KIB: u32 = 16384;
 
-/// The time for which an event may still be on its way to the buffer.
+/// Events may take this long to reach the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
-/// The rest between two readings: lets events gather, so that reading is cheap.
+/// Between two readings: lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
-/// The rest if names of files do not depend on a look at their descriptors.
+/// The rest if file names do not depend on a look at descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
-/// The processor time beyond 2 % after which the recorder rests.
+/// Beyond 2 % of processor time; then the recorder rests.
 const FREE_CPU_NS: Nanos = 5_000_000;
 
-/// The interval at which the recorder looks whether it should end.
 const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
-/// The time for which the command may end by itself after Ctrl-C.
+/// For the command to end by itself after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The PID namespace of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
+/// Of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Events of processes besides their system calls.
 const PROCESS_EVENTS: [&str; 5] = [
     "task/task_newtask",
     "sched/sched_process_exec",
@@ -85,7 +81,7 @@ const PROCESS_EVENTS: [&str; 5] = [
     "ext4/ext4_unlink_exit",
 ];
 
-/// Requests of devices and of io_uring's threads: events of any thread.
+/// Of any thread.
 const SYSTEM_EVENTS: [&str; 5] = [
     "block/block_bio_queue",
     "block/block_rq_complete",
@@ -97,40 +93,39 @@ const SYSTEM_EVENTS: [&str; 5] = [
 /// The subject of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A program and its arguments, started by the recorder.
+    /// Started by the recorder.
     Command(Vec<OsString>),
-    /// A running process with all its threads and children.
+    /// With all its threads and children.
     Process(u32),
-    /// All processes of a control group.
+    /// All its processes.
     ControlGroup(PathBuf),
-    /// The requests that reach a block device, from any program.
+    /// Requests from any program to a block device.
     Device(PathBuf),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// The time after which the recording ends, whatever runs on.
+    /// Ends the recording, whatever runs on.
     pub at_most: Option<Duration>,
-    /// Whether names are replaced by hashes with a key that is thrown away.
+    /// Names become hashes with a key that is thrown away.
     pub anonymous: bool,
-    /// The program's name and version, for the header.
+    /// Name and version, for the header.
     pub source: String,
 }
 
-/// Removes the trace instances of killed recorders. Costs a look into one directory.
+/// Removes trace instances of killed recorders.
 pub fn remove_stale() {
     if let Some(parent) = trace_instance::instances().filter(|_| trace_instance::permitted()) {
         trace_instance::remove_stale(&parent);
     }
 }
 
-/// A recording that is ready to start; a command waits.
+/// A recording ready to start; a command waits.
 pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// The copied names; `None` if the kernel does not permit it: files that are closed at once may
-    /// have no name.
+    /// `None` if not permitted: files closed at once may have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
@@ -141,8 +136,7 @@ impl Recorder {
     /// Prepares the recording.
     ///
     /// # Errors
-    /// The kernel has no trace points here or does not permit their use, the command cannot be
-    /// started, the process or the group is not there.
+    /// No trace points or no permission; the command cannot be started; no such process or group.
     pub fn new(subject: &Subject) -> Result<Recorder, RecordError> {
         if let Subject::Device(device) = subject {
             return Recorder::of_device(device);
@@ -226,11 +220,10 @@ impl Recorder {
         Ok(Recorder { pipes, decoder, clock, names: None, processes, child: None, command })
     }
 
-    /// Records until the command or the processes end, the time is over, or `stop` is set.
+    /// Records until the command or processes end, the time is over, or `stop` is set.
     ///
     /// # Errors
-    /// The command cannot be executed, the kernel's buffers cannot be read, or the trace cannot be
-    /// written.
+    /// The command cannot be executed, the buffers cannot be read, or the trace cannot be written.
     pub fn record<W: Write>(
         mut self,
         to: W,
@@ -322,7 +315,7 @@ impl Recorder {
         }
     }
 
-    /// Reads the events that are there, and takes up all that no earlier one can still join.
+    /// Takes up all events that no earlier one can still join.
     fn take<W: Write>(
         &mut self,
         tracker: &mut Tracker<W>,
@@ -362,7 +355,6 @@ impl Recorder {
         }
     }
 
-    /// Sleeps until there are events.
     fn wait(&self) {
         let files = self.pipes.iter().flat_map(Pipes::files);
         let mut polled: Vec<PollFd<'_>> =
@@ -404,8 +396,7 @@ fn is_alive(process: u32) -> bool {
     fs::metadata(format!("/proc/{process}")).is_ok()
 }
 
-/// Waits for a command that the recording does not follow any more. After Ctrl-C it gets the
-/// signal as well, and some time.
+/// After Ctrl-C it gets the signal, too, and some time.
 fn wait_for(child: &mut Child, stop: &AtomicBool) -> Result<Option<ExitStatus>, RecordError> {
     let mut asked: Option<Instant> = None;
     loop {

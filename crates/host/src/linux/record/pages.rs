@@ -5,7 +5,7 @@ use machine::Nanos;
 
 pub(super) const HEADER_BYTES: usize = 16;
 
-/// A flag of the length: events were lost before this page; their count follows the data.
+/// Events before this page were lost; their count follows the data.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 20) - 1;
@@ -14,8 +14,7 @@ const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
-/// Calls `each` with the time and the bytes of every event of a page. Returns the number of events
-/// lost before them.
+/// Returns the events lost before them.
 pub(super) fn read(page: &[u8], mut each: impl FnMut(Nanos, &[u8])) -> u64 {
     let Some(mut time) = u64_at(page, 0) else { return 0 };
     let Some(commit) = u64_at(page, 8) else { return 0 };

@@ -1,10 +1,9 @@
-//! The processes and threads that are there already when a recording starts.
+//! Processes and threads that exist when a recording starts.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns a process and all that it started, by the kernel's lists of children.
 pub(super) fn with_children(process: u32) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut left = vec![process];
@@ -28,7 +27,7 @@ pub(super) fn threads(process: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Returns the processes of a control group and of all groups below it.
+/// And of all groups below it.
 pub(super) fn of_group(group: &Path) -> std::io::Result<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     let mut left: Vec<PathBuf> = vec![group.to_path_buf()];

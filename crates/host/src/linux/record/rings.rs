@@ -1,11 +1,10 @@
-//! Requests of io_uring, as far as the kernel shows them: the operation, the file if it is not a
-//! registered one, and the result; never the offset.
+//! Requests of io_uring, as far as the kernel shows them: the operation, the file unless
+//! registered, and the result; never the offset.
 
 use apptrace::{Access, Index};
 use machine::Nanos;
 use std::collections::HashMap;
 
-/// The maximum requests under way that are remembered.
 const MAX_PENDING: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +16,7 @@ pub(super) struct RingRequest {
     pub(super) file: Option<Index>,
 }
 
-/// The requests under way, by the kernel's address of them.
+/// By the kernel's address.
 #[derive(Default)]
 pub(super) struct Rings(HashMap<u64, RingRequest>);
 
@@ -43,8 +42,7 @@ impl Rings {
     }
 }
 
-/// Returns the access of an operation that transfers or syncs data (Linux,
-/// include/uapi/linux/io_uring.h).
+/// Only transfers and syncs (Linux, include/uapi/linux/io_uring.h).
 fn access(opcode: u8) -> Option<Access> {
     Some(match opcode {
         1 | 4 | 22 => Access::Read,

@@ -1,4 +1,4 @@
-//! Trace events with their fields, whatever the kernel's layout of them is.
+//! Trace events with their fields, whatever their layout in the kernel.
 
 use super::RecordError;
 use super::calls::{CALLS, Call, OpenCall, RenameCall};
@@ -7,10 +7,9 @@ use super::given_names::{NamePlace, Which};
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;
 
-/// One trace event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
-    /// The time on the monotonic clock.
+    /// On the monotonic clock.
     pub(super) at: Nanos,
     pub(super) thread: i32,
     pub(super) what: What,
@@ -20,13 +19,13 @@ pub(super) struct Seen {
 pub(super) enum What {
     Enter(Call, [u64; 6]),
     Leave(Call, i64),
-    /// A new thread or process, with the flags of clone(2).
+    /// With the flags of clone(2).
     Started {
         child: i32,
         flags: u64,
     },
     Ended,
-    /// The process begins another program.
+    /// Begins another program.
     Executed,
     /// A page of a mapped file was not in the page tables.
     Fault {
@@ -34,7 +33,7 @@ pub(super) enum What {
         inode: u64,
         page: u64,
     },
-    /// A name of a file was removed; the result as of a system call.
+    /// `result` is as of a system call.
     Unlinked {
         device: u32,
         inode: u64,
@@ -66,7 +65,7 @@ pub(super) struct Sectors {
     pub(super) device: (u32, u32),
     pub(super) first: u64,
     pub(super) count: u64,
-    /// The first letters of the kernel's description: `R`, `WS`, `FF`, `FWFSM`.
+    /// `R`, `WS`, `FF`, `FWFSM`.
     pub(super) letters: [u8; 8],
 }
 
@@ -86,7 +85,6 @@ enum Layout {
     RingDone(Field, Field),
 }
 
-/// A decoder that knows every enabled event by its number.
 #[derive(Default)]
 pub(super) struct Decoder(Vec<Option<Layout>>);
 
@@ -99,8 +97,7 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Adds the events of system calls; returns their names for `set_event`, and the places of the
-    /// names of files.
+    /// Returns names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,
@@ -130,7 +127,7 @@ impl Decoder {
         Ok((names, places))
     }
 
-    /// Adds an event; returns `false` if the kernel lacks it.
+    /// Returns `false` if the kernel lacks it.
     pub(super) fn other(
         &mut self,
         instance: &TraceInstance,
@@ -176,7 +173,6 @@ impl Decoder {
         Ok(true)
     }
 
-    /// Decodes an event; `None` if it is not followed.
     pub(super) fn decode(&self, at: Nanos, event: &[u8]) -> Option<Seen> {
         // Every event begins with its number, flags, and the thread.
         let id = u16::from_le_bytes(event.get(..2)?.try_into().ok()?);

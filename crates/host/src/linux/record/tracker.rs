@@ -33,21 +33,18 @@ struct ThreadState {
     index: Option<Index>,
 }
 
-/// A system call that has not returned.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     at: Nanos,
     call: Call,
     arguments: [u64; 6],
     file: Option<Target>,
-    /// The file that a copy writes to.
+    /// Where a copy writes.
     to: Option<Target>,
 }
 
-/// The file of a call, its kind and its flags.
 type Target = (Index, Kind, OpenFile);
 
-/// A request in the kernel's terms.
 struct Traced {
     at: Nanos,
     duration: Option<Nanos>,
@@ -62,7 +59,6 @@ struct Traced {
 }
 
 impl Traced {
-    /// Makes a request of which nothing else is known.
     fn new(at: Nanos, file: Index, access: Access, interface: Interface) -> Traced {
         let open = OpenFile::default();
         let (duration, thread, offset, result) = (None, None, None, None);
@@ -79,32 +75,31 @@ pub(super) struct Tracker<W: Write> {
     inodes: HashMap<(u64, u64), Index>,
     /// Devices with files of the recording.
     file_systems: HashSet<u64>,
-    /// Sizes as far as the requests show them, by file.
+    /// As far as requests show them.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
     threads: HashMap<i32, ThreadState>,
     pending: HashMap<i32, Pending>,
-    /// Shared mappings by process and address: bytes, file, offset.
+    /// Process, address: bytes, file, offset.
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
-    /// Whether every request of a device is taken, not only those of followed threads and of
-    /// write-back to the devices of their files.
+    /// Whether all requests are taken, not only those of followed threads and write-back to their
+    /// files' devices.
     only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
-    /// The names in calls that have not returned, by thread.
+    /// Of calls that have not returned.
     called: HashMap<(i32, Which), String>,
-    /// The present names of files and directories.
+    /// Present names of files and directories.
     paths: BTreeMap<PathBuf, Index>,
-    /// The device and inode of each file.
+    /// By file: device and inode.
     places: Vec<(u64, u64)>,
-    /// When the recording began.
     began: SystemTime,
-    /// Directories of the recording, for names that are relative to them.
+    /// For names relative to them.
     directories: HashMap<Index, PathBuf>,
-    /// Working directories, by process.
+    /// By process.
     working: HashMap<u32, PathBuf>,
     unseen: BTreeMap<&'static str, u64>,
     pub(super) lost: u64,
@@ -145,17 +140,14 @@ impl<W: Write> Tracker<W> {
         self.writer
     }
 
-    /// Takes every request of the block events, whoever makes it.
     pub(super) fn take_all_devices(&mut self) {
         self.only_devices = true;
     }
 
-    /// Returns calls whose requests show only at the devices, and their numbers.
     pub(super) fn only_at_devices(&self) -> BTreeMap<String, u64> {
         self.unseen.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
     }
 
-    /// Takes up a process that runs already, with its threads and descriptors.
     pub(super) fn adopt(&mut self, process: u32, threads: &[i32]) -> Result<()> {
         self.look_where(process, process as i32);
         for &thread in threads {
@@ -177,12 +169,10 @@ impl<W: Write> Tracker<W> {
         self.threads.contains_key(&thread)
     }
 
-    /// Returns the time since the start of the recording.
     pub(super) fn since_start(&self, at: Nanos) -> Nanos {
         at.saturating_sub(self.start)
     }
 
-    /// Takes up the next event in time.
     pub(super) fn see(&mut self, seen: &Seen) -> Result<()> {
         match seen.what {
             What::Enter(call, arguments) => self.enter(seen, call, arguments),
@@ -244,7 +234,7 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Writes the requests whose end was not seen, and everything held back.
+    /// Writes also requests whose end was not seen, and everything held back.
     pub(super) fn end(&mut self) -> Result<()> {
         (self.rings, self.devices) = Default::default();
         let pending: Vec<(i32, Pending)> = self.pending.drain().collect();
@@ -296,7 +286,6 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Returns the thread's number in the trace, which its first request gives it.
     pub(super) fn thread_index(&mut self, thread: i32) -> Result<Index> {
         let state = self.state(thread);
         if let Some(index) = state.index {
@@ -341,7 +330,6 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Remembers a process's working directory.
     fn look_where(&mut self, process: u32, thread: i32) {
         match std::fs::read_link(format!("/proc/{thread}/cwd")) {
             Ok(path) => self.working.insert(process, path),
@@ -363,7 +351,6 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Returns the number of a file in the trace, which its first sight gives it.
     fn file(&mut self, identity: Identity, file: TracedFile) -> Result<Index> {
         if let Some(&index) = self.identities.get(&identity) {
             return Ok(index);
@@ -399,7 +386,7 @@ impl<W: Write> Tracker<W> {
         Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
-    /// Returns the open file of a descriptor; one that was not seen yet is looked at.
+    /// Looks at a descriptor that was not seen yet.
     pub(super) fn descriptor(&mut self, thread: i32, descriptor: i32) -> Result<OpenId> {
         let table = self.state(thread).table;
         if let Some(id) = self.descriptors.get(table, descriptor) {

@@ -1,12 +1,11 @@
-//! Magic strings at fixed offsets: every superblock and partition table that libblkid knows, by its
-//! names (util-linux, `blkid -k`). A test compares with wipefs.
+//! Magic strings at fixed offsets: all that libblkid knows, by its names (util-linux, `blkid -k`).
+//! A test compares with wipefs.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// An offset from the start, in bytes.
+    /// Bytes from the start.
     Start(u64),
-    /// An offset `before` bytes before the end, which is rounded down to a multiple of `unit`
-    /// bytes.
+    /// `before` bytes before the end, which is rounded down to a multiple of `unit` bytes.
     End { unit: u64, before: u64 },
 }
 
@@ -17,7 +16,7 @@ pub(super) struct Row {
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
     pub(super) magics: &'static [&'static [u8]],
-    /// A check of the head, needed if the magic string may occur by chance, or two kinds share it.
+    /// For a magic string that may occur by chance, or that two kinds share.
     pub(super) check: Option<fn(&[u8; HEAD]) -> bool>,
 }
 
@@ -46,7 +45,6 @@ const fn start(offset: u64) -> At {
     At::Start(offset)
 }
 
-/// Returns an offset from the end, in 512-byte sectors.
 const fn sectors(before: u64) -> At {
     At::End { unit: 512, before: before * 512 }
 }
@@ -74,15 +72,15 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
     (0..end).step_by(2).fold(0, |sum: u16, at| sum.wrapping_add(le16(head, at)))
 }
 
-/// The signature of swap space: the last ten bytes of a page, for each page size.
+/// Of swap space: the last ten bytes of a page, for each page size.
 const PAGE_ENDS: &[At] =
     &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
-/// The offsets of the third block, of 512 to 4096 bytes.
+/// The third block, of 512 to 4096 bytes.
 const DASD_LABELS: &[At] = &[start(1024), start(2048), start(4096), start(8192)];
 const DASD: &str = "a label of a mainframe disk";
 
-/// The magic 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
+/// 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
 const MD_MAGIC: &[u8] = b"\xfc\x4e\x2b\xa9";
 const MD_MAGIC_BIG: &[u8] = b"\xa9\x2b\x4e\xfc";
 
@@ -386,7 +384,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
-/// Partition tables and disk labels. The MBR needs its own function.
+/// Without the MBR, which needs its own function.
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),

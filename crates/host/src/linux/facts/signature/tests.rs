@@ -1,12 +1,11 @@
-//! Tests the table on images, with our result and that of Debian's wipefs (libblkid).
+//! Compares our results on images with those of Debian's wipefs (libblkid).
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Returns the signature of a sparse medium whose length is not a multiple of 1 KiB; negative
-/// offsets count from the end.
+/// Negative offsets count from the end.
 fn signature_of(at: &[(i64, &[u8])]) -> Option<String> {
     const LEN: u64 = (4 << 20) + 512 * 3;
     let dir = tempfile::tempdir().unwrap();
@@ -128,7 +127,6 @@ fn offset_in(at: At) -> u64 {
     }
 }
 
-/// Computes CRC-32 with this reversed polynomial.
 fn crc(polynomial: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
@@ -155,8 +153,7 @@ fn gpt_header(sector: u64) -> Vec<u8> {
     header
 }
 
-/// Writes the other fields that libblkid checks, at offsets relative to the structure. wipefs
-/// accepts wrong checksums, except for partition tables and Stratis.
+/// wipefs accepts wrong checksums, except for partition tables and Stratis.
 fn complete(image: &Image, row: &Row, magic: &[u8]) {
     let put = |offset: u64, bytes: &[u8]| image.put(offset, bytes);
     let from_start = |offset: u64, bytes: &[u8]| image.file.write_all_at(bytes, offset).unwrap();
@@ -342,7 +339,6 @@ const UNCONFIRMED: &[(&str, &str)] = &[
     ("dasd", "known from 2.42 on"),
 ];
 
-/// Returns whether libblkid confirms the row only elsewhere.
 fn is_beyond(case: &Case) -> bool {
     match case.row.name {
         // libblkid does not round the end, and tries 4 KiB sectors only on devices that have them.
@@ -441,7 +437,6 @@ fn every_magic_string_of_the_table_is_found_and_wipefs_agrees() {
     );
 }
 
-/// Kinds that a function detects, without a row.
 const BY_FUNCTION: [&str; 8] =
     ["ext2", "ext3", "ext4", "ext4dev", "jbd", "xfs_external_log", "zfs_member", "dos"];
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
 
-/// The size from which a writable mapping is counted: smaller ones are often indexes, as SQLite's.
+/// Smaller writable mappings are often indexes, as SQLite's.
 const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
@@ -58,7 +58,6 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Keeps a name of a call until it returns.
     fn take_name(&mut self, seen: &Seen, which: Which) {
         let of = (seen.thread, which);
         match self.given.take(of, seen.at) {
@@ -228,8 +227,8 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// Returns the name that the program gave, with its directory: that of a descriptor among the
-    /// arguments, or the working one.
+    /// The full name of a path that is relative to a descriptor among the arguments, or to the
+    /// working directory.
     pub(super) fn full_name(
         &mut self,
         seen: &Seen,
@@ -254,7 +253,6 @@ impl<W: Write> Tracker<W> {
         Some(self.working.get(&state.process)?.join(name))
     }
 
-    /// Grows the known size of a file to `end`.
     fn grow(&mut self, pending: &Pending, end: u64) {
         let Some((file, ..)) = pending.file else { return };
         if let Some(size) = &mut self.sizes[file as usize] {
@@ -292,7 +290,7 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
-    /// Moves the position of a descriptor over what was done; returns where it began.
+    /// Returns the old position.
     fn moved(
         &mut self,
         thread: i32,
@@ -311,8 +309,8 @@ impl<W: Write> Tracker<W> {
         Ok(at)
     }
 
-    /// Adds a read of one file and a write of another. The kernel shows one time for both: each has
-    /// half of it, or all if the other is not storage.
+    /// The kernel shows one time for the read and the write: each has half of it, or all if the
+    /// other is not storage.
     fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
         // The program copies in another way.
         const REFUSED: [i32; 5] =
@@ -354,7 +352,6 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Adds a request that ends now.
     fn request(
         &mut self,
         seen: &Seen,

@@ -1,4 +1,4 @@
-//! Requests that are not system calls: those of io_uring, mappings and devices.
+//! Requests of io_uring, mappings and devices: not system calls.
 
 use super::{Traced, Tracker};
 use crate::linux::record::devices::DeviceRequest;
@@ -45,8 +45,8 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Adds a request of a followed thread, or of a kernel thread: write-back, or what a throttle
-    /// delays. Those of other programs are left out.
+    /// Takes requests of followed threads and of kernel threads: write-back, or what a throttle
+    /// delays.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
@@ -74,7 +74,6 @@ impl<W: Write> Tracker<W> {
         self.file_systems.contains(&device)
     }
 
-    /// Adds that a file of the recording lost a name.
     pub(super) fn unlinked(
         &mut self,
         seen: &Seen,
@@ -89,14 +88,13 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Returns a file by the kernel's own form of its device's number.
+    /// The kernel has its own form of device numbers.
     fn file_of(&self, device: u32, inode: u64) -> Option<Index> {
         let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
         self.inodes.get(&(device, inode)).copied()
     }
 
-    /// Adds a fault of a file that the program opened; its own code and libraries are left out with
-    /// those that it did not.
+    /// The program's own code and libraries are left out.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         self.add(Traced {
@@ -108,7 +106,7 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// Returns whether it is a kernel thread, which has no command line.
+/// It has no command line.
 fn is_kernel_thread(thread: i32) -> bool {
     thread == 0
         || std::fs::read(format!("/proc/{thread}/cmdline")).is_ok_and(|words| words.is_empty())

@@ -1,5 +1,4 @@
-//! Files that get other names: programs write a new version of a file, or prepare it, under another
-//! name first.
+//! Files that get other names: programs often write a new version under another name first.
 
 use super::{Pending, Tracker};
 use crate::linux::record::calls::RenameCall;
@@ -39,7 +38,7 @@ impl<W: Write> Tracker<W> {
         self.give_names(moved, &from, &to)
     }
 
-    /// Removes the names of a file or directory, with all that is below it.
+    /// With all below it.
     fn take_paths(&mut self, at: &Path) -> Vec<(PathBuf, Index)> {
         let below = self.paths.range(at.to_owned()..).take_while(|(path, _)| path.starts_with(at));
         let below: Vec<(PathBuf, Index)> =
@@ -69,7 +68,7 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// Resolves links and `..` in the directory of a path.
+/// Resolves links and `..` in its directory.
 fn resolved(path: PathBuf) -> PathBuf {
     let named = path.parent().zip(path.file_name());
     let named = named.and_then(|(above, name)| Some(fs::canonicalize(above).ok()?.join(name)));
