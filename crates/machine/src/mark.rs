@@ -2,8 +2,8 @@
 
 use crate::rng::{GOLDEN, mix};
 
-/// Returns a random number and its hash with the file's inode number. The mark is wrong on a copy,
-/// and on a file that someone gave such a name: their inodes differ.
+/// Returns a random number and its hash with the inode number: wrong on a copy, or on a file that
+/// someone gave such a name, because their inodes differ.
 ///
 /// ```
 /// use machine::mark::{is_mark, mark};
@@ -23,8 +23,8 @@ pub fn is_mark(text: &str, inode: u64) -> bool {
     random.is_some_and(|random| mark(random, inode) == text)
 }
 
-/// Returns the name of a file before it is renamed. The file has no inode number yet, so its
-/// directory's is used, which is valid while the file is empty.
+/// Returns the name of a file before its rename. It has no inode number yet, so its directory's is
+/// used, which is valid while the file is empty.
 pub fn part_name(random: u64, inode: u64) -> String {
     format!(".halfpower-{}.part", mark(random, inode))
 }

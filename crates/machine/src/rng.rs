@@ -1,7 +1,7 @@
 //! Random numbers as a function of seed and index. SplitMix64 (Steele, Lea, Flood, "Fast splittable
 //! pseudorandom number generators", OOPSLA 2014).
 
-/// The odd number nearest to 2^64 divided by the golden ratio: the step of the Weyl sequence.
+/// The odd number nearest to 2^64 / golden ratio: the step of the Weyl sequence.
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// SplitMix64's mixer, a bijection.
@@ -18,14 +18,13 @@ pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// Derives a seed for one of several independent uses of `seed`.
+/// Derives a seed for one independent use of `seed`.
 #[inline]
 pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// Maps a random number to `0..n` by the high half of a product: no division, and a bias of at most
-/// n / 2^64.
+/// Maps a random number to `0..n` by a product's high half: no division, bias at most n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64

@@ -1,10 +1,10 @@
-//! Makes text safe to display: names of files, devices and jobs may contain terminal escapes, line
-//! breaks or bidirectional controls.
+//! Makes text safe to display: names may contain terminal escapes, line breaks or bidirectional
+//! controls.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Returns whether this is a terminal control, a lookalike, or forbidden in HTML.
+/// Terminal controls, lookalikes, and what HTML forbids.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -43,7 +43,7 @@ fn escaped(text: &str, space: impl Fn(char) -> Option<char>) -> String {
     out
 }
 
-/// A writer that escapes text like [`printable_lines`]. Each call must contain whole characters.
+/// Escapes like [`printable_lines`]. Each call must contain whole characters.
 #[derive(Debug)]
 pub struct PrintableWriter<W>(pub W);
 

@@ -20,7 +20,7 @@ pub struct Wear {
 }
 
 impl Wear {
-    /// Computes the bytes that can be written over the drive's life. The drive's figures are whole
+    /// Computes the bytes that can be written over the drive's life. Its figures are whole
     /// percents, so the first ones imply nothing.
     pub fn endurance_bytes(&self) -> Option<f64> {
         const ENOUGH_PERCENT: f64 = 3.0;

@@ -1,4 +1,4 @@
-//! Whether the rate has settled, whether it is steady, and whether heat explains its falls.
+//! Whether the rate has settled, is steady, and falls because of heat.
 
 use crate::falls::cliff;
 use crate::level::{Level, levels};
@@ -6,20 +6,18 @@ use crate::series::SeriesPoint;
 use crate::steady::{SteadyCheck, Unsteady, WINDOW, steady_state};
 use machine::Nanos;
 
-/// Steps of the last level before it can be the rate that lasts.
+/// Before the last level can be the lasting rate.
 const MIN_LAST_STEPS: usize = 25;
-/// The last level must be this long, as a share of the time before it: a drive may have a second,
-/// slower stage.
+/// Of the time before the last level: a drive may have a second, slower stage.
 pub(crate) const LAST_SHARE: f64 = 0.5;
-/// It must also take this share of the time given, up to a limit: a small cache in front of a large
-/// one is full at once.
+/// Also of the time given, up to a limit: a small cache in front of a large one fills at once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
-/// Largest temperature below the highest of the run at which heat explains a fall, and the smallest
+/// Heat explains a fall at most this far below the run's highest temperature; also the smallest
 /// rise that counts as heating.
 const HOTTEST_C: f64 = 3.0;
 const HEATED_C: f64 = 10.0;
-/// Teeth that heat makes: the rate falls at this much more than it rises at.
+/// With teeth from heat, the rate falls at this much more than it rises at.
 const TOOTH_C: f64 = 1.0;
 
 /// Whether the rate has fallen and stays, in a run of at most `for_ns`.
@@ -32,7 +30,7 @@ pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     steps >= MIN_LAST_STEPS && last.seconds() >= ((from_s - start_s) * LAST_SHARE).max(floor_s)
 }
 
-/// Steady state of the last level, in five parts of equal length.
+/// Of the last level, in five equal parts.
 pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck> {
     let first = points.iter().position(|point| point.from_s >= last.from_s)?;
     let rates: Vec<f64> = points[first..].iter().map(SeriesPoint::bytes_per_s).collect();
@@ -68,8 +66,7 @@ pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     (here >= hottest - HOTTEST_C).then_some(here)
 }
 
-/// The mean temperature at which the rate of a saw-tooth falls, if that is higher than the one at
-/// which it rises.
+/// The mean temperature at which a saw-tooth's rate falls, if higher than that at which it rises.
 fn heat_of_teeth(points: &[SeriesPoint], level: &Level) -> Option<f64> {
     let [low, high] = level.saw_tooth?;
     let middle = (low * high).sqrt();
