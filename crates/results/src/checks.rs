@@ -8,37 +8,36 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// Percentage of bytes that no device moved, above which a cache served them.
+/// Above this percentage of bytes that no device moved, a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
-/// Bytes at the devices beyond what was asked, per byte asked, above which a warning is due.
+/// Bytes at the devices beyond those asked, per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
-/// Time taken by a hypervisor, in percent of one processor, above which a warning is due.
+/// Hypervisor's time in percent of one processor.
 const STEAL_PERCENT: f64 = 3.0;
-/// The project's bound for the deviation from Little's law, in percent.
+/// Maximum deviation from Little's law, in percent.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Percentage of the driver's own ceiling above which it takes a noticeable part of each request's
-/// time.
+/// Above this percentage of its ceiling, the driver takes a noticeable part of each request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// Minimum change within a run; a smaller one is left to the interval.
+/// Within a run; a smaller change is left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// Minimum factor between points; a smaller difference is left to their intervals.
+/// Between points; a smaller difference is left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// Share of a rotating disk: a run in order over more of it meets tracks of different length.
+/// Of a rotating disk: a longer run in order meets tracks of different length.
 const ACROSS_SHARE: f64 = 0.05;
-/// Minimum share of the outermost track's data that the innermost one holds.
+/// Minimum data of the innermost track, as a share of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// Minimum number of requests for a rate in a run by time.
+/// For a rate in a run by time.
 const FEW_REQUESTS: u64 = 10;
 
-/// The warning for an engine that transfers no data.
+/// For an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
-/// Returns the warnings, one sentence each.
+/// One sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
     facts: &TargetFacts,
@@ -128,8 +127,8 @@ fn percent(value: f64) -> Figure {
     Figure::rounded(value, 0)
 }
 
-/// Returns doubts about a run through the page cache, which served this share of the bytes read and
-/// still had this share of the bytes written at the end.
+/// About the page cache, which served this share of reads and still held this share of writes at
+/// the end.
 fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
@@ -162,7 +161,7 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// Warns if less than half of what was read back could be judged.
+/// If less than half of what was read back could be judged.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -173,7 +172,7 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// Warns if the generator itself may have been the limit.
+/// The generator itself may be the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -239,7 +238,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// Returns how the rate changed, as a limit, a credit or another program's load came or went.
+/// How the rate changed, as a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -253,7 +252,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Returns the rate of the slowest over that of the fastest eighth of a run.
+/// The slowest over the fastest eighth of a run.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -263,7 +262,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// Returns the share of a rotating disk that a run in order covers, at most 1; 0 for other targets.
+/// Share of a rotating disk that a run in order covers, at most 1; 0 for other targets.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

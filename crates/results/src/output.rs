@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The output was refused before anything was measured.
+    /// Before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
-    /// The file was written, but its directory has been moved meanwhile.
+    /// Written, but the directory has been moved meanwhile.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
@@ -28,7 +28,7 @@ pub enum OutputError {
 
 const ANOTHER_FILE: &str = "name another file";
 
-/// An output that was checked before the measurement.
+/// An output, checked before the measurement.
 #[derive(Debug, Clone)]
 pub struct Output {
     option: String,
@@ -40,7 +40,7 @@ pub struct Output {
 
 enum Place {
     Free,
-    /// A file that may be replaced, with its current metadata.
+    /// May be replaced; with its current metadata.
     Replaceable(Metadata),
     /// A device or pipe, written in place.
     Stream,
@@ -85,7 +85,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Returns whether the output is this file or device, which need not exist yet.
+    /// The file or device need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -102,7 +102,7 @@ impl Output {
         &self.path
     }
 
-    /// Writes the output. A file is written in full or not at all.
+    /// Writes the output; a file in full or not at all.
     ///
     /// # Errors
     /// It cannot be written, or another program has created a file there since.
@@ -247,7 +247,7 @@ impl Output {
         }
     }
 
-    /// Creates a file with a random name in the same directory, removed on drop.
+    /// In the same directory, with a random name; removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }
@@ -272,7 +272,7 @@ impl Output {
     }
 }
 
-/// An output that grows, opened by [`Output::grow`].
+/// An output that grows, from [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,
@@ -309,7 +309,7 @@ impl Growing {
 }
 
 /// Appends to a file that is new, or created by halfpower and unchanged, unless `force` is set.
-/// Links and devices that store data are refused.
+/// Refuses links and devices that store data.
 ///
 /// # Errors
 /// It cannot be written, or is not a valid place for a report.
@@ -321,7 +321,7 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// Returns whether a regular file is empty or was written by halfpower.
+/// Empty, or written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }

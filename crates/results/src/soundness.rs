@@ -7,15 +7,13 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::collections::HashSet;
 use std::fmt;
 
-/// Figures that are the same number by two ways of calculation differ by less than this share.
+/// Maximum difference of figures that are equal by two calculations, as a share.
 const ROUNDING: f64 = 0.01;
 
 type Check = Result<(), String>;
 
-/// Checks every figure that a report or a comparison uses.
-///
-/// # Errors
-/// The first point or rate that contradicts itself, with the field.
+/// Checks every figure that a report or a comparison uses. The error names the first field that
+/// contradicts itself.
 pub(crate) fn check(results: &Results) -> Check {
     for (index, point) in results.points.iter().enumerate() {
         check_point(point).map_err(|why| format!("points[{index}]: {why}"))?;

@@ -2,7 +2,7 @@ use super::HistoryError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
-/// The application ID in SQLite: "hpwr".
+/// SQLite's application ID: "hpwr".
 const APPLICATION: i64 = 0x6870_7772;
 
 /// Steps from each version to the next; their number is the current version. A released step never
@@ -50,7 +50,7 @@ pub(super) const STEPS: [&str; 4] = [
     );",
 ];
 
-/// Migrates a file to the current version; a new file gets its tables.
+/// To the current version; a new file gets its tables.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
     let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
     let known = STEPS.len() as i64;

@@ -6,10 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Resolves all links; creates a missing directory and file.
-///
-/// # Errors
-/// The directory cannot be created, the path is not a file or, as root, a file or link belongs to
+/// Creates a missing directory and file. Refuses what is not a file and, as root, a file or link of
 /// another user.
 pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
     let refused = |why: String| HistoryError::Refused { path: path.into(), why };

@@ -7,7 +7,7 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// Maximum ratio in the text of an interval.
+/// In the text of an interval.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
@@ -59,15 +59,14 @@ impl Limit {
     }
 }
 
-/// Formats the effect: `+4.5 %`, or that nothing changed.
+/// As in `+4.5 %`, or that nothing changed.
 fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }
 }
 
 impl LimitTrial {
-    /// Returns the change, its effect, and what follows; the text of a document of an earlier
-    /// version.
+    /// The change, its effect, and what follows; the text of an earlier version's document.
     fn words(&self) -> String {
         let (Some(changed), Some(meaning), Some(ratio)) =
             (&self.changed, self.meaning, self.iops_ratio)

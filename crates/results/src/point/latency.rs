@@ -19,7 +19,7 @@ pub struct LatencySummary {
     pub count: u64,
 }
 
-/// Number of requests that a percentile needs above it: with fewer it is an accident.
+/// Requests that a percentile needs above it: with fewer it is an accident.
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {

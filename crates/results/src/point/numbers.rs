@@ -97,7 +97,7 @@ impl Numbers {
         }
     }
 
-    /// Removes the warnings of this kind.
+    /// Removes this kind of warnings.
     pub fn retract(&mut self, kind: &Warning) {
         self.doubts.retain(|warning| !warning.is_like(kind));
         self.warnings = self.doubts.iter().map(Warning::to_string).collect();
