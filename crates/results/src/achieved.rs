@@ -165,9 +165,9 @@ pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }
 
-/// Percentage of one operation's bytes (0 read, 1 written) that the devices had not moved by the
-/// end; `None` without counters. The kernel counts a process's writes when it dirties pages, so
-/// only device counters show which bytes arrived.
+/// Bytes of one operation (0 read, 1 written) not on the devices at the end; `None` without
+/// counters. The kernel counts a process's writes when it dirties pages, so only device counters
+/// show which bytes arrived.
 fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
     let moved = |sample: &Sample| {
         let device = sample.usage.device.or(sample.usage.shared_device)?;
@@ -304,7 +304,6 @@ impl Achieved {
     }
 }
 
-/// Averages each resource over the runs.
 fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
     let Some(first) = samples.first() else { return Vec::new() };
     let mut all = first.usage.resources.clone();

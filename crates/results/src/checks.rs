@@ -10,28 +10,28 @@ use workload::{Pattern, Stop, Workload};
 
 /// Above this percentage of bytes that no device moved, a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
-/// Bytes at the devices beyond those asked, per byte asked.
+/// Extra device bytes per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
-/// Hypervisor's time in percent of one processor.
+/// Of one processor.
 const STEAL_PERCENT: f64 = 3.0;
-/// Maximum deviation from Little's law, in percent.
+/// Deviation from Little's law.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Above this percentage of its ceiling, the driver takes a noticeable part of each request's time.
+/// Above it, the driver takes a noticeable part of each request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// Within a run; a smaller change is left to the interval.
+/// Smaller changes within a run are left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// Between points; a smaller difference is left to their intervals.
+/// Smaller differences between points are left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// Of a rotating disk: a longer run in order meets tracks of different length.
+/// Of a rotating disk: tracks differ in length.
 const ACROSS_SHARE: f64 = 0.05;
-/// Minimum data of the innermost track, as a share of the outermost.
+/// Of the outermost track's data.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// For a rate in a run by time.
+/// In a run by time.
 const FEW_REQUESTS: u64 = 10;
 
 /// For an engine that transfers no data.
@@ -127,8 +127,7 @@ fn percent(value: f64) -> Figure {
     Figure::rounded(value, 0)
 }
 
-/// About the page cache, which served this share of reads and still held this share of writes at
-/// the end.
+/// Shares that the cache served of reads, and still held of writes at the end.
 fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
@@ -161,7 +160,7 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// If less than half of what was read back could be judged.
+/// If less than half could be judged.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -172,7 +171,7 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// The generator itself may be the limit.
+/// The generator may be the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -182,7 +181,7 @@ pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -
     })
 }
 
-/// Judges the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs
+/// Judges the longest run's slices; weaker than [`rate_change`]: up to 3 of 100 stationary runs
 /// give a hint.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<Warning> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
@@ -238,7 +237,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// How the rate changed, as a limit, a credit or another program's load came or went.
+/// As a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -252,7 +251,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// The slowest over the fastest eighth of a run.
+/// Slowest over fastest eighth.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -262,7 +261,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// Share of a rotating disk that a run in order covers, at most 1; 0 for other targets.
+/// Share covered by a run in order, at most 1; 0 if not rotating.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

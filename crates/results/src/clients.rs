@@ -95,7 +95,7 @@ impl ClientNumbers {
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
-    /// `None` if there was only one client.
+    /// `None` with one client.
     pub(crate) fn of(samples: &[Sample]) -> Option<PointClients> {
         let all: Vec<_> = samples.iter().filter_map(|one| one.together.as_deref()).collect();
         let ranks = all.first()?.clients.iter().map(|one| one.rank);
@@ -122,7 +122,7 @@ impl PointClients {
         self.each.iter().filter(move |one| several && one.is_slow())
     }
 
-    /// About clients that differ from the others, and about lateness.
+    /// Clients that differ from the others, and lateness.
     pub(crate) fn warnings(&self, workload: &Workload) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for one in self.slow() {
@@ -167,7 +167,6 @@ impl PointClients {
     }
 }
 
-/// Of one client over its runs.
 fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
     let first = runs.first()?;
     let mut latency = Histogram::new();

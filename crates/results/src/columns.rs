@@ -103,7 +103,7 @@ macro_rules! achieved {
     };
 }
 
-/// If it changes over time: `1000:30s,5000:60s`.
+/// `1000:30s,5000:60s`, if it changes over time.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();

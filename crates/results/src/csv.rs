@@ -39,7 +39,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// Unique, and valid on every file system.
+/// Unique, valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = id
         .chars()
@@ -105,14 +105,13 @@ fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     table.0
 }
 
-/// The entry's columns, then the point's.
 pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
     ["entry", "began_unix_s", "kind", "target", "machine"]
         .into_iter()
         .chain(named_columns().map(|column| column.name))
 }
 
-/// A row per point, as [`history_columns`].
+/// As [`history_columns`].
 pub(crate) fn history_rows(
     entry: &Entry,
     results: &Results,
@@ -171,8 +170,7 @@ fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     axes
 }
 
-/// One row per value of each curve. Each axis has its own column, because figures of an experiment
-/// may differ in their axes.
+/// Each axis has its own column, because figures of an experiment may differ in their axes.
 fn figures(experiment: &Experiment, points: &[Point]) -> String {
     let (xs, ys) = (axes(experiment, |figure| figure.x), axes(experiment, |figure| figure.y));
     let mut header = vec!["figure".to_string(), "series".to_string()];
@@ -235,7 +233,7 @@ fn memory(experiment: &Experiment) -> String {
     table.0
 }
 
-/// With its unit, as in the JSON document.
+/// With the unit, as in JSON.
 fn axis_column(axis: Axis) -> &'static str {
     match axis {
         Axis::RequestBytes => "request_bytes",

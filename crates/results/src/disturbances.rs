@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// More than an idle system's housekeeping.
+/// More than housekeeping.
 const OTHERS_MATTER: f64 = 0.1;
-/// Quota periods in which the program was held.
+/// Of a quota's periods.
 const THROTTLED_PERCENT: f64 = 5.0;
 /// Time runnable but not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// Time in which tasks, but not this program, waited for storage.
+/// Time in which other tasks waited for storage.
 const IO_PERCENT: f64 = 20.0;
-/// From here on this program does not wait for storage.
+/// This program then does not wait for storage.
 const FROM_CACHE_PERCENT: f64 = 95.0;
 
 /// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
@@ -102,7 +102,7 @@ impl Disturbances {
         }
     }
 
-    /// `cached_percent` of the bytes came from a cache.
+    /// `cached_percent`: of the bytes.
     pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<Warning> {
         let mut said = Vec::new();
         let percent = |value| Figure::rounded(value, 0);

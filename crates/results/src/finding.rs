@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use workload::OpKind;
 
-/// From this ratio of an interval's ends, the gain is unknown.
+/// High over low end of an interval, for an unknown gain.
 const UNKNOWN: f64 = 100.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -157,7 +157,6 @@ fn of(parts: &[RequestPart], samples: &RunSamples, points: &[Point]) -> Option<I
 }
 
 impl Interference {
-    /// Who loses how much, and whether the combined rate is below the separate ones.
     fn said(&self, points: &[Point]) -> String {
         let name = |one: &ConcurrentWorkload| {
             let several = self.workloads.iter().any(|other| other.target != one.target);

@@ -72,7 +72,6 @@ pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     }
 }
 
-/// Decides how to parse the rest.
 #[derive(Deserialize)]
 struct Header {
     schema: Option<String>,

@@ -12,16 +12,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// From twice the depth; with less, the rate has peaked.
+/// From twice the depth; below, the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// Consecutive doublings without a gain that end the search.
+/// Doublings without gain that end the search.
 const FLAT: u32 = 2;
 
-/// Rates this close are equal; the lower depth then wins.
+/// At equal rates, the lower depth wins.
 const SAME: f64 = 0.01;
 
-/// The search ends when the depths on both sides of the goal are adjacent, or within 1/16.
+/// The search ends at adjacent depths, or within 1/16.
 const NEAR: u32 = 16;
 
 /// What the search varies.
@@ -155,7 +155,6 @@ pub fn meets_published_p99(
     Some(goal)
 }
 
-/// 95 %, if the repeats give one.
 fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
     let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
     stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])

@@ -75,7 +75,7 @@ pub struct Rounds {
     pub unfinished_ns: Option<Nanos>,
 }
 
-/// A shorter phase is too short to judge.
+/// Too short to judge below.
 const SHORT_NS: u64 = 10_000_000;
 
 /// Measures a plan's operations. `progress` is called before each phase. A run in which the program
@@ -150,7 +150,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// A listing counts once for its directory.
+/// A listing counts once.
 fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
     if operation == Operation::List { plan.directories } else { plan.files }
 }

@@ -33,16 +33,16 @@ const ANOTHER_FILE: &str = "name another file";
 pub struct Output {
     option: String,
     path: PathBuf,
-    /// The open directory and the name in it; `None` for an inherited file descriptor.
+    /// `None` for an inherited file descriptor.
     at: Option<(Arc<Directory>, OsString)>,
     force: bool,
 }
 
 enum Place {
     Free,
-    /// May be replaced; with its current metadata.
+    /// Current metadata.
     Replaceable(Metadata),
-    /// A device or pipe, written in place.
+    /// Written in place.
     Stream,
 }
 
@@ -85,7 +85,7 @@ impl Output {
         Ok(output)
     }
 
-    /// The file or device need not exist yet.
+    /// It need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -247,7 +247,7 @@ impl Output {
         }
     }
 
-    /// In the same directory, with a random name; removed on drop.
+    /// In the same directory; removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }

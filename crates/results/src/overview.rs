@@ -88,7 +88,7 @@ pub struct ClassicRate {
     pub point: usize,
 }
 
-/// Name, request size, pattern, and one thread's outstanding requests.
+/// Name, request size, pattern, outstanding requests.
 const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
     ("SEQ1M Q8T1", 1 << 20, Pattern::Seq, 8),
     ("SEQ1M Q1T1", 1 << 20, Pattern::Seq, 1),
@@ -133,7 +133,6 @@ impl Overview {
     }
 }
 
-/// With this many outstanding if it matters.
 fn random_burst(results: &Results, op: OpKind, outstanding: Option<u32>) -> Option<&RandomBurst> {
     let of = |one: &&RandomBurst| {
         one.op == op && outstanding.is_none_or(|wanted| wanted == one.outstanding)
@@ -243,7 +242,7 @@ impl ClassicRow {
     }
 }
 
-/// Past the page cache, to space written before, as fast as requests complete.
+/// Past the page cache, to written space, unscheduled.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)

@@ -52,7 +52,7 @@ impl HistoryTable {
     }
 }
 
-/// A column's cells are of one kind.
+/// Cells are of one kind.
 fn field(name: &str, cells: &[Option<&Cell>]) -> Result<TypePtr> {
     let (physical, logical) = match cells.iter().flatten().next() {
         Some(Cell::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -81,7 +81,7 @@ fn write(column: &mut SerializedColumnWriter<'_>, cells: &[Option<&Cell>]) -> Re
     }
 }
 
-/// Only cells that exist; the definition level marks them.
+/// The definition level marks existing cells.
 fn write_as<T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     cells: &[Option<&Cell>],

@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// Runs from which an interval is settled.
 const SETTLED_RUNS: u32 = 3;
 
 /// One workload with its figures, or the reason for its failure.

@@ -111,10 +111,10 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// Maximum error of a model that predicts rates of more clients.
+/// Larger: the model predicts nothing.
 const MODEL_ERROR: f64 = 0.1;
 
-/// From this factor, more clients gain something.
+/// Below, more clients gain nothing.
 const GAIN: f64 = 1.05;
 
 /// Characteristic numbers of a rate that grows with the clients.
@@ -140,7 +140,7 @@ impl GrowthNumbers {
 }
 
 impl Growth {
-    /// `peak` is the highest rate as text, `efficiency` that of the most clients.
+    /// `efficiency`: of the most clients.
     fn sentence(&self, peak: &str, (most, efficiency): (u32, Option<f64>)) -> String {
         let (half, knee) = (self.half_power_clients, self.knee_clients);
         let why = why(self.limit, self.processors_busy, &self.slow_clients);

@@ -8,19 +8,19 @@ use crate::sustain::Run;
 use machine::{Engine, Machine, Nanos, Result};
 use workload::{Pattern, Stop, Workload};
 
-/// Longest first rest, and its largest shares of the time of the fast writes and of the time left;
-/// each next rest is longer by the factor.
+/// Longest first rest, its largest shares of the fast writes' time and of the time left, and the
+/// growth of the next.
 pub(crate) const FIRST_REST_S: f64 = 10.0;
 const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
-/// Steps after a rest are shorter by this factor.
+/// Shorter steps after a rest.
 const FINER: u64 = 4;
-/// This many steps within [`NEAR`] of the lasting rate mean that it has fallen again.
+/// Within [`NEAR`] of the lasting rate, before it has fallen again.
 const FALLEN_STEPS: usize = 3;
 const NEAR: f64 = 1.15;
-/// Writes after a rest end at this multiple of the store.
+/// Of the store, after a rest.
 const MOST: f64 = 1.3;
 
 impl<M: Machine> Run<'_, '_, M> {
@@ -62,7 +62,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Returns the length; for a kept rest, the earlier process's.
+    /// A kept rest has the earlier process's length.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;
@@ -90,7 +90,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, middle_bytes, cut_short }))
     }
 
-    /// Writes until the rate is the one that lasts; `true` if a limit ended that.
+    /// `true` if a limit ended it before the lasting rate.
     pub(crate) fn until_fallen(
         &mut self,
         falls: &Falls,
@@ -113,7 +113,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok((points, false))
     }
 
-    /// Reads 4 KiB, then again during writes at the lasting rate.
+    /// 4 KiB, then again during writes at the lasting rate.
     fn reads(&mut self, falls: Option<&Falls>) -> Result<Option<ReadsDuring>> {
         let facts = &self.writer.facts;
         let request = facts.direct_align_bytes.max(4096);

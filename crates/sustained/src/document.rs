@@ -140,7 +140,7 @@ fn is_zero(bytes: &f64) -> bool {
 }
 
 impl Recovery {
-    /// Bytes faster than the lasting rate.
+    /// Faster than the lasting rate.
     pub(crate) fn bytes(&self) -> f64 {
         self.fast_bytes + self.middle_bytes
     }

@@ -3,7 +3,7 @@
 use crate::level::{Level, bytes_at};
 use crate::series::SeriesPoint;
 
-/// A fall below this share of the rate is a cliff.
+/// Below this share of the rate is a cliff.
 pub(crate) const FELL: f64 = 0.85;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,12 +17,12 @@ pub(crate) struct Falls {
 }
 
 impl Falls {
-    /// Bytes before the last fall.
+    /// Before the last fall.
     pub(crate) fn bytes(&self) -> f64 {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
 
-    /// Bytes at the fast and at the middle rate.
+    /// At the fast and the middle rate.
     pub(crate) fn split(&self, points: &[SeriesPoint]) -> [f64; 2] {
         let fast = self.fast.bytes_per_s;
         let Some(middle) = self.middle.map(|middle| middle.bytes_per_s) else {
@@ -47,7 +47,7 @@ fn at_rate(points: &[SeriesPoint], fast: f64, slow: f64) -> f64 {
     bytes_at(fast, slow, bytes as f64, seconds)
 }
 
-/// The first level before a lasting fall, and the rate that lasts.
+/// The level before the first lasting fall, and the rate that lasts.
 pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     let lasts = levels.last()?.bytes_per_s;
     let fast = levels
@@ -62,7 +62,7 @@ pub(crate) fn falls(levels: &[Level]) -> Option<Falls> {
     Some(Falls { fast, middle: middle(levels, &fast, slow), slow })
 }
 
-/// The stretch between the fast and the last level, if it has one rate.
+/// If the levels between have one rate.
 fn middle(levels: &[Level], fast: &Level, slow: f64) -> Option<Level> {
     let from = levels.iter().position(|level| level.from_bytes >= fast.to_bytes)?;
     let own = &levels[from..levels.len() - 1];

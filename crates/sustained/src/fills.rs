@@ -10,14 +10,13 @@ use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
-/// If the time that the store needs is unknown.
+/// If the store's time is unknown.
 const REST_S: f64 = 60.0;
-/// Of the time that it needs.
 const LONGER: f64 = 1.1;
 /// Of the time left.
 const REST_SHARE: f64 = 0.5;
 
-/// The fills for which time or bytes were not enough.
+/// For which time or bytes were not enough.
 pub(crate) fn unseen(
     plan: &SustainPlan,
     result: &SustainedResult,
@@ -37,10 +36,7 @@ pub(crate) fn unseen(
 }
 
 impl<M: Machine> Run<'_, '_, M> {
-    /// Fills the target to each share, rests, and writes it again at full speed.
-    ///
-    /// # Errors
-    /// A failed request or the user's interrupt; the fills so far stay.
+    /// On a failed request or an interrupt, the fills so far stay.
     pub(crate) fn fills(
         &mut self,
         recoveries: &[Recovery],
@@ -74,7 +70,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Writes the space once, in sequence; `false` if a limit ended it.
+    /// `false` if a limit ended it.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
@@ -93,7 +89,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(true)
     }
 
-    /// Writes at full speed until the rate has fallen and stays; bytes and times count from here.
+    /// Bytes and times count from here.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
         let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();

@@ -6,9 +6,8 @@ use measure::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// For the search of change points.
 const MAX_BLOCKS: usize = 400;
-/// Half the interval of a block's rate, as a share: request boundaries move it by about this.
+/// Half a block's interval, as a share: request boundaries move its rate so much.
 const UNCERTAIN: f64 = 0.02;
 /// Of the median; a shorter block is joined with the next.
 const SHORT: f64 = 0.5;
@@ -70,7 +69,7 @@ fn blocks(points: &[SeriesPoint]) -> Vec<Block> {
     all
 }
 
-/// Bytes at the rate `fast` when `bytes` took `seconds`, and the rest moved at `slow`.
+/// How many of `bytes`, which took `seconds`, moved at `fast`, the rest at `slow`.
 pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
     ((seconds - bytes / slow) / (1.0 / fast - 1.0 / slow)).clamp(0.0, bytes)
 }
@@ -128,7 +127,7 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Where the rate changed, as a fractional index.
+/// Fractional index.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();
@@ -143,7 +142,7 @@ fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, 
     range.end as f64
 }
 
-/// From one fractional index to another.
+/// Between fractional indices.
 fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: bool) -> Level {
     let last = points.len() - 1;
     let place = |at: f64| {

@@ -13,7 +13,7 @@ pub(crate) enum Kept {
         warnings: Vec<Warning>,
     },
     Read(ReadTimes),
-    /// Reads during this many bytes of writes.
+    /// Bytes written meanwhile.
     ReadDuring {
         reads: ReadTimes,
         bytes: u64,
@@ -22,7 +22,7 @@ pub(crate) enum Kept {
     Rested {
         seconds: f64,
     },
-    /// A process ended here; its last step may have written this much.
+    /// The last step may have written this much.
     CutOff {
         bytes: u64,
     },
@@ -50,7 +50,6 @@ impl<'m> Log<'m> {
         format!("sustained step {}", self.next)
     }
 
-    /// The earlier process's next step.
     pub(crate) fn recall(&mut self) -> Result<Option<Kept>> {
         let kept = self.log.filter(|_| self.goes_on).and_then(|log| log.recall(&self.name()));
         let Some(text) = kept else {
@@ -75,7 +74,6 @@ impl<'m> Log<'m> {
     }
 }
 
-/// The kept steps differ from this command's.
 pub(crate) fn other_step() -> Error {
     Error::refused(
         "--resume",

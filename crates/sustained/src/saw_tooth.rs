@@ -3,16 +3,15 @@
 use crate::series::SeriesPoint;
 use measure::stats;
 
-/// Of high or low rate; fewer may be a change of level.
+/// Fewer may be a change of level.
 const STRETCHES: usize = 5;
-/// Maximum ratio of the low rate to the high one.
+/// Low over high rate.
 const TOOTH: f64 = 0.85;
 /// Mean points per stretch; single ones are noise.
 const LENGTH: usize = 3;
-/// A first stretch that is longer than others by this factor comes before the teeth: a cold drive
-/// or a full credit.
+/// A first stretch longer than others by this factor is not a tooth: a cold drive or a full credit.
 const LONG_BEGINNING: usize = 2;
-/// This share of the difference between low and high, on each side of the middle, changes nothing.
+/// Share of high minus low on each side of the middle that changes nothing.
 const HYSTERESIS: f64 = 0.15;
 
 /// At the end of a series.
@@ -72,7 +71,7 @@ fn stretches(rates: &[f64], low: f64, high: f64) -> Vec<(usize, bool)> {
     all
 }
 
-/// The median of one kind of stretches, because points that hold a change have a rate in between.
+/// Median, because points that hold a change have a rate in between.
 fn usual(rates: &[f64], from: usize, stretches: &[(usize, bool)], high: bool) -> f64 {
     let of_kind = |index: usize| {
         stretches.iter().rfind(|one| one.0 <= index).is_some_and(|one| one.1 == high)

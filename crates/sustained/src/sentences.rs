@@ -85,7 +85,7 @@ fn of_level(result: &SustainedResult, level: &Level) -> String {
     }
 }
 
-/// In the unit that matters: bytes of a cache, time of a credit.
+/// Bytes of a cache, time of a credit.
 fn extent(result: &SustainedResult, level: &Level) -> String {
     let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
     if credit || counts(result) {
@@ -182,7 +182,7 @@ fn filled(result: &SustainedResult, one: &FillResult) -> String {
     )
 }
 
-/// A share of the endurance that needs no number.
+/// Needs no number.
 const LITTLE_PERCENT: f64 = 0.001;
 
 pub(crate) fn worn(run_bytes: u64, wear: &WearChange) -> String {

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A longer run has coarser points, so a week takes no more memory than an hour.
+/// Bounded: a week takes no more memory than an hour.
 const MAX_POINTS: usize = 4096;
 
 /// A stretch of a run.

@@ -16,16 +16,16 @@ pub const MAX_RANGE_PERCENT: f64 = 20.0;
 pub const MAX_SLOPE_PERCENT: f64 = 10.0;
 /// For the stricter check.
 const MIN_VALUES: usize = 20;
-/// Minimum correlation of a pattern at any distance up to a third of the window, and the spread, as
-/// a share of the mean, below which it does not matter. Noise exceeds the correlation in fewer than
-/// 1 of 500 windows of 60 values.
+/// Minimum correlation at any distance up to a third of the window, and the spread, as a share of
+/// the mean, below which it does not matter. Noise exceeds the correlation in fewer than 1 of 500
+/// windows of 60 values.
 const PATTERN: f64 = 0.45;
 const MATTERS: f64 = 0.06;
-/// Maximum spread of noise from the 10th to the 90th percentile, as a share of the mean.
+/// Of noise, from the 10th to the 90th percentile, as a share of the mean.
 const MAX_SPREAD: f64 = 0.3;
-/// A larger share over the window, if beyond noise, is a drift.
+/// Share over the window, if beyond noise.
 const MAX_DRIFT: f64 = 0.03;
-/// Standard errors of the slope beyond which a drift is not noise.
+/// Standard errors; a smaller slope is noise.
 const DRIFT_SIGMAS: f64 = 4.0;
 
 /// Whether a window is in steady state.
@@ -109,7 +109,7 @@ pub fn steady_state(rounds: &[f64], within: &[f64]) -> Option<SteadyCheck> {
     })
 }
 
-/// Change per value of the best straight line.
+/// Of the best line, per value.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

@@ -16,9 +16,9 @@ use machine::{Engine, Error, Machine, Nanos, Result, Warning};
 use results::Program;
 use workload::{Pattern, Workload};
 
-/// Of the time, for the first writes; rests and reads need the rest.
+/// Of the time; rests and reads need the rest.
 pub(crate) const FIRST_SHARE: f64 = 0.7;
-/// Steps between searches for levels.
+/// In steps.
 pub(crate) const LOOK_EVERY: usize = 8;
 
 /// Settings of a sustained run.
@@ -136,7 +136,7 @@ pub(crate) struct Run<'a, 'm, M: Machine> {
     program: Program,
     on_step: &'a mut dyn FnMut(Progress<'_>) -> bool,
     pub(crate) series: Series,
-    /// While the target was still fast.
+    /// While still fast.
     rested: bool,
 }
 
@@ -206,15 +206,15 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// The rate has fallen and stays, or rests need the bytes left.
+    /// Also `true` if rests need the bytes left.
     pub(crate) fn has_settled(&self, series: &Series) -> bool {
         let most =
             if self.writer.left() < self.plan.max_written / 2 { 0 } else { self.plan.for_ns };
         has_settled(series.points(), most)
     }
 
-    /// The target rested between two processes: if the rate had fallen before, the series leaves
-    /// out the writes until it has fallen again.
+    /// The target rested between processes: if the rate had fallen before, leaves out the writes
+    /// until it has fallen again.
     pub(crate) fn fills_gap(&mut self, series: &Series) -> Result<bool> {
         let Some(falls) = falls(&levels(series.points())) else {
             self.rested = true;

@@ -9,19 +9,18 @@ use crate::series::SeriesPoint;
 use crate::sustain::FIRST_SHARE;
 use machine::{TargetFacts, TargetKind};
 
-/// Until the end of a reported burst credit, if that is later than this.
+/// A reported burst credit, if it ends later than this.
 fn credit_needs_s(facts: &TargetFacts, passed_s: f64) -> Option<f64> {
     let bursts = facts.layers.iter().flat_map(|layer| &layer.facts.bursts);
     let credit_s = bursts.map(|burst| burst.lasts_s).fold(0.0, f64::max);
     (credit_s > passed_s).then_some(credit_s * (1.0 + LAST_SHARE) / FIRST_SHARE)
 }
 
-/// To write all of a target.
 fn whole_needs_s(facts: &TargetFacts, last: &Level) -> f64 {
     facts.size_bytes as f64 / last.bytes_per_s / FIRST_SHARE
 }
 
-/// To show what follows a level, if known. A test file says nothing about the drive's size.
+/// To see past a level, if known. A test file says nothing about the drive's size.
 pub(crate) fn needed_s(facts: &TargetFacts, last: &Level, written: u64) -> Option<f64> {
     let whole = facts.kind != TargetKind::TestFile && written < facts.size_bytes;
     credit_needs_s(facts, last.to_s).or_else(|| whole.then(|| whole_needs_s(facts, last)))

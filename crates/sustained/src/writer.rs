@@ -16,15 +16,14 @@ pub(crate) struct Writer<'m, M: Machine> {
     pub(crate) facts: TargetFacts,
     log: Log<'m>,
     began: Nanos,
-    /// Of the next sequential step.
     position: u64,
     /// End of the space for steps.
     space: u64,
     /// Bytes of the steps.
     measured: u64,
-    /// Bytes that killed processes' steps may have written.
+    /// Upper bound for killed processes' steps.
     lost: u64,
-    /// Maximum bytes of a step.
+    /// Of a step, in bytes.
     largest: u64,
     max_written: u64,
     steps: u64,
@@ -53,7 +52,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         }
     }
 
-    /// All that may have been written.
+    /// Upper bound.
     pub(crate) fn written(&self) -> u64 {
         self.measured + self.lost
     }
@@ -67,7 +66,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.gaps
     }
 
-    /// Restricts steps to this many bytes from the target's beginning.
+    /// Steps write only the target's first bytes.
     pub(crate) fn within(&mut self, bytes: u64) {
         (self.space, self.position) = (bytes, 0);
     }
@@ -80,8 +79,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         (self.machine.now() - self.began) as f64 * 1e-9
     }
 
-    /// The earlier process's next step. `None` after the last: the gap is kept, and the step that
-    /// it cut off may have written `most`.
+    /// `None` after the last: the gap is kept, and the cut-off step may have written `most`.
     fn recall(&mut self, most: u64) -> Result<Option<Kept>> {
         let was_cut_off = self.log.is_cut_off();
         loop {
@@ -116,7 +114,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.log.keep(&Kept::Rested { seconds });
     }
 
-    /// `None` if not even one request may be written.
+    /// `None` without room for a request.
     pub(crate) fn step(
         &mut self,
         workload: &Workload,
@@ -159,7 +157,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         Ok(Some(point))
     }
 
-    /// Writes while another workload reads.
     pub(crate) fn step_with(
         &mut self,
         workload: &Workload,
@@ -244,8 +241,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         all
     }
 
-    /// Runs workloads at once. Unlike `measure::sample` it never repeats a run, which would write
-    /// again.
+    /// Never repeats a run, unlike `measure::sample`, since each repeat would write again.
     fn run(&self, workloads: &[&Workload]) -> Result<Vec<Sample>> {
         let facts = &self.facts;
         let mut sources = workloads
@@ -284,8 +280,7 @@ pub(crate) fn rotating(facts: &TargetFacts) -> bool {
     facts.layers.iter().any(disk)
 }
 
-/// Also refuses a simulated disk: it starts each run with an empty write cache, which successive
-/// runs would never fill.
+/// Also refuses a simulated disk, whose write cache is empty at each run and would never fill.
 pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
     let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
     if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {

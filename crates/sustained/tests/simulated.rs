@@ -6,7 +6,7 @@ use common::{GIB, SECOND, drive, long, near, run};
 use sustained::{ReserveKind, StopReason, SustainPlan};
 use twin::description::Drive;
 
-/// 16 combinations of size, rates and emptying.
+/// Sizes, rates and emptying.
 #[test]
 fn write_caches_are_found() {
     let mut wrong = Vec::new();
@@ -47,7 +47,7 @@ fn write_caches_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// In bytes or in requests: 14 combinations of rate, burst and size.
+/// In bytes or requests; rate, burst and size vary.
 #[test]
 fn credits_are_found() {
     let mut wrong = Vec::new();
@@ -100,7 +100,6 @@ fn credits_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Garbage collection has less space, too.
 #[test]
 fn a_fuller_drive_has_a_smaller_cache() {
     let plan = SustainPlan { for_ns: 172_800 * SECOND, fills: vec![50, 100], ..long() };

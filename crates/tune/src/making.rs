@@ -4,7 +4,7 @@
 use machine::units::{KIB, parse_size};
 use machine::{Alternative, Keep, Knob, Layer, Matters, TargetFacts};
 
-/// In bytes; a stride is counted in blocks.
+/// A stride is counted in blocks.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
@@ -28,7 +28,7 @@ impl Stripe {
     }
 }
 
-/// `None` if the file system has no option for the stripe geometry.
+/// `None` without an option for stripes.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))

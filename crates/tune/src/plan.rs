@@ -373,7 +373,6 @@ fn matters(matters: Matters, workload: &Workload) -> bool {
     }
 }
 
-/// Why a knob has no effect.
 fn matters_words(matters: Matters) -> &'static str {
     match matters {
         Matters::Always => "affects no workload",

@@ -75,7 +75,7 @@ struct Trying<'a, S> {
     is_whole: bool,
     /// Longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
-    /// Runs with the current setting by question, and their bytes.
+    /// By question, with the bytes moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
     before_ns: Nanos,
     warnings: &'a mut Vec<Warning>,
@@ -133,7 +133,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// Questions in which the current setting did not keep its rate.
+    /// Where the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -330,7 +330,7 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// Judges all answers together; pairs each difference with its question.
+/// Judges all together; pairs each with its question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,
@@ -447,7 +447,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// Each knob's best value; of two knobs that reset one another, the better.
+/// Of two knobs that reset one another, the better.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

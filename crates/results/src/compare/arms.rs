@@ -237,7 +237,6 @@ fn series(
     series
 }
 
-/// The points' without repetition, and the undecided questions'.
 fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for (points, name) in points.iter().zip(turn.names) {

@@ -2,7 +2,7 @@ use super::measure::Measure;
 use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
 use machine::units::{ShownChange, show_change, show_change_range, show_time, significant};
 
-/// A whole benchmark's time, otherwise the rate, first.
+/// The deciding measure is first.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said = Vec::new();
     let mains: Vec<Measure> = comparison.main_measure().into_iter().collect();
@@ -226,7 +226,7 @@ fn word(measure: Measure, verdict: Verdict) -> &'static str {
     measure.words()[usize::from(verdict == Verdict::Worse)]
 }
 
-/// Without the sign: `13.2 % faster`, `554 times as fast`.
+/// `13.2 % faster`, `554 times as fast`.
 fn by(percent: f64, word: &str) -> String {
     match ShownChange::of(percent) {
         change @ ShownChange::Factor(_) => {
@@ -236,7 +236,7 @@ fn by(percent: f64, word: &str) -> String {
     }
 }
 
-/// As in `13.2 % faster than`, `554 times as fast as`.
+/// `13.2 % faster than`, `554 times as fast as`.
 fn than(percent: f64, word: &str) -> String {
     let than = match ShownChange::of(percent) {
         ShownChange::Percent(_) => "than",

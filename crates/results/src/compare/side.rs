@@ -59,7 +59,7 @@ impl Reading {
     }
 }
 
-/// Such as `random reads` or `sequential writes`.
+/// Such as `random reads`.
 pub(super) fn kind(op: OpKind, pattern: &str) -> String {
     let order = match pattern {
         "seq" | "together" => "sequential",
@@ -121,8 +121,7 @@ impl Measurement {
     }
 }
 
-/// Whether sides may differ only because a rate changed during its measurement: one rate is within
-/// the other side's range.
+/// Sides may differ only because a rate changed while measured: one is within the other's range.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
@@ -138,7 +137,7 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     overlap && (a.changed.is_some() || b.changed.is_some())
 }
 
-/// Rates closer than this factor are equal.
+/// Closer rates are equal.
 const ALIKE: f64 = 1.1;
 
 fn of_point(point: &Point, exact: bool) -> Measurement {

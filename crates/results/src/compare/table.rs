@@ -18,7 +18,7 @@ pub struct Columns {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
-    /// With the factor for its values; `None`: a setting.
+    /// With a factor; `None`: a setting.
     measure: Option<(Measure, f64)>,
 }
 
@@ -69,7 +69,7 @@ pub enum TableError {
     Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// With the factor for the values; halfpower's own names first.
+/// With a factor; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -93,7 +93,7 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Not part of the question: length, seed and row number.
+/// Length, seed and row number.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
 #[derive(Debug, Clone)]
@@ -101,7 +101,6 @@ struct Source {
     measure: Measure,
     scale: f64,
     column: usize,
-    /// Columns of the 95 % interval.
     interval: Option<[usize; 2]>,
 }
 
@@ -215,8 +214,7 @@ fn looks_measured(column: &str) -> bool {
             .any(|word| WORDS.contains(&word))
 }
 
-/// The measure at the start of a column's name, its factor, and the rest of the name; or the user's
-/// meaning.
+/// The measure, its factor, and the rest of the name; or the user's meaning.
 fn measured<'a>(column: &'a str, meanings: &[Meaning]) -> Option<(Measure, f64, &'a str)> {
     if let Some(meaning) = meanings.iter().find(|meaning| meaning.column == column) {
         return meaning.measure.map(|(measure, scale)| (measure, scale, ""));
@@ -295,7 +293,7 @@ fn sides(
     Ok(vec![(spoken(a), of(a)), (spoken(b), of(b))])
 }
 
-/// Converts `31_5KB_offset` to `31.5KB offset`.
+/// `31_5KB_offset` to `31.5KB offset`.
 fn spoken(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let digit = |place: Option<usize>| {

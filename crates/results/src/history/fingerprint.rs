@@ -56,7 +56,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Empty if there are two machines.
+    /// Empty with two machines.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }

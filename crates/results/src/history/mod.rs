@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// For another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// As for a separate file ([`crate::DOCUMENT`]).
+/// As [`crate::DOCUMENT`].
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
 /// While another process creates the history.
@@ -114,7 +114,7 @@ pub struct Filter {
     pub max: Option<u32>,
 }
 
-/// Of [`entry`]; the measures are those of [`Measure::name`].
+/// The measures are those of [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \

@@ -7,13 +7,13 @@ use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// Of the requests, within the run: the last few may still be in flight at its end.
+/// Of the requests: the last few may be in flight at the end.
 const SERVED: f64 = 0.98;
 
-/// Relative distance at the end of the search between the rates on both sides of the goal.
+/// Relative distance of the rates around the goal when the search ends.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// Lowest rate tried, of the highest that the target sustains.
+/// Of the highest sustained rate.
 const MIN_SHARE: f64 = 1.0 / 1024.0;
 
 /// With fewer, the 99th percentile is the maximum.
@@ -102,7 +102,7 @@ pub fn measure_rate_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Rounds if that is close enough: people read the rate and pass it to `--rate`.
+/// People read the rate and pass it to `--rate`.
 fn whole(rate: f64) -> f64 {
     if rate >= 100.0 { rate.round() } else { rate }
 }

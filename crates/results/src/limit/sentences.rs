@@ -7,7 +7,7 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// In the text of an interval.
+/// Of an interval's text.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
@@ -59,14 +59,14 @@ impl Limit {
     }
 }
 
-/// As in `+4.5 %`, or that nothing changed.
+/// Such as `+4.5 %`.
 fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }
 }
 
 impl LimitTrial {
-    /// The change, its effect, and what follows; the text of an earlier version's document.
+    /// Change, effect and conclusion; an earlier version's text.
     fn words(&self) -> String {
         let (Some(changed), Some(meaning), Some(ratio)) =
             (&self.changed, self.meaning, self.iops_ratio)

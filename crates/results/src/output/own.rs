@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
-/// Of the hidden file next to an output.
+/// Of the hidden file.
 const TITLE: &str = "halfpower output ";
 
 const LONGEST: usize = 128;
@@ -32,8 +32,8 @@ fn state(mut content: impl Read) -> io::Result<String> {
     }
 }
 
-/// The file has its name already, or will be renamed to it. Without a mark the next run asks for
-/// --force, so failing to mark is not an error.
+/// Before or after the rename. Without a mark the next run asks for --force, so failing to mark is
+/// not an error.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
@@ -41,8 +41,7 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
     }
 }
 
-/// Whether a file is as halfpower wrote it under this name. It is read only if it has a mark, and
-/// the length in the mark.
+/// Reads a file only if it has a mark, and the mark's length.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let reported =
@@ -54,7 +53,7 @@ pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     reported.is_some_and(same)
 }
 
-/// The hidden file; a test file's has another name.
+/// A test file's hidden file has another name.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);
@@ -93,7 +92,7 @@ mod attribute {
     use std::hash::{BuildHasher, Hasher, RandomState};
     use std::io;
 
-    /// A test file has another attribute, so it cannot pass for an output.
+    /// Test files have another, so none passes for an output.
     const ATTRIBUTE: &str = "user.halfpower.output";
 
     pub(super) fn write(file: &File, state: &str) -> io::Result<()> {
@@ -102,7 +101,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// Empty if the mark belongs to another file.
+    /// Empty if the mark is another file's.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -8,10 +8,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// If another process takes the file for a leftover.
+/// Another process may take the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
-/// A new file with a random name, removed on drop.
+/// With a random name; removed on drop.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: Arc<Directory>,
@@ -32,18 +32,18 @@ impl Part {
         &mut self.file
     }
 
-    /// To a name that may be taken.
+    /// The name may be taken.
     pub(super) fn replace(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename(&self.name, name)
     }
 
-    /// To a name that must be free.
+    /// The name must be free.
     pub(super) fn take_free(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename_to_free(&self.name, name)
     }
 }
 
-/// Creates and locks a file.
+/// Locks the file, too.
 pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     let mut left = ATTEMPTS;
     loop {
@@ -61,8 +61,8 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     }
 }
 
-/// Any user who can read the file can lock it, which keeps other processes from removing it: the
-/// last attempt does without our lock.
+/// Any reader can lock the file, which keeps other processes from removing it: the last attempt
+/// does without our lock.
 fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     let random = RandomState::new().build_hasher().finish();
     let first: OsString = part_name(random, inode(&directory.metadata()?)?).into();
@@ -80,7 +80,7 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// Files that have halfpower's mark and whose lock no process holds.
+/// With halfpower's mark and without a lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {

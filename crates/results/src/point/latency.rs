@@ -19,7 +19,7 @@ pub struct LatencySummary {
     pub count: u64,
 }
 
-/// Requests that a percentile needs above it: with fewer it is an accident.
+/// With fewer above it, a percentile is an accident.
 const REQUESTS_ABOVE: f64 = 10.0;
 
 impl LatencySummary {

@@ -7,7 +7,7 @@ use crate::{
 use machine::Buffering;
 use workload::Pattern;
 
-/// A stage's rate may exceed what it advertises by this: its busy time is rounded.
+/// Share above the advertised rate: busy time is rounded.
 const ABOVE: f64 = 0.15;
 
 impl Checks<'_> {
@@ -51,7 +51,7 @@ impl Checks<'_> {
         }
     }
 
-    /// The half-power points of a curve of direct sequential requests, and of the answer.
+    /// Half-power points of a direct sequential curve, and the answer's.
     fn shared<'b>(&'b self, series: &'b Series) -> Option<(&'b HalfPower, &'b HalfPower)> {
         let first = series.values.iter().find_map(|value| value.point)?;
         let point = self.points.get(first)?;
@@ -185,7 +185,7 @@ impl Checks<'_> {
     }
 }
 
-/// If the point belongs to a curve of direct sequential requests of one thread.
+/// Of a point in a direct sequential curve of one thread.
 fn depth_of_direct(point: &Point) -> Option<u32> {
     let workload = &point.workload;
     let direct = workload.buffering == Buffering::Direct

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::fmt;
 use workload::OpKind;
 
-/// Equal figures differ by less than this share.
+/// Larger differences are contradictions.
 const ROUNDING: f64 = 1e-6;
 
 macro_rules! rules {
@@ -146,7 +146,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// The rate at which the narrowest layer is saturated, if its name is known.
+    /// The narrowest layer's rate, if its name is known.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts
@@ -157,8 +157,7 @@ impl<'a> Checks<'a> {
         rates.min_by(f64::total_cmp)
     }
 
-    /// The answer says that an operation's rates exceed what is advertised, or last only for a
-    /// time.
+    /// The answer says that the rates exceed what is advertised, or last only for a time.
     fn is_beyond(&self, op: OpKind) -> bool {
         let doubted =
             self.answer.peak_doubts.iter().any(

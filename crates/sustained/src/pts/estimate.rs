@@ -34,7 +34,7 @@ fn busy_s(cell: &Cell, bytes_per_s: f64) -> f64 {
     cell.seconds.max(outstanding / bytes_per_s)
 }
 
-/// An upper bound: random small requests are slower.
+/// Upper bound: random small requests are slower.
 fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }

@@ -20,7 +20,6 @@ fn of_phase(steps: &[PtsStep], phase: usize) -> impl Iterator<Item = &PtsStep> +
     steps.iter().filter(move |step| step.phase == phase)
 }
 
-/// Rounds in which all cells ended.
 fn whole_rounds(steps: &[PtsStep], phase: usize, cells: &[Cell]) -> u32 {
     of_phase(steps, phase).filter(|step| step.cell + 1 == cells.len()).count() as u32
 }
@@ -167,7 +166,7 @@ pub fn histogram_steps(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<(
         .collect()
 }
 
-/// The highest rate, near the middle, and one request outstanding.
+/// The highest rate, near the middle, and one outstanding.
 fn points(matrix: &[MatrixCell], max_mean_latency_ns: f64) -> Vec<Cell> {
     let mixed = || matrix.iter().filter(|one| one.cell.read_percent > 0);
     let quick = || mixed().filter(|one| one.mean_latency_ns < max_mean_latency_ns);

@@ -7,9 +7,9 @@ use machine::{Engine, Error, Machine, Nanos, Part, Result, RunOptions, TargetFac
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
 
-/// Parts of a preconditioning, which can continue between them.
+/// A preconditioning can continue between parts.
 const FILL_PARTS: u64 = 64;
-/// Outstanding requests of a preconditioning.
+/// Outstanding.
 const FILL_DEPTH: u32 = 32;
 /// Rates kept per step.
 const PARTS: usize = 12;
@@ -324,7 +324,7 @@ impl<M: Machine> Runner<'_, M> {
     }
 }
 
-/// Where a sequential step starts: it continues the cell's earlier steps.
+/// A sequential step continues the cell's earlier steps.
 fn position(steps: &[PtsStep], phase: usize, number: usize, space: u64) -> u64 {
     let own = steps.iter().filter(|step| step.phase == phase && step.cell == number);
     let bytes: u64 = own.map(|step| step.bytes).sum();

@@ -15,9 +15,9 @@ const IOPS_BLOCKS: [u32; 8] =
     [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512];
 /// Idle seconds of the host idle recovery test.
 pub const WAITS_S: [f64; 5] = [5.0, 10.0, 15.0, 25.0, 50.0];
-/// Intervals per round; only the first minute counts for steady state.
+/// Only a round's first minute counts for steady state.
 const MINUTES_A_ROUND: u32 = 30;
-/// Host idle recovery: accesses of 5 s with one wait, and length of the return to the base rate.
+/// Host idle recovery: accesses with one wait, and the return to the base rate.
 const ACCESS_S: f64 = 5.0;
 const ACCESSES: u32 = 360;
 const RETURN_MINUTES: u32 = 30;
@@ -25,7 +25,7 @@ const RETURN_MINUTES: u32 = 30;
 const WRITES_BEFORE_ROUND_S: f64 = 5.0 * MINUTE_S;
 const WRITES_BEFORE_HISTOGRAM_S: f64 = 60.0 * MINUTE_S;
 const HISTOGRAM_S: f64 = 10.0 * MINUTE_S;
-/// For a point of demand intensity.
+/// Demand intensity.
 const MAX_MEAN_LATENCY_NS: f64 = 5e6;
 const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
 /// Smallest space of a scaled test, in bytes.
@@ -187,7 +187,6 @@ impl Plan<'_> {
         self.add(title, PhaseKind::Rounds { cells, tracking, also_tracking, measured, until });
     }
 
-    /// One pattern, minute after minute.
     fn minutes(&mut self, title: &str, cell: Cell, measured: Measured, until: Until) {
         self.rounds(title, vec![cell], &[cell], measured, until);
     }
