@@ -168,7 +168,7 @@ pub const REAP_WAIT_NS: Nanos = 100_000;
 /// Longest poll before a stream sleeps ([`Reap::Poll`]).
 pub const POLL_MAX_NS: Nanos = 100_000;
 
-/// Learning time of [`Reap::Auto`] at the start of a run; exclude it from the measurement.
+/// At the start of a run with [`Reap::Auto`]; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -212,10 +212,10 @@ pub struct Access {
     /// At the start of a run.
     pub cache: CacheState,
     pub reap: Reap,
-    /// The kernel polls for direct requests if the device can: blocking calls and io_uring only.
+    /// For direct requests, with blocking calls and io_uring, if the device can.
     pub kernel_polls: bool,
-    /// The run ends with a sync, timed in [`crate::Usage::sync_ns`].
+    /// Timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
-    /// First byte and length in each target; only this part is prepared.
+    /// First byte and length in each target; the rest is not prepared.
     pub region: (u64, u64),
 }

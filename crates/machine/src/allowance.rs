@@ -6,11 +6,11 @@ use crate::{
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Runs before the first write, with the maximum bytes that creating the targets writes. An error
-/// refuses the command.
+/// Runs before the first write, with the bytes for creating the targets at most. An error refuses
+/// the command.
 pub type BeforeWrites = Box<dyn Fn(&[TargetFacts], u64) -> Result<()> + Send + Sync>;
 
-/// A limit on written bytes. A machine asks it before it fills a target and before each write.
+/// A limit that a machine asks before it fills a target and before each write.
 ///
 /// ```
 /// let allowance = machine::Allowance::new(Some(1 << 20), Box::new(|_, _| Ok(())));

@@ -1,7 +1,6 @@
 use crate::rng::{GOLDEN, SplitMix64};
 
-/// Fills `buffer` with reproducible, incompressible bytes (SplitMix64: 8 bytes in about 7
-/// instructions).
+/// Fills `buffer` with incompressible bytes from SplitMix64 (8 in about 7 instructions).
 ///
 /// ```
 /// let (mut one, mut other) = ([0; 64], [0; 64]);
@@ -23,7 +22,7 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
 /// Bytes of a test file that share one seed.
 pub const FILL_STEP: u64 = 1 << 20;
 
-/// Returns the seed of the piece that starts at byte `piece`.
+/// Returns the seed of the piece at byte `piece`.
 pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(GOLDEN)
 }

@@ -178,22 +178,22 @@ impl Engine {
         self.row().name
     }
 
-    /// Returns advice for programs that should use this engine, without a full stop.
+    /// Returns advice to use this engine, without a full stop.
     pub fn advice(self) -> &'static str {
         self.row().advice
     }
 
-    /// Returns the best available engine for several outstanding requests.
+    /// Returns the best engine for several outstanding requests.
     pub fn asynchronous(engines: &[Engine]) -> Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// Returns the best engine for a depth; blocking calls suffice for one request.
+    /// Returns the best engine for a depth; one request needs only blocking calls.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
 
-    /// Returns a sentence if this engine replaced the preferred one.
+    /// Returns a sentence if this is a replacement.
     pub fn fallback(self, engines: &[Engine]) -> Option<String> {
         let [preferred, others @ ..] = PREFERRED;
         let replaced = others.contains(&self) && !engines.contains(&preferred);
@@ -215,7 +215,7 @@ impl Engine {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
 
-    /// Returns the threads for one stream of this depth.
+    /// Returns the threads of a stream.
     pub fn workers(self, depth: u32) -> u32 {
         if self.has_workers() { depth } else { 1 }
     }
@@ -225,8 +225,7 @@ impl Engine {
         self.row().concurrency == Concurrency::Workers
     }
 
-    /// Returns whether I/O uses mapped memory: one file that does not grow, no direct I/O, no
-    /// stripe.
+    /// Returns whether I/O uses mapped memory: one file of fixed length, no direct I/O, no stripe.
     pub fn is_mapped(self) -> bool {
         self.row().mapped
     }
@@ -235,12 +234,12 @@ impl Engine {
         self.row().does_io
     }
 
-    /// Returns whether this is a Windows engine, which only simulated machines have.
+    /// Returns whether only simulated machines have this engine.
     pub fn is_windows(self) -> bool {
         matches!(self, Engine::Events | Engine::Routines | Engine::Port)
     }
 
-    /// Returns whether each request can have its own priority.
+    /// Returns whether each request can have a priority.
     pub fn takes_priorities(self) -> bool {
         self.row().priorities
     }

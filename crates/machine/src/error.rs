@@ -18,7 +18,7 @@ pub enum Error {
         why: String,
         hint: String,
     },
-    /// The machine lacks a feature; the experiment is skipped.
+    /// The experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
     /// The target whose device cannot discard.
@@ -56,7 +56,7 @@ impl Error {
         move |source| Error::Io { doing, path, source }
     }
 
-    /// Returns whether this is the caller's mistake (exit code 2), not a failed measurement (1).
+    /// Returns whether the caller erred (exit code 2), not the measurement (1).
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused { .. } | Error::Full { .. })
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 pub struct FileId {
     /// Index in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index in the location; ignored if files are in the location itself.
+    /// Index; ignored if files are in the location itself.
     pub subdirectory: u32,
     pub number: u32,
 }
@@ -72,13 +72,11 @@ impl FileSync {
 pub struct AreaSpec {
     /// Existing directories; empty means the current one.
     pub locations: Vec<PathBuf>,
-    /// The locations belong to an area of another process, which makes and removes them: see
-    /// [`FileArea::directory`].
+    /// Another process's area makes and removes the locations: see [`FileArea::directory`].
     pub joins: bool,
-    /// Subdirectories per location, named from `s0` (`t0` in a tree); 0: files are in the location
-    /// itself.
+    /// Per location, named from `s0` (`t0` in a tree); 0: files are in the location itself.
     pub subdirectories: u32,
-    /// Subdirectories below each one in a tree with root `t0`; 0: all are in the location. See
+    /// Below each subdirectory of a tree with root `t0`; 0: all are in the location. See
     /// [`parent_directory`].
     pub branch: u32,
     pub engine: FileEngine,
@@ -89,8 +87,8 @@ pub struct AreaSpec {
     pub write_block_bytes: u32,
 }
 
-/// Returns the parent of a subdirectory in a tree with `branch` subdirectories below each, numbered
-/// level by level; `None` if that is the location.
+/// Returns a subdirectory's parent in a tree with `branch` below each, numbered level by level;
+/// `None` for the location.
 ///
 /// ```
 /// use machine::files::parent_directory;
@@ -194,12 +192,12 @@ impl FileError {
     }
 }
 
-/// Resources that all threads of the process have used so far.
+/// Used so far by all threads of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Bytes read from block devices, and dirtied for them, if counted.
+    /// Read from block devices, and dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
@@ -235,11 +233,11 @@ pub trait FileArea: Sync {
     /// Returns `false` if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes empty subdirectories; returns `false` if `interrupt` became true first.
+    /// Removes empty ones; `false` if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Returns this area's directory in the first location, for other processes; `None` if they
-    /// cannot join.
+    /// Returns the directory in the first location, for other processes; `None` if they cannot
+    /// join.
     fn directory(&self) -> Option<&Path>;
 
     /// Returns file operations for one thread.

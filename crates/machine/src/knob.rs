@@ -11,7 +11,7 @@ pub struct Knob {
     pub present: String,
     pub alternatives: Vec<Alternative>,
     pub matters: Matters,
-    /// Other knobs that a change resets; the two cannot be tried together.
+    /// Knobs that a change resets; the two cannot be tried together.
     pub resets: Vec<String>,
 }
 

@@ -182,7 +182,7 @@ impl BurstFacts {
         )
     }
 
-    /// Returns the sustained bytes per second for requests of this size.
+    /// Returns bytes per second for requests of this size.
     pub fn sustained_bytes_per_s(&self, request_bytes: u32) -> f64 {
         let of_each = if self.in_requests { f64::from(request_bytes) } else { 1.0 };
         self.sustained_per_s * of_each
@@ -234,7 +234,7 @@ impl Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// Adds the shares of two paths to the same layer.
+    /// Adds the shares of two paths to one layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
@@ -268,7 +268,7 @@ impl Layer {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
 
-    /// Returns the target's bytes per second at which this layer reaches its advertised rate.
+    /// Returns the target's bytes per second when this layer reaches its advertised rate.
     ///
     /// ```
     /// use machine::{Layer, LayerKind, Share};
@@ -283,7 +283,7 @@ impl Layer {
             .filter(|rate| rate.is_finite())
     }
 
-    /// Returns the target's requests per second at which this layer reaches its limit.
+    /// Returns the target's requests per second when this layer reaches its limit.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes)
             .map(|iops| iops / self.share.of(writes))

@@ -59,7 +59,7 @@ pub use wrapped_source::WrappedSource;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Minimum size of a target that is sized by fill time, space permitting.
+/// For a target sized by fill time, space permitting.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// A target, and the permitted changes to it.
@@ -67,26 +67,25 @@ pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 pub struct TargetSpec {
     /// Directories (each gets a test file), files or devices; several form a stripe.
     pub places: Vec<PathBuf>,
-    /// Bytes of the test file, or of the region in an existing file or device, over all members.
-    /// `None`: the machine chooses.
+    /// Of the test file, or of the region in an existing file or device, over all members. `None`:
+    /// the machine chooses.
     pub size: Option<u64>,
-    /// For the fill, if the machine chooses the size.
+    /// If the machine chooses the size.
     pub fill_ns: Option<Nanos>,
     /// Files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Allows overwriting a file system, a partition table or the like, or a target whose use the
-    /// kernel does not show.
+    /// Also a file system, a partition table or the like, or a target whose use the kernel does not
+    /// show.
     pub destroy_signed: bool,
     /// Stripe chunk in bytes; 0: the machine's default.
     pub chunk: u64,
-    /// The places form a RAID 5 set. Opening computes the parity, unless the set is only read or
-    /// [`TargetSpec::as_is`].
+    /// Opening computes the parity, unless the set is only read or [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
     /// For the test file's data.
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
-    /// Lengthen a shorter file in [`TargetSpec::destroy`] to the size.
+    /// To the size, for a file in [`TargetSpec::destroy`].
     pub lengthen: bool,
     /// No fill: existing data stays until a run writes it.
     pub as_is: bool,
@@ -110,7 +109,7 @@ pub struct Below {
 pub enum NewFile {
     #[default]
     Filled,
-    /// Reserved, unwritten blocks, if the file system supports them.
+    /// Unwritten blocks, if the file system supports them.
     Reserved,
     /// A hole of the file's length.
     Sparse,
@@ -123,7 +122,7 @@ pub enum NewFile {
 
 /// Finished runs, as JSON, for the next process.
 pub trait RunLog {
-    /// Returns the next result that an earlier process kept of a run with this description.
+    /// Returns the next result that an earlier process kept of such a run.
     fn recall(&self, run: &str) -> Option<String>;
 
     fn keep(&self, run: &str, result: &str);
@@ -159,8 +158,8 @@ pub trait Machine {
     /// Waits without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// Counts more processes of this computer as part of the measurement, not as programs that
-    /// disturb it. By default, nothing looks for other programs.
+    /// Counts processes of this computer as part of the measurement, not as disturbance. By
+    /// default, nothing looks for other programs.
     fn add_own_processes(&self, _processes: &[u32]) {}
 
     /// Opens a target; a directory gets a test file with incompressible data.
@@ -170,8 +169,8 @@ pub trait Machine {
     /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// Opens several targets. `check` sees the facts of all before existing data is overwritten. If
-    /// the machine chooses the size, a filled target may be smaller than in those facts.
+    /// Opens several targets. `check` sees all facts before existing data is overwritten. If the
+    /// machine chooses the size, a filled target may become smaller.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -196,7 +195,7 @@ pub trait Machine {
             .ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
-    /// Checks the buffer memory of concurrent streams; call it first.
+    /// Checks the streams' buffer memory; call it first.
     fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
         Ok(())
     }
@@ -207,7 +206,7 @@ pub trait Machine {
     /// to the end.
     ///
     /// # Errors
-    /// An unsupported access or a failed request. Under [`OnFailure::EndPart`] a part's error is in
+    /// An unsupported access or a failed request; under [`OnFailure::EndPart`] a part's error is in
     /// [`RunUsage::parts`]. The targets stay usable.
     fn run<S: RequestSource>(
         &self,
@@ -225,8 +224,8 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if the
-    /// driver has no limit or the engine no such backend.
+    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if there is
+    /// no limit or no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -237,20 +236,20 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// Returns the device under a file, for reading only; `None` if its extents are unknown or not
-    /// on exactly one device.
+    /// Returns the device under a file, for reading; `None` if extents are unknown or not on one
+    /// device.
     fn below(&self, _target: &Self::Target) -> Option<Below> {
         None
     }
 
-    /// Stripes the target over these members, in this order, in chunks of `chunk` bytes. Stored
-    /// data stays unchanged.
+    /// Stripes the target over these members, in order, in chunks of `chunk` bytes. Stored data
+    /// stays unchanged.
     ///
     /// # Errors
     /// A missing member, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
+    /// Keeps files of [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
     /// Returns the bytes left of an [`Allowance`].
@@ -258,10 +257,10 @@ pub trait Machine {
         u64::MAX
     }
 
-    /// Counts bytes that an earlier process of this command wrote against the [`Allowance`].
+    /// Counts bytes that an earlier process of the command wrote.
     fn wrote_before(&self, _bytes: u64) {}
 
-    /// Discards the target's data, so that a drive can erase its flash in advance.
+    /// Discards data, so that a drive can erase its flash in advance.
     ///
     /// # Errors
     /// The target is only read, or a layer cannot discard.
@@ -280,23 +279,23 @@ pub trait Machine {
         Vec::new()
     }
 
-    /// Returns the log, if a later process can continue with finished runs.
+    /// Returns the log if a later process can continue.
     fn run_log(&self) -> Option<&dyn RunLog> {
         None
     }
 
-    /// Returns how many clients can use a target at once.
+    /// Returns how many clients can share a target.
     fn clients(&self) -> u32 {
         1
     }
 
-    /// Returns whether the clients of the open target can share one file, or why not.
+    /// Returns whether the open target's clients can share one file, or why not.
     fn one_file(&self) -> std::result::Result<(), String> {
         Err("each client has a file of its own".into())
     }
 
-    /// Returns the maker of runs if the clients are other processes; otherwise [`Machine::run`] has
-    /// the sources of all clients, the first client's first.
+    /// Returns the maker of runs if clients are other processes; otherwise [`Machine::run`] has all
+    /// clients' sources, the first client's first.
     fn client_runs(&self) -> Option<&dyn ClientRuns> {
         None
     }
@@ -306,7 +305,7 @@ pub trait Machine {
         Vec::new()
     }
 
-    /// Returns links of known speed, with their traffic so far.
+    /// Returns links of known speed, and their traffic so far.
     fn network(&self) -> Vec<NetworkLink> {
         Vec::new()
     }

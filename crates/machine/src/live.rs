@@ -65,7 +65,7 @@ pub static FILLING: Filling = Filling {
 };
 
 impl Filling {
-    /// Begins a fill of `goal` bytes, or fewer if time runs out.
+    /// Begins a fill of at most `goal` bytes.
     pub fn begin(&self, goal: u64) {
         self.done.store(0, Relaxed);
         self.goal.store(goal, Relaxed);
@@ -85,19 +85,19 @@ impl Filling {
         }
     }
 
-    /// Returns the last fill's bytes per second, with its flush; 0 before the first.
+    /// Returns the last fill's bytes per second, flush included; 0 before the first.
     pub fn last_rate(&self) -> f64 {
         self.last_bytes_per_s.load(Relaxed) as f64
     }
 
-    /// Returns the bytes done and the goal of a current fill.
+    /// Returns a current fill's bytes and goal.
     pub fn read(&self) -> Option<(u64, u64)> {
         let goal = self.goal.load(Relaxed);
         (goal > 0).then(|| (self.done.load(Relaxed), goal))
     }
 }
 
-/// Threads that only show something; they end if the work cannot get a thread.
+/// Threads for display, which end if the work cannot get a thread.
 #[derive(Debug)]
 pub struct Spare {
     threads: AtomicUsize,
@@ -116,7 +116,7 @@ impl Drop for SpareThread<'_> {
     }
 }
 
-/// Interval at which a spare thread checks whether it must end.
+/// Between a spare thread's checks whether it must end.
 pub const SPARE_LOOK: Duration = Duration::from_millis(250);
 
 impl Spare {
@@ -196,7 +196,7 @@ impl Work {
         *work = Some(Step { goal, shares, work_began, began, before });
     }
 
-    /// Returns the share done, and the time left if known. `None` without work of a known length.
+    /// Returns the share done, and the time left if known.
     pub fn read(&self) -> Option<(f64, Option<Duration>)> {
         let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some(step.progress(REQUESTS.read()))

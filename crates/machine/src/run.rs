@@ -12,8 +12,7 @@ pub struct Part<'a, T, S> {
     /// Indexed by [`crate::Request::target`]. Several cannot include a stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// Per target, in place of the access's; empty: the access's for all. A target may occur
-    /// several times.
+    /// Per target, in place of the access's; empty: the access's for all.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
@@ -107,13 +106,13 @@ pub enum OnFailure {
     EndPart,
 }
 
-/// The effect of the user's interrupt on streams that have begun.
+/// Effect of the user's interrupt on begun streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnInterrupt {
     #[default]
     Fail,
     /// The run ends early, with its requests and counters so far ([`RunUsage::interrupted`]). A
-    /// part that ends with a flush ([`Access::sync_at_end`]) fails, because its rate includes it.
+    /// part that ends with a flush ([`Access::sync_at_end`]) fails: its rate includes it.
     EndRun,
 }
 
@@ -126,10 +125,9 @@ pub struct RunOptions {
     pub count_instructions: bool,
     /// Trace the block layer. Costs time: do not use the run's rate.
     pub trace: bool,
-    /// Bytes that the run brings into an empty page cache. A guest whose free memory is reclaimed
-    /// faults it in first.
+    /// Brought into an empty page cache. A guest whose free memory is reclaimed faults it in first.
     pub cache_bytes: u64,
-    /// Locked during the run, so that others cannot use it.
+    /// So that others cannot use it.
     pub locked_bytes: u64,
     /// Share the sources of each part equally; 0: one.
     pub clients: u32,
@@ -141,12 +139,12 @@ pub struct RunUsage {
     pub began: Nanos,
     /// From the program's start to the run's.
     pub since_start_ns: Nanos,
-    /// The ready streams' wait for the agreed start ([`Start::At`]).
+    /// [`Usage::waited_ns`].
     pub waited_ns: Nanos,
     pub cpu: CpuTimes,
-    /// Read and written by this process in the block layer; a cache served the rest.
+    /// [`Usage::block_bytes`].
     pub block_bytes: Option<(u64, u64)>,
-    /// Busy times of a simulated machine's parts, busiest first.
+    /// [`Usage::resources`].
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
@@ -162,14 +160,14 @@ pub struct RunUsage {
 pub struct PartUsage {
     /// To the part's last completion.
     pub elapsed_ns: Nanos,
-    /// The sync after the last completion, with [`Access::sync_at_end`].
+    /// [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
-    /// Processor time of the process up to the part's last completion.
+    /// Of the process, to the part's last completion.
     pub process_ns: Option<Nanos>,
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
     pub dirty: Option<DirtyUse>,
-    /// Of the devices under the part's targets, over the whole run.
+    /// Of the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,

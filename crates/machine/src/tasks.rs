@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
-    /// Makes the file, or takes an existing one, for the group.
+    /// Makes or takes the file for the group.
     Holds,
     Joins {
-        /// In the file system: the path must lead to the held file.
+        /// The path must lead to this held file.
         number: u64,
         /// The group's on this computer.
         processes: Vec<u32>,
@@ -45,7 +45,7 @@ pub struct OpenAs {
 pub struct FileSystemSpace {
     pub bytes: u64,
     pub free_bytes: u64,
-    /// Maximum number; 0 if the file system does not count them.
+    /// Maximum; 0 if the file system does not count them.
     pub files: u64,
     pub free_files: u64,
 }
@@ -66,13 +66,13 @@ pub trait TaskFiles: Sync {
     fn check(&self, wanted: &Wanted) -> Result<()>;
 
     /// Makes a missing file that will be written. While the result lives, no other run can write
-    /// it. Dropping it removes a file that halfpower made, unless kept.
+    /// it; dropping it removes a file that halfpower made, unless kept.
     ///
     /// # Errors
     /// An existing file that halfpower did not make and may not overwrite; a file in use.
     fn take(&self, wanted: &Wanted) -> Result<Self::File>;
 
-    /// Returns a directory's free space; `None` if the file system does not know.
+    /// Returns a directory's free space, if known.
     fn free_bytes(&self, directory: &Path) -> Result<Option<u64>>;
 
     /// Returns `false` if it existed before.
@@ -98,7 +98,7 @@ pub trait TaskFiles: Sync {
     fn remove(&self, path: &Path) -> Result<()>;
 }
 
-/// A taken file, which is opened, used and closed in each phase.
+/// A taken file; opened, used and closed in each phase.
 pub trait TaskFile {
     /// Returns the number in the file system.
     fn number(&self) -> Result<u64>;
@@ -125,6 +125,6 @@ pub trait TaskFile {
     /// Keeps the file, if halfpower made it.
     fn keep(&mut self);
 
-    /// Removes the file if halfpower made it, even if an earlier run kept it.
+    /// Removes the file if halfpower made it, even if kept by an earlier run.
     fn discard(self);
 }

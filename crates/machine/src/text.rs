@@ -12,7 +12,7 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// Escapes hidden characters of a line (`\u{1b}`); line breaks and tabs become spaces.
+/// Escapes a line's hidden characters (`\u{1b}`); line breaks and tabs become spaces.
 ///
 /// ```
 /// assert_eq!(machine::text::printable("a\u{1b}[2J\nb"), "a\\u{1b}[2J b");
@@ -26,7 +26,7 @@ pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| if matches!(c, '\n' | '\t') { Some(c) } else { None })
 }
 
-/// Serializes a path; replaces bytes that are not UTF-8, on which serde would fail.
+/// Serializes a path; replaces bytes that are not UTF-8, which serde refuses.
 pub fn serialize_path<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }

@@ -51,7 +51,7 @@ pub fn show_in(units: Units) -> ShownUnits {
     ShownUnits { before: SHOWN.replace(units), _thread: PhantomData }
 }
 
-/// Returns the units that [`show_in`] chose on this thread.
+/// Returns this thread's units.
 pub fn shown_in() -> Units {
     SHOWN.get()
 }
@@ -191,7 +191,7 @@ pub fn show_size_rounded(bytes: f64) -> String {
     rounded(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// Formats the size of a target or memory with three digits: `1.86 GiB`, or `2.00 GB`.
+/// Formats a target's or memory's size with three digits: `1.86 GiB`, or `2.00 GB`.
 pub fn show_capacity(bytes: f64) -> String {
     match shown_in() {
         Units::Binary => show_size_rounded(bytes),
@@ -219,7 +219,7 @@ pub fn rate_number(bytes_per_s: f64) -> String {
     grouped(bytes_per_s / shown_in().rate_bytes())
 }
 
-/// Shows a count with its noun: `1 point`, `2 points`.
+/// Shows a count: `1 point`, `2 points`.
 pub fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
@@ -244,7 +244,7 @@ pub fn grouped(value: f64) -> String {
     out + &fraction
 }
 
-/// Formats nanoseconds with three significant digits and a suitable unit.
+/// Formats nanoseconds with three significant digits.
 pub fn show_time(ns: f64) -> String {
     let magnitude = ns.abs();
     let (value, unit) = if magnitude >= 1e9 {
@@ -259,7 +259,7 @@ pub fn show_time(ns: f64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
-/// Formats a long time in seconds: `1.5 h`, `12 min`, `38 s`.
+/// Formats a long time: `1.5 h`, `12 min`, `38 s`.
 pub fn show_span(seconds: f64) -> String {
     match seconds {
         s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),

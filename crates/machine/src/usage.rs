@@ -112,7 +112,7 @@ pub struct PhaseUse {
     pub percent: f64,
 }
 
-/// A time when the program was stopped; not due to the target.
+/// The program was stopped; not due to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
     pub ns: Nanos,
@@ -250,16 +250,16 @@ pub struct RequestTimes {
 pub struct Waits {
     /// Of all streams in the whole run.
     pub waits: u64,
-    /// To wait for each time ([`crate::Reap`]); maximum over streams.
+    /// To wait for ([`crate::Reap`]); maximum over streams.
     pub completions: u32,
     /// As requested or as learned.
     pub polled: bool,
 }
 
-/// The system's dirty pages while a part wrote, sampled every 50 ms and at its last write.
+/// The system's dirty pages, sampled every 50 ms while a part wrote and at its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
-    /// Maximum, in percent of the threshold at which the kernel starts to throttle writers.
+    /// Of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
     /// Percentage of samples above the threshold, around which they oscillate.
     pub held_percent: f64,
@@ -276,8 +276,8 @@ pub struct QuotaUse {
     pub throttled_ns: Nanos,
 }
 
-/// Time that tasks waited for a resource (pressure stall information): `some` of them, or all that
-/// were not idle (`full`).
+/// Waits for a resource (pressure stall information): of `some` tasks, or of all that were not idle
+/// (`full`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     pub cpu_some_ns: Nanos,
@@ -292,7 +292,7 @@ pub struct PressureUse {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
-    /// In this program's control group, or in the system for the root group.
+    /// Of this program's control group, or the system for the root group.
     pub pressure: Option<PressureUse>,
     /// Processors that other programs kept busy.
     pub others_processors: f64,
@@ -313,37 +313,37 @@ pub struct Usage {
     pub began: Nanos,
     /// From the program's start to the part's.
     pub since_start_ns: Nanos,
-    /// The ready streams' wait for the agreed start ([`crate::Start::At`]).
+    /// Until the agreed start ([`crate::Start::At`]), with all streams ready.
     pub waited_ns: Nanos,
     /// To the last completion.
     pub elapsed_ns: Nanos,
     /// The sync after the last completion, with [`crate::Access::sync_at_end`].
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
-    /// Processor time of the process until the last completion.
+    /// Of the process, to the last completion.
     pub process_ns: Option<Nanos>,
-    /// Sum of the times in which issuing threads were runnable but not scheduled: other programs, a
-    /// control group or a hypervisor had the processor.
+    /// Sum over issuing threads that were runnable but not scheduled: other programs, a control
+    /// group or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
     /// The same within [`Usage::sync_ns`], for the syncing thread.
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
     /// While the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
-    /// `None` if no device under the target has counters.
+    /// `None` without counters.
     pub device: Option<DeviceUse>,
     /// `None` if each request is a separate call.
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
-    /// Read and written by this process in the block layer; a cache served the rest.
+    /// Of this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
     /// With requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
     /// Read and written by other parts on the same devices.
     pub others_cached_bytes: [u64; 2],
-    /// Read and written by other parts past the page cache.
+    /// Likewise, past the page cache.
     pub others_direct_bytes: [u64; 2],
-    /// Busy times of a simulated machine's parts, busiest first.
+    /// Parts of a simulated machine, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
@@ -366,7 +366,7 @@ macro_rules! memory_kinds {
         impl MemoryKind {
             pub const ALL: &'static [MemoryKind] = &[$(MemoryKind::$kind),+];
 
-            /// Returns the name in documents and descriptions of simulated machines.
+            /// Returns the name in documents and simulated machines' descriptions.
             pub fn name(self) -> &'static str {
                 match self {
                     $(MemoryKind::$kind => $name,)+

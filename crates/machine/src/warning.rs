@@ -85,7 +85,7 @@ impl Warning {
         }
     }
 
-    /// Returns one warning of each kind, in order of their first, with its count.
+    /// Returns one warning of each kind, in first order, with its count.
     pub fn merged<'a>(all: impl IntoIterator<Item = &'a Warning>) -> Vec<(Warning, usize)> {
         let mut kinds: Vec<(Warning, usize)> = Vec::new();
         for warning in all {

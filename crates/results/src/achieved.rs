@@ -159,8 +159,8 @@ impl CpuPerRequest {
     }
 }
 
-/// Returns the percentage that a cache served if `moved` of `asked` bytes reached a device; `None`
-/// for zero bytes.
+/// Returns the percentage from a cache if `moved` of `asked` bytes reached a device; `None` for
+/// zero bytes.
 pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }

@@ -8,7 +8,7 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// Above this percentage of bytes that no device moved, a cache served them.
+/// Of bytes that no device moved; above it, a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
 /// Extra device bytes per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
@@ -34,7 +34,7 @@ const INNERMOST_SHARE: f64 = 0.45;
 /// In a run by time.
 const FEW_REQUESTS: u64 = 10;
 
-/// For an engine that transfers no data.
+/// No data is transferred.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
 /// One sentence each.

@@ -91,7 +91,7 @@ impl ClientNumbers {
     }
 }
 
-/// Of the median; a slower client is slow.
+/// Of the median; below, a client is slow.
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
@@ -116,7 +116,7 @@ impl PointClients {
         Some(PointClients { fairness, each, runs })
     }
 
-    /// Returns clients far below the others' rate; with two, neither is the usual one.
+    /// Returns slow clients; with two, neither is the usual one.
     pub fn slow(&self) -> impl Iterator<Item = &ClientNumbers> {
         let several = self.each.len() > 2;
         self.each.iter().filter(move |one| several && one.is_slow())

@@ -12,15 +12,13 @@ pub enum Cell {
     Number(f64),
 }
 
-/// A column's unit. Files hold plain numbers in the unit that ends the column's name; people get
-/// them formatted.
+/// Files hold plain numbers in the unit that ends the column's name; people get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Text, or a number without unit.
     Plain,
     Bytes,
     BytesPerS,
-    /// Requests or operations per second.
     PerS,
     Ns,
     /// Displayed in us.
@@ -36,7 +34,7 @@ pub struct Column<T> {
     pub unit: Unit,
     /// Part of the request, not of the results.
     pub asked: bool,
-    /// A narrow terminal drops higher ranks first, and never 0. `None`: not in terminals.
+    /// Narrow terminals drop higher ranks first, and never 0. `None`: not in terminals.
     pub readily: Option<u8>,
     /// `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
@@ -123,7 +121,7 @@ fn sizes(point: &Point) -> Option<Cell> {
     text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
 }
 
-/// A point's columns in order.
+/// In order.
 pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
     ask("op", Unit::Plain, |p| text(p.workload.op.name())),
@@ -222,7 +220,7 @@ pub const POINT: &[Column<Point>] = &[
     Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
 ];
 
-/// An operation's columns in order.
+/// In order.
 pub const OPERATION: &[Column<OperationRate>] = &[
     Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation))
         .headed("operation", 0)

@@ -8,8 +8,8 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Returns name and text of `points.csv`, of `operations.csv` if file operations were measured, and
-/// of one file per experiment with measurements, named after its id.
+/// Returns names and texts: `points.csv`, `operations.csv` if file operations were measured, and
+/// one file per experiment with measurements, named after its id.
 ///
 /// Lines end in CR LF (RFC 4180). A failed point has its reason in the column `error` and no
 /// numbers. Warnings are separated by `; `.
@@ -136,8 +136,7 @@ fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.name.is_empty())
 }
 
-/// Returns an entry as CSV. Each row begins with the entry's number, time, kind, target and
-/// machine.
+/// Returns CSV whose rows begin with the entry's number, time, kind, target and machine.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     let mut table = Table(String::new());
     if header {

@@ -53,7 +53,7 @@ pub struct ConcurrentWorkload {
     pub warnings: Vec<String>,
 }
 
-/// Measures one point per part, and their interference, unless a part failed.
+/// Measures a point per part, and their interference, unless a part failed.
 ///
 /// # Errors
 /// As [`Runner::run`].

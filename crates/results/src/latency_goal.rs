@@ -88,7 +88,7 @@ pub struct LatencyGoal {
 /// bisects. Each depth becomes a point, from index `first` on.
 ///
 /// # Errors
-/// The user's interrupt. Others end the search as the point's error.
+/// The user's interrupt. Others become the point's error and end the search.
 pub fn measure_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     at: impl Fn(u32) -> Workload,
@@ -131,8 +131,8 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Judges whether the 99th percentile is within the bar that `whose` publishes; `None` if the point
-/// failed. `first` is its index in the document.
+/// Judges the 99th percentile by the bar that `whose` publishes; `None` if the point failed.
+/// `first` is its index.
 pub fn meets_published_p99(
     point: &Point,
     (p99_ns, first): (u64, usize),

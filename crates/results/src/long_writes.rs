@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Below this share of another rate, a rate is a lower level, not its spread.
+/// Below this share of another rate is a lower level, not spread.
 pub const FELL: f64 = 0.85;
 
 /// Writes in sequence at full speed, after everything else of a study.
@@ -49,9 +49,8 @@ pub struct WriteRate {
 /// The rate's further course.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lasting {
-    /// It did not fall in this run.
     AsFarAsSeen,
-    /// Within the run, after the first of these levels.
+    /// After the first of these levels.
     Fell { fast: WriteLevel, slow_bytes_per_s: f64 },
     /// The study itself had used up what serves the peak.
     FellBefore { peak_bytes_per_s: f64, slow_bytes_per_s: f64 },

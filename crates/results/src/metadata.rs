@@ -71,7 +71,7 @@ pub struct Rounds {
     pub latency: Histogram,
     /// Per complete round.
     pub elapsed_ns: Vec<Nanos>,
-    /// Of the round that the user ended early.
+    /// If the user ended the round early.
     pub unfinished_ns: Option<Nanos>,
 }
 
@@ -239,13 +239,13 @@ impl MetadataResult {
         })
     }
 
-    /// Returns whether an operation was on the client's own files, but would be on another's with
-    /// more clients: its cache may have served it.
+    /// Returns whether a client's cache may have served an operation: it used its own files, but
+    /// would use another's with more clients.
     pub fn is_served_by_own_cache(&self, operation: Operation) -> bool {
         operation.visits() && self.plan.shift > 0 && !self.plan.visits_others(self.clients)
     }
 
-    /// Adds the warnings that follow from the figures.
+    /// Adds warnings that follow from the figures.
     pub fn warn(&mut self) {
         let warnings = warnings(self);
         self.warnings.extend(warnings);

@@ -19,7 +19,7 @@ pub enum OutputError {
     /// Before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
-    /// Written, but the directory has been moved meanwhile.
+    /// The file was written.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
@@ -47,11 +47,11 @@ enum Place {
 }
 
 impl Output {
-    /// Checks the output that `option` names. `force` also replaces files that halfpower did not
-    /// write, but never one of `targets`.
+    /// Checks the output of `option`. `force` also replaces files that halfpower did not write, but
+    /// never `targets`.
     ///
     /// # Errors
-    /// The location is not writable, the file belongs to the user, or it is one of `targets`.
+    /// An unwritable location, the user's file, or one of `targets`.
     pub fn new(
         option: &str,
         path: &Path,
@@ -105,7 +105,7 @@ impl Output {
     /// Writes the output; a file in full or not at all.
     ///
     /// # Errors
-    /// It cannot be written, or another program has created a file there since.
+    /// It cannot be written, or another program has created the file.
     pub fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (directory, name) = match (self.place()?, &self.at) {
@@ -136,8 +136,7 @@ impl Output {
     }
 
     /// Opens an output that grows while the command runs. A file has its name from the start, so
-    /// that a killed command leaves what it has written; [`Growing::finish`] marks it as
-    /// halfpower's.
+    /// that a killed command leaves it; [`Growing::finish`] marks it as halfpower's.
     ///
     /// # Errors
     /// As [`Output::write`].
@@ -308,7 +307,7 @@ impl Growing {
     }
 }
 
-/// Appends to a file that is new, or created by halfpower and unchanged, unless `force` is set.
+/// Appends to a file that is new, or unchanged since halfpower created it, unless `force` is set.
 /// Refuses links and devices that store data.
 ///
 /// # Errors

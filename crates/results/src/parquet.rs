@@ -22,8 +22,8 @@ impl HistoryTable {
         self.rows.extend(history_rows(entry, results));
     }
 
-    /// Converts to one row per point; every column is optional. Text becomes strings, whole numbers
-    /// unsigned 64-bit integers, other numbers doubles; an empty column has doubles.
+    /// Converts to one row per point; all columns are optional. Text becomes strings, whole numbers
+    /// unsigned 64-bit integers, others doubles; an empty column is of doubles.
     ///
     /// # Errors
     /// The table is too large for a Parquet file.

@@ -60,8 +60,8 @@ impl From<Workload> for WorkloadRecord {
 impl Point {
     /// Returns whether the rate is the target's. Such rates of an operation have one peak.
     ///
-    /// A rate of a cache does not count, nor of a part of the target, nor of a short run whose
-    /// requests a throttle admitted in advance.
+    /// Not that of a cache, of a part of the target, or of a short run whose requests a throttle
+    /// admitted in advance.
     pub fn measures_target(&self, facts: &TargetFacts) -> bool {
         let workload = &self.workload;
         let whole =
@@ -79,7 +79,7 @@ impl Point {
         workload.region_bytes.is_none() && of_bursts && self.reaches_device()
     }
 
-    /// Returns whether the device serves the requests, or has the data when the time ends.
+    /// Returns whether the device serves requests, or has the data at the end.
     pub fn reaches_device(&self) -> bool {
         let workload = &self.workload;
         let cached = self.numbers.as_ref().and_then(|numbers| numbers.achieved.cached_read_percent);
@@ -99,7 +99,7 @@ impl Point {
         self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
     }
 
-    /// Returns the process's processor time per MiB.
+    /// Returns the process's time per MiB.
     pub fn cpu_ns_per_mib(&self) -> Option<f64> {
         let per_request = self.numbers.as_ref()?.cpu_ns_per_request.process();
         Some(per_request * MIB as f64 / f64::from(self.workload.request_bytes))
@@ -159,7 +159,7 @@ impl Point {
         }
     }
 
-    /// Adds the driver's ceiling, with a warning if the rate came close to it.
+    /// Adds the driver's ceiling, with a warning if the rate came close.
     pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
         if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
             let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
@@ -171,7 +171,7 @@ impl Point {
         self
     }
 
-    /// Finds where the time of this point's requests goes, from trace points if available.
+    /// Finds where requests' time goes, from trace points if available.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -197,7 +197,7 @@ impl Point {
         }
     }
 
-    /// Returns the cache and durability settings in a word or two.
+    /// Returns cache and durability settings in a word or two.
     pub fn mode(&self) -> String {
         let workload = &self.workload;
         let mut text = workload.buffering.name().replace('_', " ");
@@ -210,7 +210,7 @@ impl Point {
         text
     }
 
-    /// Returns when the counted time of buffered writes ends; `None` for other workloads.
+    /// Returns when buffered writes' counted time ends; `None` for other workloads.
     pub fn written_until(&self) -> Option<&'static str> {
         let numbers = self.numbers.as_ref()?;
         let workload = &self.workload;

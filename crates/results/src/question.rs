@@ -6,8 +6,8 @@ use workload::{ClientFiles, Data, SizeMix, Workload};
 
 /// A workload's identity: all settings except its length (stop, limit) and the seed.
 ///
-/// Points with the same question may be compared, regardless of machine, target and command. The
-/// text is stable across versions, so it may be stored.
+/// Points with one question may be compared, regardless of machine, target and command. The text is
+/// stable across versions, so it may be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Question(String);
 
@@ -96,7 +96,7 @@ impl Question {
         Question(text)
     }
 
-    /// Returns text such as `read seq 65536 8x1 io_uring direct`.
+    /// Such as `read seq 65536 8x1 io_uring direct`.
     pub fn text(&self) -> &str {
         &self.0
     }

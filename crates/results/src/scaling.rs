@@ -117,20 +117,20 @@ const MODEL_ERROR: f64 = 0.1;
 /// Below, more clients gain nothing.
 const GAIN: f64 = 1.05;
 
-/// Characteristic numbers of a rate that grows with the clients.
+/// Characteristics of a rate that grows with clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthNumbers {
     pub peak: f64,
-    /// Fewest clients that reach half of the peak.
+    /// Fewest that reach half of the peak.
     pub half: u32,
-    /// Fewest clients from which more gain less than 5 %.
+    /// Fewest from which more gain less than 5 %.
     pub knee: u32,
     /// The most clients.
     pub most: u32,
 }
 
 impl GrowthNumbers {
-    /// Finds them from rates of rising numbers of clients. `None` with fewer than two numbers.
+    /// From rates of rising numbers of clients. `None` with fewer than two.
     pub fn of(rates: &[(u32, f64)]) -> Option<GrowthNumbers> {
         let &[_, .., (most, _)] = rates else { return None };
         let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);

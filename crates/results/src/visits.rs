@@ -15,8 +15,8 @@ pub(crate) fn visits(points: &[Point]) -> BTreeMap<(Question, Option<&StripeReco
     visits
 }
 
-/// Returns the index of one point for each workload and stripe: of several visits the one measured
-/// longest, such as the confirmation of a peak. In rising order.
+/// Returns one index per workload and stripe, in rising order: of several visits the one measured
+/// longest, such as a peak's confirmation.
 pub fn representatives(points: &[Point]) -> Vec<usize> {
     let measured_ns =
         |index: usize| points[index].numbers.as_ref().map(|one| one.achieved.measured_ns);

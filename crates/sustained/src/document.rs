@@ -102,8 +102,7 @@ pub struct WearChange {
 }
 
 impl WearChange {
-    /// Compares the wear before and after a run. `earlier` is that of its parts before an
-    /// interruption.
+    /// Compares wear. `earlier` is that of the run's parts before an interruption.
     pub fn of(
         before: Vec<Wear>,
         after: Vec<Wear>,

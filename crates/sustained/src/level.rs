@@ -74,8 +74,8 @@ pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
     ((seconds - bytes / slow) / (1.0 / fast - 1.0 / slow)).clamp(0.0, bytes)
 }
 
-/// Returns a series' levels in order; one if its rate did not change. A change within a point is
-/// located by the point's time at both rates. Teeth at the end are one level.
+/// Returns the levels in order; one if the rate did not change. A change within a point is located
+/// by its time at both rates. Teeth at the end are one level.
 pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     let Some(teeth) = saw_tooth(points) else { return plain(points) };
     let mut all = plain(&points[..teeth.from]);

@@ -27,15 +27,14 @@ pub struct Look {
     pub written_bytes: u64,
     pub took_s: f64,
     pub out_of_bytes: bool,
-    /// Length of a sustained run that shows what follows the last level, if known.
+    /// For a sustained run that shows what follows the last level, if known.
     pub needs_s: Option<f64>,
 }
 
-/// Writes to a target at full speed until a limit.
+/// Writes at full speed until a limit.
 ///
 /// # Errors
-/// An unwritable target, the user's interrupt, or a failed request in the first step. A later
-/// failure only ends it.
+/// An unwritable target, an interrupt, or a failed first step. Later failures only end it.
 pub fn look<M: Machine>(
     machine: &M,
     target: &M::Target,

@@ -53,13 +53,12 @@ pub struct Reserve {
 pub struct Reserves {
     /// Empty first.
     pub first: Reserve,
-    /// Its end is the second fall, if there are two in a row.
+    /// Its end is the second fall.
     pub second: Option<Reserve>,
 }
 
-/// Fits the model to a run's levels and to what rests brought back. `None` without a cliff. A
-/// `rotating` disk has no credit: its memory always empties at the platters' rate, which looks the
-/// same.
+/// Fits the model to levels and to what rests brought back. `None` without a cliff. A `rotating`
+/// disk has no credit: its memory always empties at the platters' rate, which looks the same.
 pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Option<Reserves> {
     let falls = falls(levels)?;
     let last = Store::of(&falls, recoveries, rotating);

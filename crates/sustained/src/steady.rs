@@ -9,10 +9,9 @@ use serde::{Deserialize, Serialize};
 
 /// Rounds of SNIA's measurement window.
 pub const WINDOW: usize = 5;
-/// SNIA PTS 2.0.2, 2.1.24 "Steady State": the range of the window's values, in percent of their
-/// mean.
+/// SNIA PTS 2.0.2, 2.1.24 "Steady State": the range of the window, in percent of its mean.
 pub const MAX_RANGE_PERCENT: f64 = 20.0;
-/// The same: the rise of the best linear fit over the window.
+/// Likewise, the rise of the best linear fit.
 pub const MAX_SLOPE_PERCENT: f64 = 10.0;
 /// For the stricter check.
 const MIN_VALUES: usize = 20;
@@ -46,7 +45,7 @@ pub struct SteadyCheck {
 }
 
 impl SteadyCheck {
-    /// Returns whether the rule holds and nothing contradicts it.
+    /// Returns whether the rule holds uncontradicted.
     pub fn is_steady(&self) -> bool {
         self.to_specification && self.contradicted_by.is_none()
     }

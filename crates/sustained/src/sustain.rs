@@ -34,9 +34,9 @@ pub struct SustainPlan {
     pub depth: u32,
     /// A step is one point of the result.
     pub step_ns: Nanos,
-    /// Also measure with these percentages of the target filled, ascending.
+    /// Percentages of the target filled to measure with, ascending.
     pub fills: Vec<u8>,
-    /// Bytes that may be written over the drive's life, if known.
+    /// Over the drive's life, if known.
     pub endurance_bytes: Option<u64>,
     pub seed: u64,
 }
@@ -82,11 +82,11 @@ pub struct Progress<'a> {
 }
 
 /// Writes to a target past its caches and its credit. `on_step` is called after each step and each
-/// second of a rest; `false` ends the run. `keep` gets the result so far every 30 s.
+/// second of a rest; `false` ends the run. `keep` gets the result every 30 s.
 ///
 /// # Errors
-/// An unwritable target, or a failed first request. A later failure or an interrupt ends the run
-/// with the points so far.
+/// An unwritable target, or a failed first request. Later failures or an interrupt end the run with
+/// its points so far.
 pub fn sustain<M: Machine>(
     machine: &M,
     target: &M::Target,

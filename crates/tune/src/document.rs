@@ -224,7 +224,7 @@ impl Tuning {
     }
 }
 
-/// Returns the JSON schema of [`Tuning`], as stored in `schema/`.
+/// Returns the JSON schema, as in `schema/`.
 pub fn tuning_schema() -> String {
     let schema = schemars::schema_for!(Tuning);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

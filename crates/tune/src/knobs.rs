@@ -13,7 +13,7 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Returns the engine for several requests outstanding from one thread.
+    /// Returns the engine for several requests outstanding per thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }
@@ -27,9 +27,9 @@ pub struct WorkloadKnob {
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
     /// `None` if the value is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
-    /// How the value can lose data, if at all.
+    /// How the value can lose data, if so.
     pub risk: fn(&Workload, &str) -> Option<String>,
-    /// Changes to a program that give it the value.
+    /// Changes to a program.
     pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 

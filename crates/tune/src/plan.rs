@@ -60,16 +60,16 @@ pub struct Scope<'a> {
     pub scene: Scene<'a>,
 }
 
-/// Work with its own requests: a benchmark of many files, or a replayed application.
+/// A benchmark of many files, or a replayed application, with its own requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
     /// In labels, such as `PostMark`.
     pub name: String,
     /// For `halfpower compare`, such as `--postmark FILE`.
     pub options: String,
-    /// Within the arms of `compare`, after the target; `None` if an arm is only a target.
+    /// After the target in an arm of `compare`; `None` if an arm is only a target.
     pub arm_options: Option<String>,
-    /// Workloads with such requests; they decide which knobs matter.
+    /// Such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
     /// Creates and deletes many files.
     pub many_files: bool,
@@ -79,7 +79,7 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Describes work on many files, like buffered reads and writes at random places.
+    /// Describes work on many files, like buffered random reads and writes.
     pub fn of_many_files(name: &str, options: String) -> Whole {
         let like = Workload {
             read_percent: 50,
@@ -108,7 +108,7 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
-    /// Runs instead of the only question, which has requests like its own.
+    /// Replaces the only question, which has such requests.
     pub whole: Option<Whole>,
     /// In the order of the table.
     pub trials: Vec<Trial>,
@@ -117,10 +117,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans every applicable knob that cannot lose data or, with `wanted`, only those named there.
+    /// Plans every applicable knob that cannot lose data or, with `wanted`, only the named ones.
     ///
     /// # Errors
-    /// A sentence about a name that is not a knob of this target.
+    /// A name that is not a knob of this target.
     pub fn new(
         questions: Vec<Workload>,
         scope: &Scope<'_>,
@@ -137,7 +137,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans machine knobs for work whose options or recording fix its requests.
+    /// Plans machine knobs: options or a recording fix such work's requests.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -298,8 +298,7 @@ impl Plan {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
 
-    /// Returns the time of all questions' minimum blocks; `None` if runs end after an amount of
-    /// data or work.
+    /// Returns the time of all minimum blocks; `None` if runs end after an amount of data or work.
     pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
         if self.whole.is_some() {
             return None;

@@ -10,9 +10,9 @@ pub struct Profile {
     pub about: &'static str,
     /// Of its sizes and mix.
     pub source: &'static str,
-    /// Settings that halfpower chose because no source gives them.
+    /// Settings chosen by halfpower because no source gives them.
     pub own: &'static str,
-    /// Published limit of the 99th percentile latency; only for a single workload.
+    /// Published limit; only for a single workload.
     pub p99_ns: Option<Nanos>,
     workloads: fn(deep: Engine) -> Vec<Workload>,
 }

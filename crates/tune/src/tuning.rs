@@ -33,8 +33,8 @@ pub trait Subject {
     /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
 
-    /// Runs work with its own requests once. Returns its rate in place of the throughput, and the
-    /// other [`RUN_MEASURES`]; NaN for those that it lacks.
+    /// Runs work with its own requests. Returns its rate in place of the throughput, and the other
+    /// [`RUN_MEASURES`]; NaN for missing ones.
     ///
     /// # Errors
     /// A failed run, an interrupt, or a subject without such work.
@@ -177,7 +177,7 @@ impl Tuning {
     }
 }
 
-/// Tries each change, then the improvements together. Knobs keep the last run's values: the caller
+/// Tries each change, then the improvements together. Knobs keep the last values: the caller
 /// restores them.
 ///
 /// # Errors

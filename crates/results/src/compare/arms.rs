@@ -49,8 +49,8 @@ impl<M: Machine> OnMachine<M> {
         OnMachine { machine, target, facts, workloads, samples, renew: None }
     }
 
-    /// Runs each workload once, on a new machine: its runs repeat exactly, and a used machine has
-    /// data in its caches.
+    /// Runs each workload once, on a new machine: its runs repeat exactly, and a used one has data
+    /// in its caches.
     pub fn exact(self, renew: Renew<M>) -> OnMachine<M> {
         OnMachine { renew: Some(renew), ..self }
     }
@@ -104,9 +104,9 @@ pub struct Turn<'a> {
     pub worth_percent: f64,
     /// Bytes, or [`Measure::Iops`].
     pub rate: Measure,
-    /// Settings that distinguish the questions; empty for all.
+    /// They distinguish questions; empty for all.
     pub keys: &'a [&'a str],
-    /// Option that gives undecided questions more runs: `--budget`.
+    /// Option to decide more questions: `--budget`.
     pub more: &'a str,
 }
 
@@ -156,7 +156,7 @@ impl<C: Conduct> turns::Arms<VALUES> for Both<'_, C> {
 }
 
 impl Comparison {
-    /// Measures the same questions in turn, until each is decided or a limit is reached.
+    /// Measures questions in turn, until each is decided or a limit is reached.
     ///
     /// # Errors
     /// The conductor's error, or an interrupt before any result.

@@ -260,7 +260,7 @@ pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
 }
 
 impl Series {
-    /// Returns the logarithm of B over A by block; linear drift within a block cancels out.
+    /// Returns log(B / A) by block; linear drift within a block cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -301,12 +301,12 @@ impl Comparison {
         self
     }
 
-    /// Returns whether a total time is compared, of which the rates are parts.
+    /// Returns whether rates are parts of a compared total time.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// Returns the measure for a table: the rate that most questions have, otherwise the first.
+    /// Returns the rate that most questions have, otherwise the first measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =

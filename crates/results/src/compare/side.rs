@@ -44,7 +44,7 @@ pub struct Reading {
     pub interval_95: Option<[f64; 2]>,
     /// Empty if only the mean is known.
     pub runs: Vec<f64>,
-    /// Repeated readings never differ (simulated machine).
+    /// Readings never differ (simulated machine).
     pub exact: bool,
 }
 
@@ -91,7 +91,7 @@ impl Side {
         Side { name: name.into(), asked, warnings }
     }
 
-    /// Joins equal questions: repeated runs of other tools repeat their report.
+    /// Joins equal questions: other tools' repeated runs repeat their report.
     pub fn join_repeats(mut self) -> Side {
         let mut joined: Vec<Measurement> = Vec::with_capacity(self.asked.len());
         for one in self.asked {

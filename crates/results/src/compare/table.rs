@@ -107,13 +107,13 @@ struct Source {
 /// Reads two sides if the table has both, otherwise one.
 ///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
-/// the same measure (`iops_4KB_unit`, `iops_64KB_unit`) are the two sides, named by the rest.
-/// Columns before the first measure are the question; rows with the same question are repeats.
-/// `meanings` explains columns whose names do not.
+/// one measure (`iops_4KB_unit`, `iops_64KB_unit`) are two sides, named by the rest. Columns before
+/// the first measure are the question; rows with one question are repeats. `meanings` explains
+/// other names.
 ///
 /// # Errors
-/// Not a table, no column with a measure, a question's column that could be a measure, or a cell
-/// that is not a number.
+/// Not a table, no measure, a question's column that could be a measure, or a cell that is not a
+/// number.
 pub fn read_table(
     name: &str,
     text: &str,

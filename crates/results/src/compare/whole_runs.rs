@@ -55,8 +55,8 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 }
 
-/// Returns the deciding rate: operations per second over a whole PostMark run, or the geometric
-/// mean of metadata rates.
+/// Returns the deciding rate: operations per second over a PostMark run, or the geometric mean of
+/// metadata rates.
 pub fn speed(rates: &[OperationRate]) -> f64 {
     let whole = rates.iter().find(|rate| rate.operation == "transaction");
     let time = rates.iter().find_map(|rate| whole_run(rate, false));

@@ -5,7 +5,7 @@ use crate::document::Results;
 use machine::{MachineFacts, TargetFacts};
 use std::collections::BTreeMap;
 
-/// Facts by name; equal if nothing that could affect a result has changed.
+/// Facts by name; equal if nothing that could affect a result changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     facts: BTreeMap<String, String>,
@@ -16,7 +16,7 @@ impl Fingerprint {
         Fingerprint::of_facts(&results.machine, &results.target, &results.program.version)
     }
 
-    /// Creates the fingerprint of facts from this program version.
+    /// Creates the fingerprint of facts.
     pub fn of_facts(machine: &MachineFacts, target: &TargetFacts, version: &str) -> Fingerprint {
         let mut facts = BTreeMap::new();
         let mut add = |name: &str, value: String| drop(facts.insert(name.to_string(), value));
@@ -41,7 +41,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Combines two fingerprints: common facts once, others under each arm's name.
+    /// Combines two: common facts once, others under each arm's name.
     pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
         let mut facts = BTreeMap::new();
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {

@@ -180,7 +180,7 @@ impl History {
     /// Opens a history; creates a missing one.
     ///
     /// # Errors
-    /// The location is not writable; the file is not a history, or of a newer version.
+    /// An unwritable location; not a history, or of a newer version.
     pub fn open(path: &Path) -> Result<History, HistoryError> {
         let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -375,7 +375,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns the choice of [`History::set_baseline`], unless it was removed.
+    /// Returns [`History::set_baseline`]'s choice, unless removed.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -31,7 +31,7 @@ pub struct Trend {
     pub values: Vec<Occurrence>,
     /// Lasting changes.
     pub changes: Vec<ChangePoint>,
-    /// Indices of readings whose fingerprint differs from the one before.
+    /// Readings whose fingerprint differs from the one before.
     pub machine_changes: Vec<usize>,
 }
 

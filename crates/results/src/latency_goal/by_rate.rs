@@ -46,12 +46,12 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
 }
 
 /// Finds the highest offered rate with a 99th percentile within `p99_ns`, counted from the
-/// scheduled time. The first run gives the maximum rate; then it is halved, raised, bisected. Each
+/// scheduled time. The first run gives the maximum; then the rate is halved, raised, bisected. Each
 /// rate becomes a point, from index `first` on. Requests due beyond the workload's depth wait,
 /// which counts.
 ///
 /// # Errors
-/// The user's interrupt. Others end the search as the point's error.
+/// The user's interrupt. Others become the point's error and end the search.
 pub fn measure_rate_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,

@@ -241,13 +241,13 @@ pub struct LimitTrial {
     pub tests_verdict: bool,
 }
 
-/// From this ratio of rates, a change gains.
+/// From here on, a change gains.
 pub const GAIN: f64 = 1.1;
 
-/// Rates within this share of one another are equal.
+/// Closer rates are equal.
 pub const SAME: f64 = 0.1;
 
-/// Gain with twice the requests outstanding, if each only waits its time.
+/// With twice the requests outstanding, if each only waits its time.
 pub const DEEPER_GAIN: f64 = 2.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -23,7 +23,7 @@ impl Limit {
         self
     }
 
-    /// Returns the cause, its trial, its effect on a plain write; the last may be left out.
+    /// Returns the cause, its trial, its effect on a plain write (optional).
     pub fn clauses(&self) -> Vec<String> {
         let Some(mut clauses) = self.short().map(|said| vec![said]) else {
             return vec![self.sentence.clone()];
@@ -37,7 +37,7 @@ impl Limit {
         clauses
     }
 
-    /// Returns the cause without further figures; `None` for a document of an earlier version.
+    /// Returns the cause without more figures; `None` for an earlier version's document.
     pub fn short(&self) -> Option<String> {
         let subject = subject(self);
         Some(match self.cause.as_ref()? {

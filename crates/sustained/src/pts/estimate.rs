@@ -44,8 +44,8 @@ fn first_check(until: &Until) -> u32 {
     (WINDOW as u32 - 1) * until.every() + 1
 }
 
-/// Estimates a plan at an assumed rate of the target. Times of rounds to the specification are
-/// exact; preconditioning time and written bytes follow from the rate.
+/// Estimates a plan at an assumed rate. Times of rounds to the specification are exact;
+/// preconditioning time and written bytes follow from the rate.
 pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
     let phases: Vec<PhaseEstimate> = plan
         .phases

@@ -24,8 +24,8 @@ fn whole_rounds(steps: &[PtsStep], phase: usize, cells: &[Cell]) -> u32 {
     of_phase(steps, phase).filter(|step| step.cell + 1 == cells.len()).count() as u32
 }
 
-/// Returns the steady-state check of a phase's last whole rounds; with several tracked cells, of
-/// one that is not steady. `None` for a fixed number of rounds.
+/// Checks a phase's last whole rounds; with several tracked cells, one that is not steady. `None`
+/// for a fixed number of rounds.
 pub fn steady_round(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Option<SteadyCheck> {
     let PhaseKind::Rounds { tracking, also_tracking, until, .. } = &plan.phases.get(phase)?.kind
     else {
@@ -138,7 +138,7 @@ fn matrix_cell<'a>(
     })
 }
 
-/// Returns the cells of a histogram phase in order, and whether each histogram is kept.
+/// Returns a histogram phase's cells in order, and whether each histogram is kept.
 pub fn histogram_steps(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<(Cell, bool)> {
     let Some(PhaseKind::Histograms { of_phase, which, seconds, writes_before_s }) =
         plan.phases.get(phase).map(|phase| &phase.kind)

@@ -92,8 +92,7 @@ fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
 /// start: in virtual time, with the same results.
 ///
 /// # Errors
-/// An unwritable target, a failed request, too small a `max_written` for the next step, or the
-/// user's interrupt.
+/// An unwritable target, a failed request, too small a `max_written`, or an interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     target: &M::Target,

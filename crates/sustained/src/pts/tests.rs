@@ -91,7 +91,7 @@ impl PtsTest {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsOptions {
     pub scale: f64,
-    /// Used share of the target: 100 for enterprise drives, 75 for clients'.
+    /// 100 for enterprise drives, 75 for clients'.
     pub active_percent: u8,
     pub threads: u32,
     pub depth: u32,
@@ -100,8 +100,8 @@ pub struct PtsOptions {
 }
 
 impl PtsOptions {
-    /// Returns the threads and depth that 7.2 recommends for enterprise drives, whose whole space
-    /// is active, and for client drives.
+    /// Returns the threads and depth that 7.2 recommends for enterprise drives (all space is
+    /// active) and client drives.
     pub fn recommended(active_percent: u8) -> (u32, u32) {
         if active_percent == 100 { (4, 32) } else { (2, 16) }
     }
@@ -318,8 +318,8 @@ const STEADY: Until = Until::Steady { max_rounds: ROUNDS, every: 1 };
 const STEADY_OF_HALF_HOURS: Until =
     Until::Steady { max_rounds: ROUNDS * MINUTES_A_ROUND, every: MINUTES_A_ROUND };
 
-/// Returns the plan of a test on a target of this size. A scaled plan has proportionally less space
-/// and shorter steps, but the same rounds.
+/// Plans a test on a target of this size. A scaled plan has proportionally less space and shorter
+/// steps, but the same rounds.
 pub fn plan(test: PtsTest, size_bytes: u64, align_bytes: u32, options: &PtsOptions) -> PtsPlan {
     let used = size_bytes as f64 * f64::from(options.active_percent) / 100.0;
     let scaled = (used / options.scale) as u64;
