@@ -212,9 +212,9 @@ pub struct Access {
     /// At the start of a run.
     pub cache: CacheState,
     pub reap: Reap,
-    /// For direct requests, with blocking calls and io_uring, if the device can.
+    /// For direct requests with blocking calls or io_uring, if the device can.
     pub kernel_polls: bool,
-    /// Timed in [`crate::Usage::sync_ns`].
+    /// The run ends with a sync, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
     /// First byte and length in each target; the rest is not prepared.
     pub region: (u64, u64),

@@ -18,7 +18,7 @@ pub enum Error {
         why: String,
         hint: String,
     },
-    /// The experiment is skipped.
+    /// The machine lacks a feature; the experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
     /// The target whose device cannot discard.

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     pub engines: Vec<crate::Engine>,
-    /// Repeats are useful.
+    /// Runs of one workload differ, so repeats are useful.
     pub noisy: bool,
     pub counts_instructions: bool,
-    /// In the block layer.
+    /// The block layer can trace requests.
     pub traces_requests: bool,
 }
 

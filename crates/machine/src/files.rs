@@ -192,7 +192,7 @@ impl FileError {
     }
 }
 
-/// Used so far by all threads of the process.
+/// Resources used so far by all threads of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
     pub user_ns: Nanos,

@@ -70,12 +70,12 @@ pub struct TargetSpec {
     /// Of the test file, or of the region in an existing file or device, over all members. `None`:
     /// the machine chooses.
     pub size: Option<u64>,
-    /// If the machine chooses the size.
+    /// For the fill, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
     /// Files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Also a file system, a partition table or the like, or a target whose use the kernel does not
-    /// show.
+    /// Also if it holds a file system, a partition table or the like, or the kernel does not show
+    /// its use.
     pub destroy_signed: bool,
     /// Stripe chunk in bytes; 0: the machine's default.
     pub chunk: u64,
@@ -85,7 +85,7 @@ pub struct TargetSpec {
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
-    /// To the size, for a file in [`TargetSpec::destroy`].
+    /// A shorter file in [`TargetSpec::destroy`] becomes as long as the size.
     pub lengthen: bool,
     /// No fill: existing data stays until a run writes it.
     pub as_is: bool,

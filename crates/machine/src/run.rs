@@ -127,9 +127,9 @@ pub struct RunOptions {
     pub trace: bool,
     /// Brought into an empty page cache. A guest whose free memory is reclaimed faults it in first.
     pub cache_bytes: u64,
-    /// So that others cannot use it.
+    /// Memory to lock, so that others cannot use it.
     pub locked_bytes: u64,
-    /// Share the sources of each part equally; 0: one.
+    /// They share each part's sources equally; 0: one.
     pub clients: u32,
 }
 
@@ -139,12 +139,12 @@ pub struct RunUsage {
     pub began: Nanos,
     /// From the program's start to the run's.
     pub since_start_ns: Nanos,
-    /// [`Usage::waited_ns`].
+    /// As [`Usage::waited_ns`].
     pub waited_ns: Nanos,
     pub cpu: CpuTimes,
-    /// [`Usage::block_bytes`].
+    /// As [`Usage::block_bytes`].
     pub block_bytes: Option<(u64, u64)>,
-    /// [`Usage::resources`].
+    /// As [`Usage::resources`].
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
@@ -160,14 +160,14 @@ pub struct RunUsage {
 pub struct PartUsage {
     /// To the part's last completion.
     pub elapsed_ns: Nanos,
-    /// [`Usage::sync_ns`].
+    /// As [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
-    /// Of the process, to the part's last completion.
+    /// The process's processor time to the part's last completion.
     pub process_ns: Option<Nanos>,
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
     pub dirty: Option<DirtyUse>,
-    /// Of the part's targets, over the whole run.
+    /// Of the devices under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,

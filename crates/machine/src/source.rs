@@ -35,9 +35,9 @@ pub struct Completion {
 pub enum Next {
     /// Issue this, then ask again.
     Issue(Request),
-    /// Completes before the next call, or fails the run.
+    /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
-    /// Process completions meanwhile.
+    /// A rate limit or think time; process completions meanwhile.
     WaitUntil(Nanos),
     WaitForCompletion,
     /// Nothing is in flight.

@@ -170,7 +170,7 @@ impl std::fmt::Display for Pause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
-    /// When the block layer received them, modulo 2^64: only differences mean anything.
+    /// Times when the block layer received them, modulo 2^64: only differences mean anything.
     pub queued_at_sum: u64,
     /// Until the device driver received the first part of each.
     pub queue_ns: Nanos,
@@ -320,7 +320,7 @@ pub struct Usage {
     /// The sync after the last completion, with [`crate::Access::sync_at_end`].
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
-    /// Of the process, to the last completion.
+    /// The process's processor time to the last completion.
     pub process_ns: Option<Nanos>,
     /// Sum over issuing threads that were runnable but not scheduled: other programs, a control
     /// group or a hypervisor had the processor.
@@ -330,7 +330,7 @@ pub struct Usage {
     pub sync_unserved_ns: Option<Nanos>,
     /// While the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
-    /// `None` without counters.
+    /// `None` if no device has counters.
     pub device: Option<DeviceUse>,
     /// `None` if each request is a separate call.
     pub waits: Option<Waits>,
@@ -339,11 +339,11 @@ pub struct Usage {
     pub block_bytes: Option<(u64, u64)>,
     /// With requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Read and written by other parts on the same devices.
+    /// Read and written by other parts on the same devices through the page cache.
     pub others_cached_bytes: [u64; 2],
     /// Likewise, past the page cache.
     pub others_direct_bytes: [u64; 2],
-    /// Parts of a simulated machine, busiest first.
+    /// Busy times of a simulated machine's parts, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,

@@ -1,6 +1,6 @@
 use crate::{Completion, Nanos, Next, Request, RequestSource, Stability};
 
-/// Methods that go to the inner source, for the trait and for its sources.
+/// Methods of the inner source.
 macro_rules! delegated {
     ($each:ident) => {
         $each! {

@@ -12,12 +12,12 @@ use workload::{Pattern, Stop, Workload};
 pub const CACHED_PERCENT: f64 = 5.0;
 /// Extra device bytes per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
-/// Of one processor.
+/// The hypervisor's share of one processor.
 const STEAL_PERCENT: f64 = 3.0;
 /// Deviation from Little's law.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Above it, the driver takes a noticeable part of each request's time.
+/// Of the driver's ceiling: above, it takes a noticeable part of each request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
 /// Smaller changes within a run are left to the interval.
@@ -26,12 +26,12 @@ const CHANGE_PERCENT: f64 = 15.0;
 /// Smaller differences between points are left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// Of a rotating disk: tracks differ in length.
+/// Of a rotating disk: a run in order over more meets tracks of different length.
 const ACROSS_SHARE: f64 = 0.05;
-/// Of the outermost track's data.
+/// Of the outermost track's data, on the innermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// In a run by time.
+/// For a rate in a run by time.
 const FEW_REQUESTS: u64 = 10;
 
 /// No data is transferred.
@@ -237,7 +237,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// As a limit, a credit or another program's load came or went.
+/// How the rate changed, as a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -251,7 +251,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Slowest over fastest eighth.
+/// Rate of the slowest over the fastest eighth.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))

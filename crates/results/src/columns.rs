@@ -121,7 +121,7 @@ fn sizes(point: &Point) -> Option<Cell> {
     text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
 }
 
-/// In order.
+/// A point's columns in order.
 pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
     ask("op", Unit::Plain, |p| text(p.workload.op.name())),
@@ -220,7 +220,7 @@ pub const POINT: &[Column<Point>] = &[
     Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
 ];
 
-/// In order.
+/// An operation's columns in order.
 pub const OPERATION: &[Column<OperationRate>] = &[
     Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation))
         .headed("operation", 0)

@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// More than housekeeping.
+/// More than an idle system's housekeeping.
 const OTHERS_MATTER: f64 = 0.1;
-/// Of a quota's periods.
+/// Quota periods in which the program was held.
 const THROTTLED_PERCENT: f64 = 5.0;
 /// Time runnable but not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
 /// Time in which other tasks waited for storage.
 const IO_PERCENT: f64 = 20.0;
-/// This program then does not wait for storage.
+/// From here on this program does not wait for storage.
 const FROM_CACHE_PERCENT: f64 = 95.0;
 
 /// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the

@@ -78,7 +78,7 @@ pub struct Results {
     pub warnings: Vec<String>,
 }
 
-/// In calendar time and on the machine's clock.
+/// A command's start in calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     pub unix_s: u64,

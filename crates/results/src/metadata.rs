@@ -71,11 +71,11 @@ pub struct Rounds {
     pub latency: Histogram,
     /// Per complete round.
     pub elapsed_ns: Vec<Nanos>,
-    /// If the user ended the round early.
+    /// Of a round that the user ended early.
     pub unfinished_ns: Option<Nanos>,
 }
 
-/// Too short to judge below.
+/// A shorter phase is too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
 /// Measures a plan's operations. `progress` is called before each phase. A run in which the program
@@ -150,7 +150,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// A listing counts once.
+/// A listing counts once for its directory.
 fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
     if operation == Operation::List { plan.directories } else { plan.files }
 }

@@ -19,7 +19,7 @@ pub enum OutputError {
     /// Before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
-    /// The file was written.
+    /// Moved meanwhile; the file was written.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
@@ -42,7 +42,7 @@ enum Place {
     Free,
     /// Current metadata.
     Replaceable(Metadata),
-    /// Written in place.
+    /// A device or pipe, written in place.
     Stream,
 }
 

@@ -97,7 +97,7 @@ const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
 ];
 
 impl Overview {
-    /// `None` without anything to show.
+    /// Creates the overview; `None` without anything to show.
     pub fn of(results: &Results) -> Option<Overview> {
         let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
             .into_iter()
@@ -242,7 +242,7 @@ impl ClassicRow {
     }
 }
 
-/// Past the page cache, to written space, unscheduled.
+/// Past the page cache, to space written before, as fast as requests complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)

@@ -52,7 +52,7 @@ impl HistoryTable {
     }
 }
 
-/// Cells are of one kind.
+/// From the cells, which are of one kind.
 fn field(name: &str, cells: &[Option<&Cell>]) -> Result<TypePtr> {
     let (physical, logical) = match cells.iter().flatten().next() {
         Some(Cell::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),

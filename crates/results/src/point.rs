@@ -99,7 +99,7 @@ impl Point {
         self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
     }
 
-    /// Returns the process's time per MiB.
+    /// Returns the process's processor time per MiB.
     pub fn cpu_ns_per_mib(&self) -> Option<f64> {
         let per_request = self.numbers.as_ref()?.cpu_ns_per_request.process();
         Some(per_request * MIB as f64 / f64::from(self.workload.request_bytes))
@@ -144,7 +144,7 @@ impl Point {
         Point { verification: Some(found), ..self }
     }
 
-    /// Creates a point from its runs; without any it is failed.
+    /// Creates a point from its runs; without runs it is failed.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");

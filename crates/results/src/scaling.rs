@@ -111,26 +111,26 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// Larger: the model predicts nothing.
+/// With a larger error, a model predicts no rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
-/// Below, more clients gain nothing.
+/// Below this factor, more clients gain nothing.
 const GAIN: f64 = 1.05;
 
 /// Characteristics of a rate that grows with clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthNumbers {
     pub peak: f64,
-    /// Fewest that reach half of the peak.
+    /// Fewest clients that reach half of the peak.
     pub half: u32,
-    /// Fewest from which more gain less than 5 %.
+    /// Fewest clients from which more gain less than 5 %.
     pub knee: u32,
     /// The most clients.
     pub most: u32,
 }
 
 impl GrowthNumbers {
-    /// From rates of rising numbers of clients. `None` with fewer than two.
+    /// Finds them from the rates of rising numbers of clients. `None` with fewer than two.
     pub fn of(rates: &[(u32, f64)]) -> Option<GrowthNumbers> {
         let &[_, .., (most, _)] = rates else { return None };
         let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);
@@ -140,7 +140,7 @@ impl GrowthNumbers {
 }
 
 impl Growth {
-    /// `efficiency`: of the most clients.
+    /// `peak` is the highest rate, `efficiency` that of the most clients.
     fn sentence(&self, peak: &str, (most, efficiency): (u32, Option<f64>)) -> String {
         let (half, knee) = (self.half_power_clients, self.knee_clients);
         let why = why(self.limit, self.processors_busy, &self.slow_clients);

@@ -141,7 +141,7 @@ fn latency(field: &str, of: &LatencySummary) -> Check {
     Err(format!("{field}: the mean {} is not between min {} and max {}", of.mean, of.min, of.max))
 }
 
-/// No object has a key twice.
+/// JSON in which no object has a key twice.
 pub(crate) struct UniqueKeys;
 
 impl<'de> Deserialize<'de> for UniqueKeys {

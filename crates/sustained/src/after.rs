@@ -17,10 +17,10 @@ const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
 /// Shorter steps after a rest.
 const FINER: u64 = 4;
-/// Within [`NEAR`] of the lasting rate, before it has fallen again.
+/// So many steps within [`NEAR`] of the lasting rate: it has fallen again.
 const FALLEN_STEPS: usize = 3;
 const NEAR: f64 = 1.15;
-/// Of the store, after a rest.
+/// Writes after a rest end at this multiple of the store.
 const MOST: f64 = 1.3;
 
 impl<M: Machine> Run<'_, '_, M> {
@@ -90,7 +90,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, middle_bytes, cut_short }))
     }
 
-    /// `true` if a limit ended it before the lasting rate.
+    /// Writes until the lasting rate; `true` if a limit ended it before.
     pub(crate) fn until_fallen(
         &mut self,
         falls: &Falls,
@@ -113,7 +113,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok((points, false))
     }
 
-    /// 4 KiB, then again during writes at the lasting rate.
+    /// Reads 4 KiB, then again during writes at the lasting rate.
     fn reads(&mut self, falls: Option<&Falls>) -> Result<Option<ReadsDuring>> {
         let facts = &self.writer.facts;
         let request = facts.direct_align_bytes.max(4096);

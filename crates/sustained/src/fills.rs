@@ -16,7 +16,7 @@ const LONGER: f64 = 1.1;
 /// Of the time left.
 const REST_SHARE: f64 = 0.5;
 
-/// For which time or bytes were not enough.
+/// Fills for which time or bytes were not enough.
 pub(crate) fn unseen(
     plan: &SustainPlan,
     result: &SustainedResult,
@@ -36,7 +36,7 @@ pub(crate) fn unseen(
 }
 
 impl<M: Machine> Run<'_, '_, M> {
-    /// On a failed request or an interrupt, the fills so far stay.
+    /// Fills to each share, rests, writes again at full speed. On an error the fills so far stay.
     pub(crate) fn fills(
         &mut self,
         recoveries: &[Recovery],
@@ -70,7 +70,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// `false` if a limit ended it.
+    /// Writes the space once; `false` if a limit ended it.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
@@ -89,7 +89,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(true)
     }
 
-    /// Bytes and times count from here.
+    /// Writes until the rate has fallen and stays; bytes and times count from here.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
         let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();

@@ -13,13 +13,14 @@ pub(crate) const LAST_SHARE: f64 = 0.5;
 /// Of the given time, up to a limit: a small cache before a large one fills at once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
-/// Below the run's maximum, for heat to explain a fall; also the minimum heating.
+/// Maximum below the run's highest at which heat explains a fall; also the minimum rise that is
+/// heating.
 const HOTTEST_C: f64 = 3.0;
 const HEATED_C: f64 = 10.0;
 /// In teeth from heat, falls are this much hotter than rises.
 const TOOTH_C: f64 = 1.0;
 
-/// In a run of at most `for_ns`.
+/// The rate has fallen and stays, in a run of at most `for_ns`.
 pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     let levels = levels(points);
     let (Some(_), Some(last)) = (cliff(&levels), levels.last()) else { return false };
@@ -29,7 +30,7 @@ pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     steps >= MIN_LAST_STEPS && last.seconds() >= ((from_s - start_s) * LAST_SHARE).max(floor_s)
 }
 
-/// In five equal parts.
+/// Of the last level, in five equal parts.
 pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck> {
     let first = points.iter().position(|point| point.from_s >= last.from_s)?;
     let rates: Vec<f64> = points[first..].iter().map(SeriesPoint::bytes_per_s).collect();
@@ -47,7 +48,7 @@ pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck
     Some(SteadyCheck { contradicted_by, ..check })
 }
 
-/// At the falls, if the device had heated up and was hottest.
+/// Temperature at the falls, if the device had heated up and was hottest.
 pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     let celsius: Vec<f64> = points.iter().filter_map(|point| point.temperature_c).collect();
     let hottest = celsius.iter().copied().fold(f64::MIN, f64::max);

@@ -127,7 +127,7 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Fractional index.
+/// Where the rate changed, as a fractional index.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();
@@ -142,7 +142,7 @@ fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, 
     range.end as f64
 }
 
-/// Between fractional indices.
+/// From one fractional index to another.
 fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: bool) -> Level {
     let last = points.len() - 1;
     let place = |at: f64| {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// of the fast one: a cache emptied at the slow rate would then bring back clearly less.
 const CREDIT_FITS: [f64; 2] = [0.03, 0.1];
 const CLEAR_SHARE: f64 = 0.2;
-/// Below [`NOTHING`], a recovery is noise.
+/// A recovery is complete from here on; below [`NOTHING`] it is noise.
 const COMPLETE: f64 = 0.95;
 const NOTHING: f64 = 0.01;
 
@@ -51,9 +51,9 @@ pub struct Reserve {
 /// The stores behind a run's levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reserves {
-    /// Empty first.
+    /// The one that is empty first.
     pub first: Reserve,
-    /// Its end is the second fall.
+    /// Its end is the second fall, if there is one.
     pub second: Option<Reserve>,
 }
 
@@ -69,7 +69,7 @@ pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Op
     Some(Reserves { first, second: Some(last.reserve(&falls, recoveries, first.size_bytes)) })
 }
 
-/// Meanwhile it passes on the middle rate.
+/// The store before another; meanwhile it passes on the middle rate.
 fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     let rate = falls.fast.bytes_per_s;
     let slow = falls.middle.map_or(falls.slow, |middle| middle.bytes_per_s);
@@ -141,7 +141,7 @@ impl Store {
     }
 }
 
-/// What a store gave, if it earns this share of the slow rate.
+/// Bytes that a store gave, if it earns this share of the slow rate.
 fn spent(falls: &Falls, fast: f64, middle: f64, earns: f64) -> f64 {
     let own = |bytes: f64, rate: f64| bytes * (1.0 - earns * falls.slow / rate);
     let of_middle = falls.middle.map_or(0.0, |level| own(middle, level.bytes_per_s));

@@ -14,7 +14,7 @@ const LONG_BEGINNING: usize = 2;
 /// Share of high minus low on each side of the middle that changes nothing.
 const HYSTERESIS: f64 = 0.15;
 
-/// At the end of a series.
+/// Teeth at the end of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SawTooth {
     pub(crate) from: usize,
@@ -56,7 +56,7 @@ pub(crate) fn saw_tooth(points: &[SeriesPoint]) -> Option<SawTooth> {
     Some(SawTooth { from, rates: [false, true].map(|high| usual(&rates, from, &stretches, high)) })
 }
 
-/// Starts, and whether the rate is high.
+/// Their starts, and whether the rate is high.
 fn stretches(rates: &[f64], low: f64, high: f64) -> Vec<(usize, bool)> {
     let (middle, band) = ((low + high) / 2.0, (high - low) * HYSTERESIS);
     let mut all: Vec<(usize, bool)> = vec![(0, rates[0] >= middle)];

@@ -85,7 +85,7 @@ fn of_level(result: &SustainedResult, level: &Level) -> String {
     }
 }
 
-/// Bytes of a cache, time of a credit.
+/// In the unit that matters: bytes of a cache, time of a credit.
 fn extent(result: &SustainedResult, level: &Level) -> String {
     let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
     if credit || counts(result) {
@@ -182,7 +182,7 @@ fn filled(result: &SustainedResult, one: &FillResult) -> String {
     )
 }
 
-/// Needs no number.
+/// Of the endurance; less needs no number.
 const LITTLE_PERCENT: f64 = 0.001;
 
 pub(crate) fn worn(run_bytes: u64, wear: &WearChange) -> String {

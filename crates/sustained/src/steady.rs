@@ -24,7 +24,7 @@ const MATTERS: f64 = 0.06;
 const MAX_SPREAD: f64 = 0.3;
 /// Share over the window, if beyond noise.
 const MAX_DRIFT: f64 = 0.03;
-/// Standard errors; a smaller slope is noise.
+/// In standard errors of the slope; less is noise.
 const DRIFT_SIGMAS: f64 = 4.0;
 
 /// Whether a window is in steady state.
@@ -45,7 +45,7 @@ pub struct SteadyCheck {
 }
 
 impl SteadyCheck {
-    /// Returns whether the rule holds uncontradicted.
+    /// Returns whether the rule holds and nothing contradicts it.
     pub fn is_steady(&self) -> bool {
         self.to_specification && self.contradicted_by.is_none()
     }

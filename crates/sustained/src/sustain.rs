@@ -16,9 +16,9 @@ use machine::{Engine, Error, Machine, Nanos, Result, Warning};
 use results::Program;
 use workload::{Pattern, Workload};
 
-/// Of the time; rests and reads need the rest.
+/// Of the time, for the first writes; rests and reads need the rest.
 pub(crate) const FIRST_SHARE: f64 = 0.7;
-/// In steps.
+/// Steps between searches for levels.
 pub(crate) const LOOK_EVERY: usize = 8;
 
 /// Settings of a sustained run.
@@ -34,7 +34,7 @@ pub struct SustainPlan {
     pub depth: u32,
     /// A step is one point of the result.
     pub step_ns: Nanos,
-    /// Percentages of the target filled to measure with, ascending.
+    /// Also measure with these percentages of the target filled, ascending.
     pub fills: Vec<u8>,
     /// Over the drive's life, if known.
     pub endurance_bytes: Option<u64>,
@@ -136,7 +136,7 @@ pub(crate) struct Run<'a, 'm, M: Machine> {
     program: Program,
     on_step: &'a mut dyn FnMut(Progress<'_>) -> bool,
     pub(crate) series: Series,
-    /// While still fast.
+    /// The target rested while it was still fast.
     rested: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::series::SeriesPoint;
 use crate::sustain::FIRST_SHARE;
 use machine::{TargetFacts, TargetKind};
 
-/// A reported burst credit, if it ends later than this.
+/// To see the end of a reported burst credit, if later than this.
 fn credit_needs_s(facts: &TargetFacts, passed_s: f64) -> Option<f64> {
     let bursts = facts.layers.iter().flat_map(|layer| &layer.facts.bursts);
     let credit_s = bursts.map(|burst| burst.lasts_s).fold(0.0, f64::max);

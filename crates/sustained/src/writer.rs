@@ -114,7 +114,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.log.keep(&Kept::Rested { seconds });
     }
 
-    /// `None` without room for a request.
+    /// `None` if not even one request may be written.
     pub(crate) fn step(
         &mut self,
         workload: &Workload,

@@ -62,7 +62,7 @@ fn two_credits_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Memory before a write cache before folding.
+/// Memory before a write cache before folding: 8 combinations of sizes and rates.
 #[test]
 fn two_caches_in_a_row_are_found() {
     let mut wrong = Vec::new();

@@ -216,7 +216,7 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     },
 };
 
-/// Bytes past a 4 KiB boundary.
+/// Bytes by which the partition starts past a 4 KiB boundary.
 fn straddle(layers: &[Layer]) -> u64 {
     layers
         .iter()

@@ -69,7 +69,7 @@ pub struct Whole {
     pub options: String,
     /// After the target in an arm of `compare`; `None` if an arm is only a target.
     pub arm_options: Option<String>,
-    /// Such requests; they decide which knobs matter.
+    /// Workloads with such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
     /// Creates and deletes many files.
     pub many_files: bool,

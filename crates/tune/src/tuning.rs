@@ -75,7 +75,7 @@ struct Trying<'a, S> {
     is_whole: bool,
     /// Longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
-    /// By question, with the bytes moved.
+    /// Runs with the current setting by question, and the bytes moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
     before_ns: Nanos,
     warnings: &'a mut Vec<Warning>,
@@ -330,7 +330,7 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// Judges all together; pairs each with its question.
+/// Judges all answers together; pairs each difference with its question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,

@@ -104,9 +104,9 @@ pub struct Turn<'a> {
     pub worth_percent: f64,
     /// Bytes, or [`Measure::Iops`].
     pub rate: Measure,
-    /// They distinguish questions; empty for all.
+    /// Settings that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
-    /// Option to decide more questions: `--budget`.
+    /// Option that gives undecided questions more runs: `--budget`.
     pub more: &'a str,
 }
 

@@ -6,7 +6,7 @@ use measure::stats::{Change, Level, change_at_any_time, holm};
 /// Matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
-/// Not yet judged.
+/// A question's difference before it is judged.
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,

@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// Default; a smaller change is too small to act on.
+/// Default; smaller changes are not worth acting on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
 /// A comparison of two sides.

@@ -137,7 +137,7 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     overlap && (a.changed.is_some() || b.changed.is_some())
 }
 
-/// Closer rates are equal.
+/// Rates closer than this factor are equal.
 const ALIKE: f64 = 1.1;
 
 fn of_point(point: &Point, exact: bool) -> Measurement {
@@ -211,7 +211,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
-/// PostMark creates files from its beginning to its end.
+/// The time of a whole PostMark run, which creates files from beginning to end.
 pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);

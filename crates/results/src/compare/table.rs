@@ -18,11 +18,11 @@ pub struct Columns {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
-    /// With a factor; `None`: a setting.
+    /// With the factor for its values; `None`: a setting.
     measure: Option<(Measure, f64)>,
 }
 
-/// Part of the question.
+/// A column that is part of the question.
 const SETTING: &str = "setting";
 
 impl FromStr for Meaning {
@@ -69,7 +69,7 @@ pub enum TableError {
     Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// With a factor; halfpower's own names first.
+/// With the factor for values; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -93,7 +93,7 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Length, seed and row number.
+/// Not part of the question: length, seed and row number.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
 #[derive(Debug, Clone)]
@@ -293,7 +293,7 @@ fn sides(
     Ok(vec![(spoken(a), of(a)), (spoken(b), of(b))])
 }
 
-/// `31_5KB_offset` to `31.5KB offset`.
+/// Converts `31_5KB_offset` to `31.5KB offset`.
 fn spoken(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let digit = |place: Option<usize>| {

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use ::measure::turns::Limits;
 
-    /// Each run is 1 % longer or shorter.
+    /// Runs of known length; each is 1 % longer or shorter.
     struct Known {
         seconds: f64,
         runs: u32,

@@ -19,13 +19,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// For another writer.
+/// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// As [`crate::DOCUMENT`].
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// While another process creates the history.
+/// Between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
@@ -33,7 +33,7 @@ const RETRY: Duration = Duration::from_millis(10);
 pub enum HistoryError {
     #[error("cannot make the directory of the history {}: {source}; name another file with --history", path.display())]
     Directory { path: PathBuf, source: io::Error },
-    /// It cannot be a history.
+    /// The file cannot be a history.
     #[error("the history {}: {why}; name another file with --history, or leave it out with --no-history", path.display())]
     Refused { path: PathBuf, why: String },
     #[error("the history {}: {source}; name another file with --history, or leave it out with --no-history", path.display())]
@@ -49,7 +49,7 @@ pub enum HistoryError {
     Missing { path: PathBuf },
     #[error("the history has no entry {0}; halfpower history lists them")]
     NoEntry(i64),
-    /// It cannot be stored or read.
+    /// The document cannot be stored or read.
     #[error("entry {id} of the history cannot be read: {why}")]
     Document { id: i64, why: String },
 }
@@ -110,7 +110,7 @@ pub struct Filter {
     pub target: Option<String>,
     pub kind: Option<String>,
     pub tag: Option<String>,
-    /// Newest first.
+    /// Maximum number of entries, newest first.
     pub max: Option<u32>,
 }
 

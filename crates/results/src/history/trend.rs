@@ -2,7 +2,7 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// Smaller changes are ignored.
+/// As a share; smaller changes are ignored.
 const MIN_SHARE: f64 = 0.02;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Trend {
     pub values: Vec<Occurrence>,
     /// Lasting changes.
     pub changes: Vec<ChangePoint>,
-    /// Readings whose fingerprint differs from the one before.
+    /// Indices of readings whose fingerprint differs from the one before.
     pub machine_changes: Vec<usize>,
 }
 

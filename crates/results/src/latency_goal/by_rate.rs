@@ -7,13 +7,13 @@ use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// Of the requests: the last few may be in flight at the end.
+/// Of the requests, within the run: the last few may be in flight at its end.
 const SERVED: f64 = 0.98;
 
 /// Relative distance of the rates around the goal when the search ends.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// Of the highest sustained rate.
+/// Lowest rate tried, of the highest sustained.
 const MIN_SHARE: f64 = 1.0 / 1024.0;
 
 /// With fewer, the 99th percentile is the maximum.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
-/// Times what a layer admits, for a burst.
+/// A rate this much above what a layer admits is a burst.
 const ABOVE: f64 = 1.1;
 
 /// A busy part of a simulated machine.
@@ -69,7 +69,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// Without optional figures.
+            /// Without the figures that may be left out.
             #[allow(unused_variables)]
             pub(super) fn words(&self, $limit: &Limit) -> String {
                 let $rate = $limit.throughput_bytes_per_s.map_or("an unknown rate".into(), show_rate);
@@ -404,7 +404,7 @@ causes! { (limit, rate, word, place)
 }
 
 impl Cause {
-    /// Optional figures after the words.
+    /// Figures after the words; a short text leaves them out.
     pub(super) fn aside(&self, limit: &Limit) -> Option<String> {
         let shown = match self {
             Cause::InMemory { processors_busy_percent: busy } => {

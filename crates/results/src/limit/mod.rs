@@ -241,10 +241,10 @@ pub struct LimitTrial {
     pub tests_verdict: bool,
 }
 
-/// From here on, a change gains.
+/// From this ratio of rates on, a change gains.
 pub const GAIN: f64 = 1.1;
 
-/// Closer rates are equal.
+/// Rates within this share of one another are equal.
 pub const SAME: f64 = 0.1;
 
 /// With twice the requests outstanding, if each only waits its time.

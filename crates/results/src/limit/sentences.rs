@@ -7,7 +7,7 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// Of an interval's text.
+/// In an interval's text.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {

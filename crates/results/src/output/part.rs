@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Another process may take the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
-/// With a random name; removed on drop.
+/// A new file with a random name; removed on drop.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: Arc<Directory>,
@@ -43,7 +43,7 @@ impl Part {
     }
 }
 
-/// Locks the file, too.
+/// Creates and locks a file.
 pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     let mut left = ATTEMPTS;
     loop {
@@ -80,7 +80,7 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// With halfpower's mark and without a lock.
+/// Removes files with halfpower's mark and without a lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {

@@ -7,7 +7,7 @@ use crate::{
 use machine::Buffering;
 use workload::Pattern;
 
-/// Share above the advertised rate: busy time is rounded.
+/// A stage's rate may exceed what it advertises by this: its busy time is rounded.
 const ABOVE: f64 = 0.15;
 
 impl Checks<'_> {
@@ -185,7 +185,7 @@ impl Checks<'_> {
     }
 }
 
-/// Of a point in a direct sequential curve of one thread.
+/// If the point is of a direct sequential curve of one thread.
 fn depth_of_direct(point: &Point) -> Option<u32> {
     let workload = &point.workload;
     let direct = workload.buffering == Buffering::Direct

@@ -26,7 +26,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Random requests' limit is that after their burst.
+    /// A limit of random requests is that of the rate after their burst.
     fn is_lasting(&mut self, limit: &Limit, name: &str) {
         let bursts = &self.answer.random_bursts;
         let burst = bursts.iter().find(|one| limit.of == LimitOf::Random && one.op == limit.op);

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::fmt;
 use workload::OpKind;
 
-/// Larger differences are contradictions.
+/// Equal figures differ by less than this share.
 const ROUNDING: f64 = 1e-6;
 
 macro_rules! rules {
@@ -146,7 +146,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// The narrowest layer's rate, if its name is known.
+    /// The rate that saturates the narrowest layer, if its name is known.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts

@@ -7,10 +7,10 @@ use crate::{Burst, CACHED_PERCENT, LimitTrial, Peak, Point};
 use machine::{TargetFacts, TargetKind};
 use workload::OpKind;
 
-/// Above the burst's mean.
+/// A run of a burst may beat its mean by this share.
 const BURST_SLACK: f64 = 0.15;
 
-/// For runs that repeat exactly.
+/// If runs repeat exactly, a rate is above another from this share on.
 const EXACT: f64 = 0.01;
 
 /// Returns whether a point's rate is settled, of the whole target, certainly above the best

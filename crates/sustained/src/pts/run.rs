@@ -9,7 +9,7 @@ use workload::{Pattern, Stop, Workload};
 
 /// A preconditioning can continue between parts.
 const FILL_PARTS: u64 = 64;
-/// Outstanding.
+/// Outstanding requests of a preconditioning.
 const FILL_DEPTH: u32 = 32;
 /// Rates kept per step.
 const PARTS: usize = 12;

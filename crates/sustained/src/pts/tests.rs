@@ -25,7 +25,7 @@ const RETURN_MINUTES: u32 = 30;
 const WRITES_BEFORE_ROUND_S: f64 = 5.0 * MINUTE_S;
 const WRITES_BEFORE_HISTOGRAM_S: f64 = 60.0 * MINUTE_S;
 const HISTOGRAM_S: f64 = 10.0 * MINUTE_S;
-/// Demand intensity.
+/// For a point of demand intensity.
 const MAX_MEAN_LATENCY_NS: f64 = 5e6;
 const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
 /// Smallest space of a scaled test, in bytes.
