@@ -74,7 +74,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// In the order of the help.
+/// In the order of the enum and of the help.
 const ENGINES: [Row; 10] = [
     BLOCKING,
     Row {

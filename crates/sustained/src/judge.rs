@@ -6,14 +6,14 @@ use crate::series::SeriesPoint;
 use crate::steady::{SteadyCheck, Unsteady, WINDOW, steady_state};
 use machine::Nanos;
 
-/// Before the last level can be the lasting rate.
+/// Steps before the last level can be the lasting rate.
 const MIN_LAST_STEPS: usize = 25;
-/// Of the time before: a drive may have a second, slower stage.
+/// Of the time before the last level: a drive may have a second, slower stage.
 pub(crate) const LAST_SHARE: f64 = 0.5;
 /// Of the given time, up to a limit: a small cache before a large one fills at once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
-/// Maximum below the run's highest at which heat explains a fall; also the minimum rise that is
+/// Heat explains a fall at most this far below the run's maximum; also the minimum rise that is
 /// heating.
 const HOTTEST_C: f64 = 3.0;
 const HEATED_C: f64 = 10.0;
