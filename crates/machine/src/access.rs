@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A replacement for the target, to measure the driver's ceiling.
+/// Replaces the target to measure the driver's ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullBackend {
     /// Completes requests when issued: the generator's limit.
     Null,
-    /// io_uring's no-op, to the kernel and back: the generator's limit with io_uring.
+    /// io_uring's no-op: the generator's limit with io_uring.
     NoOp,
 }
 
@@ -162,13 +162,13 @@ pub enum Reap {
     Auto,
 }
 
-/// The longest wait for further completions after the first ([`Reap::AtLeast`]).
+/// Longest wait for further completions ([`Reap::AtLeast`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
-/// The longest poll before a stream sleeps ([`Reap::Poll`]).
+/// Longest poll before a stream sleeps ([`Reap::Poll`]).
 pub const POLL_MAX_NS: Nanos = 100_000;
 
-/// The time that [`Reap::Auto`] learns at the start of a run; exclude it from the measurement.
+/// At the start of a run with [`Reap::Auto`]; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -204,19 +204,18 @@ impl FromStr for Reap {
 pub struct Access {
     pub engine: Engine,
     pub buffering: Buffering,
-    /// Writes also wait for the file's metadata (O_SYNC), with a dsync [`Buffering`].
+    /// Writes also wait for metadata (O_SYNC), with a dsync [`Buffering`].
     pub metadata_sync: bool,
     pub hint: Hint,
     pub memory: Memory,
     pub allocation: Allocation,
-    /// The state of the page cache at the start of a run.
+    /// At the start of a run.
     pub cache: CacheState,
     pub reap: Reap,
-    /// The kernel polls for direct requests, if the device can be polled. Only with blocking calls
-    /// and io_uring.
+    /// For direct requests with blocking calls or io_uring, if the device can.
     pub kernel_polls: bool,
-    /// The run ends with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
+    /// The run ends with a sync, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
-    /// First byte and length in each target; only this part is prepared.
+    /// First byte and length in each target; the rest is not prepared.
     pub region: (u64, u64),
 }

@@ -1,4 +1,4 @@
-//! A limit on the bytes that a program writes, for all its runs together.
+//! Limits the bytes that a program writes in all its runs.
 
 use crate::{
     Completion, Nanos, Next, Op, Part, Request, RequestSource, Result, TargetFacts, WrappedSource,
@@ -6,12 +6,11 @@ use crate::{
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A check before the first byte, with the maximum number of bytes that creating the targets
-/// writes. An error refuses the command.
+/// Runs before the first write, with the bytes for creating the targets at most. An error refuses
+/// the command.
 pub type BeforeWrites = Box<dyn Fn(&[TargetFacts], u64) -> Result<()> + Send + Sync>;
 
-/// A limit on written bytes. A machine that has one asks it before it fills a target and before
-/// each write of a run.
+/// A limit that a machine asks before it fills a target and before each write.
 ///
 /// ```
 /// let allowance = machine::Allowance::new(Some(1 << 20), Box::new(|_, _| Ok(())));
@@ -33,7 +32,7 @@ impl fmt::Debug for Allowance {
 }
 
 impl Allowance {
-    /// Creates an allowance of `max` bytes; `None` means no limit.
+    /// Creates an allowance; `None` means no limit.
     pub fn new(max: Option<u64>, before: BeforeWrites) -> Allowance {
         let (written, reached) = (AtomicU64::new(0), AtomicBool::new(false));
         Allowance { max, written, reached, before }
@@ -62,7 +61,7 @@ impl Allowance {
         (self.before)(targets, fill_bytes)
     }
 
-    /// Takes bytes from the allowance; returns `false` if they may not be written.
+    /// Takes bytes; returns `false` if they may not be written.
     pub fn take(&self, bytes: u64) -> bool {
         let Some(max) = self.max else {
             self.add(bytes);
@@ -76,7 +75,7 @@ impl Allowance {
         taken
     }
 
-    /// Counts bytes that are already written.
+    /// Counts bytes already written.
     pub fn add(&self, bytes: u64) {
         self.written.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -86,7 +85,7 @@ impl Allowance {
     }
 }
 
-/// A source that ends early at the limit, as if it were at its own end.
+/// A source that ends at the limit.
 #[derive(Debug)]
 pub struct AllowedSource<'a, S> {
     source: &'a mut S,
@@ -99,12 +98,12 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
         AllowedSource { source, allowance, in_flight: 0 }
     }
 
-    /// Reserves the bytes of the largest request; returns `false` at the limit.
+    /// Reserves the largest request; `false` at the limit.
     fn may_write(&self) -> bool {
         !self.source.writes() || self.allowance.take(u64::from(self.source.max_request()))
     }
 
-    /// Gives back the reserved bytes that the request does not write.
+    /// Gives back what the request does not write.
     fn settle(&self, request: Option<&Request>) {
         if self.source.writes() {
             let written = request.filter(|one| one.op == Op::Write).map_or(0, |one| one.len);
@@ -156,7 +155,7 @@ impl<S: RequestSource> WrappedSource for AllowedSource<'_, S> {
 }
 
 /// # Errors
-/// As `run`; [`crate::Error::Interrupted`] if nothing may be written any more.
+/// As `run`; [`crate::Error::Interrupted`] at the limit.
 pub fn run_allowed<T, S: RequestSource, R>(
     allowance: &Allowance,
     parts: &mut [Part<'_, T, S>],

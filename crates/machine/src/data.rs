@@ -1,8 +1,6 @@
 use crate::rng::{GOLDEN, SplitMix64};
 
-/// Fills `buffer` with incompressible bytes, reproducible from the seed.
-///
-/// SplitMix64: 8 bytes in about 7 instructions.
+/// Fills `buffer` with incompressible bytes from SplitMix64 (8 in about 7 instructions).
 ///
 /// ```
 /// let (mut one, mut other) = ([0; 64], [0; 64]);
@@ -21,15 +19,15 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
-/// The number of bytes of a test file that share one seed.
+/// Bytes of a test file that share one seed.
 pub const FILL_STEP: u64 = 1 << 20;
 
-/// Returns the seed of the piece that starts at byte `piece`.
+/// Returns the seed of the piece at byte `piece`.
 pub fn fill_seed(seed: u64, piece: u64) -> u64 {
     seed ^ piece.wrapping_mul(GOLDEN)
 }
 
-/// Fills `buffer` with the content at `offset` of a test file with this seed.
+/// Fills `buffer` with a test file's content at `offset`.
 pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
     for (byte, at) in buffer.iter_mut().zip(offset..) {
         let within = at % FILL_STEP;

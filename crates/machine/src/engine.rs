@@ -1,4 +1,4 @@
-//! The I/O engines. Only this module and an engine's implementation know them by name.
+//! The I/O engines. Only this module and their implementations know their names.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,10 +45,10 @@ pub const MAX_DEPTH: u32 = 65_536;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Concurrency {
-    /// A call returns when its request is done.
+    /// Calls block until the request is done.
     One,
     Workers,
-    /// Submission returns before the request is done.
+    /// Submission does not wait.
     Queue,
 }
 
@@ -74,7 +74,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// The engines, in the order of the enum and of the help.
+/// In the order of the enum and of the help.
 const ENGINES: [Row; 10] = [
     BLOCKING,
     Row {
@@ -150,11 +150,11 @@ const ENGINES: [Row; 10] = [
     },
 ];
 
-/// The engines for several outstanding requests, best first.
+/// For several outstanding requests, best first.
 const PREFERRED: [Engine; 3] = [Engine::IoUring, Engine::Libaio, Engine::Threads];
 
 impl Engine {
-    /// All engines, in the order of the command line's help.
+    /// In the order of the help.
     pub const ALL: [Engine; ENGINES.len()] = {
         let mut all = [Engine::Null; ENGINES.len()];
         let mut index = 0;
@@ -178,22 +178,22 @@ impl Engine {
         self.row().name
     }
 
-    /// Returns advice for programs that should use this engine, without a full stop.
+    /// Returns advice to use this engine, without a full stop.
     pub fn advice(self) -> &'static str {
         self.row().advice
     }
 
-    /// Returns the best available engine for several outstanding requests.
+    /// Returns the best engine for several outstanding requests.
     pub fn asynchronous(engines: &[Engine]) -> Engine {
         PREFERRED.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
     }
 
-    /// Returns the best engine for a depth; blocking calls are enough for one request.
+    /// Returns the best engine for a depth; one request needs only blocking calls.
     pub fn for_depth(depth: u32, engines: &[Engine]) -> Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
 
-    /// Returns a sentence if this engine replaced the preferred one.
+    /// Returns a sentence if this is a replacement.
     pub fn fallback(self, engines: &[Engine]) -> Option<String> {
         let [preferred, others @ ..] = PREFERRED;
         let replaced = others.contains(&self) && !engines.contains(&preferred);
@@ -210,22 +210,22 @@ impl Engine {
         self.row().concurrency == Concurrency::Queue
     }
 
-    /// Returns the maximum depth of a stream.
+    /// Returns a stream's maximum depth.
     pub fn max_depth(self) -> u32 {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
 
-    /// Returns the number of threads for one stream of this depth.
+    /// Returns the threads of a stream.
     pub fn workers(self, depth: u32) -> u32 {
         if self.has_workers() { depth } else { 1 }
     }
 
-    /// Returns whether each outstanding request needs its own thread.
+    /// Returns whether each outstanding request needs a thread.
     pub fn has_workers(self) -> bool {
         self.row().concurrency == Concurrency::Workers
     }
 
-    /// Returns whether I/O uses mapped memory: one file, no direct I/O, no stripe, no growing file.
+    /// Returns whether I/O uses mapped memory: one file of fixed length, no direct I/O, no stripe.
     pub fn is_mapped(self) -> bool {
         self.row().mapped
     }
@@ -234,17 +234,17 @@ impl Engine {
         self.row().does_io
     }
 
-    /// Returns whether this is a Windows engine, which only simulated machines have.
+    /// Returns whether only simulated machines have this engine.
     pub fn is_windows(self) -> bool {
         matches!(self, Engine::Events | Engine::Routines | Engine::Port)
     }
 
-    /// Returns whether each request can have its own priority.
+    /// Returns whether each request can have a priority.
     pub fn takes_priorities(self) -> bool {
         self.row().priorities
     }
 
-    /// Returns whether buffered requests are queued instead of served during submission.
+    /// Returns whether buffered requests are queued, not served during submission.
     pub fn queues_buffered(self) -> bool {
         self.row().queues_buffered
     }

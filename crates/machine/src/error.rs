@@ -7,26 +7,26 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A refused command or value; exit code 2.
+    /// Exit code 2.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
-    /// Not enough space; exit code 2.
+    /// Exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full {
         what: String,
-        /// The wanted size and the available space.
+        /// Wanted and available space.
         why: String,
         hint: String,
     },
-    /// A feature that the machine lacks; the experiment is skipped.
+    /// The machine lacks a feature; the experiment is skipped.
     #[error("{0}")]
     Unsupported(String),
-    /// The target whose device does not support discards.
+    /// The target whose device cannot discard.
     #[error("{0}: it does not support discards")]
     NoDiscard(String),
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// The failed action, as in "cannot open".
+        /// As in "cannot open".
         doing: &'static str,
         path: PathBuf,
         source: std::io::Error,
@@ -38,7 +38,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Creates an [`Error::Refused`] from the path or value, the reason and the fix.
+    /// Creates an [`Error::Refused`].
     pub fn refused(
         what: impl Into<String>,
         why: impl Into<String>,
@@ -47,7 +47,7 @@ impl Error {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
-    /// Returns a function for `map_err` that adds the action and the path.
+    /// Returns a function for `map_err`.
     pub fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,
@@ -56,7 +56,7 @@ impl Error {
         move |source| Error::Io { doing, path, source }
     }
 
-    /// Returns whether this is the caller's mistake (exit code 2), not a failed measurement (1).
+    /// Returns whether the caller erred (exit code 2), not the measurement (1).
     pub fn is_usage(&self) -> bool {
         matches!(self, Error::Refused { .. } | Error::Full { .. })
     }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     pub engines: Vec<crate::Engine>,
-    /// Runs of the same workload differ, so repeats are useful.
+    /// Runs of one workload differ, so repeats are useful.
     pub noisy: bool,
     pub counts_instructions: bool,
-    /// Requests can be traced in the block layer.
+    /// The block layer can trace requests.
     pub traces_requests: bool,
 }
 
@@ -49,11 +49,10 @@ pub enum TargetKind {
     Simulated,
 }
 
-/// The interval at which Linux admits throttled requests in bursts; make runs a whole multiple of
-/// it.
+/// Linux admits throttled requests in bursts at this interval; make runs a multiple of it.
 pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
-/// Idle time that surely closes a throttle's last slice, given a 10 ms clock tick
+/// Idle time that surely closes a throttle's last slice, with a 10 ms clock tick
 /// (block/blk-throttle.c). Of 75 runs of 0.2 s each, 34 were off by 1 to 53 % after 140 to 160 ms,
 /// none after 210 to 270 ms.
 pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
@@ -108,7 +107,7 @@ pub struct TargetFacts {
 }
 
 impl TargetFacts {
-    /// Returns a writable target with direct I/O in blocks of 512 bytes, one member and no layers.
+    /// Creates a writable target with direct I/O in blocks of 512 bytes, one member, no layers.
     pub fn new(name: impl Into<String>, kind: TargetKind, size_bytes: u64) -> TargetFacts {
         TargetFacts {
             name: name.into(),
@@ -135,14 +134,13 @@ impl TargetFacts {
         self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
     }
 
-    /// Returns the first layer to be saturated, and the target's rate at that point in bytes per
-    /// second.
+    /// Returns the layer that saturates first, and the target's bytes per second then.
     pub fn narrowest_rate(&self, writes: bool) -> Option<(&Layer, f64)> {
         self.narrowest(|layer| layer.target_rate(writes))
     }
 
-    /// Returns the first layer to be saturated, and the target's requests per second at that point.
-    /// A device model's figure for random requests does not limit sequential ones.
+    /// Returns the layer that saturates first, and the target's requests per second then. A device
+    /// model's random limit does not apply to sequential requests.
     pub fn narrowest_iops(&self, writes: bool, random: bool) -> Option<(&Layer, f64)> {
         let applies = |layer: &Layer| {
             random || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only)
@@ -155,9 +153,8 @@ impl TargetFacts {
         limits.filter(|one| one.1 > 0.0).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Returns the lowest layer that holds data of several members (a disk, a file system, a
-    /// share): such members form no stripe. Links and file systems of loop devices' files do not
-    /// count.
+    /// Returns the lowest layer with data of several members (a disk, a file system, a share),
+    /// which form no stripe. Links and file systems of loop devices' files do not count.
     pub fn shared_by_members(&self) -> Option<&Layer> {
         // The layers of a simulated volume stand for all of its disks.
         if self.members < 2 || self.kind != TargetKind::Stripe {

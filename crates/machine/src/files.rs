@@ -1,5 +1,5 @@
-//! A [`FileSystem`] opens a [`FileArea`], in which threads do [`FileWork`] on whole files. Numbered
-//! names need no allocation. Dropping an area removes what it created.
+//! Operations on whole files: a [`FileSystem`] opens a [`FileArea`], in which threads do
+//! [`FileWork`]. Numbered names need no allocation.
 
 use crate::{Nanos, Pause};
 use schemars::JsonSchema;
@@ -14,9 +14,8 @@ use std::sync::atomic::AtomicBool;
 pub struct FileId {
     /// Index in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index of the subdirectory in the location; ignored if files are in the location itself.
+    /// Index; ignored if files are in the location itself.
     pub subdirectory: u32,
-    /// The number that names the file.
     pub number: u32,
 }
 
@@ -73,25 +72,23 @@ impl FileSync {
 pub struct AreaSpec {
     /// Existing directories; empty means the current one.
     pub locations: Vec<PathBuf>,
-    /// The locations are directories of an area of another process, which makes and removes them:
-    /// see [`FileArea::directory`].
+    /// Another process's area makes and removes the locations: see [`FileArea::directory`].
     pub joins: bool,
-    /// Subdirectories in each location, named from `s0` (from `t0` in a tree); 0: files are in the
-    /// location itself.
+    /// Per location, named from `s0` (`t0` in a tree); 0: files are in the location itself.
     pub subdirectories: u32,
-    /// Subdirectories below each one, if they form a tree, whose root is `t0`; 0: all are in the
-    /// location. See [`parent_directory`].
+    /// Below each subdirectory of a tree with root `t0`; 0: all are in the location. See
+    /// [`parent_directory`].
     pub branch: u32,
     pub engine: FileEngine,
     pub sync: FileSync,
-    /// Bytes per read call.
+    /// Per read call.
     pub read_block_bytes: u32,
-    /// Bytes per write call.
+    /// Per write call.
     pub write_block_bytes: u32,
 }
 
-/// Returns the number of the directory around a subdirectory, in a tree with `branch` subdirectories
-/// below each that are numbered level by level; `None` if that is the location.
+/// Returns a subdirectory's parent in a tree with `branch` below each, numbered level by level;
+/// `None` for the location.
 ///
 /// ```
 /// use machine::files::parent_directory;
@@ -105,7 +102,7 @@ pub fn parent_directory(number: u32, branch: u32) -> Option<u32> {
     number.checked_sub(1)?.checked_div(branch)
 }
 
-/// Returns the numbers of the directories directly below a subdirectory, of `all` in the tree.
+/// Returns the subdirectories directly below one, of `all` in the tree.
 ///
 /// ```
 /// use machine::files::directories_below;
@@ -164,7 +161,7 @@ pub enum FileError {
     #[error("{}: {why}", .path.display())]
     Refused {
         path: PathBuf,
-        /// The missing feature, and the alternative.
+        /// The missing feature and the alternative.
         why: String,
     },
     #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
@@ -195,59 +192,58 @@ impl FileError {
     }
 }
 
-/// Resources that the process has used so far, over all threads.
+/// Resources used so far by all threads of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileUsage {
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Bytes read from block devices, and bytes dirtied for them, if counted.
+    /// Read from block devices, and dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
 pub trait FileSystem: Sync {
     type Area: FileArea;
 
-    /// Returns the time on a monotonic clock.
+    /// Returns monotonic time.
     fn now(&self) -> Nanos;
 
     fn usage(&self) -> FileUsage;
 
-    /// Does the work; also returns the time during which the program was stopped.
+    /// Does the work; also returns for how long the program was stopped.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
     }
 
-    /// Returns reasons not to trust measurements made here.
+    /// Returns reasons not to trust measurements here.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Makes a private directory in each location, or joins those of another area.
+    /// Makes a private directory in each location, or joins another area's.
     ///
     /// # Errors
-    /// A location that is missing or not writable; an unavailable engine; a file system without
-    /// areas to join.
+    /// A location that is missing or not writable; an unavailable engine; no areas to join.
     fn open(&self, spec: &AreaSpec) -> Result<Self::Area, FileError>;
 }
 
-/// The directories of a run; dropping the area removes them.
+/// The directories of a run; dropping it removes them.
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// Makes the subdirectories; returns `false` if `interrupt` became true first.
+    /// Returns `false` if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes empty subdirectories; returns `false` if `interrupt` became true first.
+    /// Removes empty ones; `false` if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Returns the directory of this area in the first location, for the areas of other processes;
-    /// `None` if others cannot join it.
+    /// Returns the directory in the first location, for other processes; `None` if they cannot
+    /// join.
     fn directory(&self) -> Option<&Path>;
 
-    /// Returns the file operations for one thread.
+    /// Returns file operations for one thread.
     ///
     /// # Errors
-    /// Not enough memory, or no resources for the engine.
+    /// Not enough memory or engine resources.
     fn work(&self) -> Result<Self::Work, FileError>;
 }
 
@@ -255,7 +251,7 @@ pub trait FileArea: Sync {
 pub trait FileWork {
     fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
 
-    /// Reads a file from start to end.
+    /// Reads a whole file.
     fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError>;
 
     fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError>;
@@ -270,6 +266,6 @@ pub trait FileWork {
     /// Renames within a directory or between two.
     fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError>;
 
-    /// Lists a directory and returns the number of files.
+    /// Lists a directory; returns the number of files.
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError>;
 }

@@ -120,7 +120,7 @@ pub struct PartitionFacts {
 }
 
 impl PartitionFacts {
-    /// Returns whether the start is aligned to 4 KiB and to the physical block.
+    /// Returns whether the start is aligned to 4 KiB and the physical block.
     pub fn is_block_aligned(&self) -> bool {
         self.start_bytes.is_multiple_of(4096)
             && self.physical_block_bytes.is_none_or(|block| self.start_bytes.is_multiple_of(block))
@@ -168,7 +168,7 @@ pub struct BurstFacts {
 }
 
 impl BurstFacts {
-    /// Returns a warning about this burst in a layer with this name.
+    /// Returns a warning about this burst in a layer.
     pub fn sentence(&self, layer: &str) -> String {
         let rate = |per_s: f64| match self.in_requests {
             true => format!("{} requests/s", significant(per_s, 3)),
@@ -182,7 +182,7 @@ impl BurstFacts {
         )
     }
 
-    /// Returns the sustained rate for requests of this size, in bytes per second.
+    /// Returns bytes per second for requests of this size.
     pub fn sustained_bytes_per_s(&self, request_bytes: u32) -> f64 {
         let of_each = if self.in_requests { f64::from(request_bytes) } else { 1.0 };
         self.sustained_per_s * of_each
@@ -229,12 +229,12 @@ impl Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
-    /// Returns the larger shares of the two, for reads and for writes.
+    /// Returns the larger shares, for reads and for writes.
     pub fn at_least(self, other: Share) -> Share {
         Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
     }
 
-    /// Adds the shares of two paths to the same layer.
+    /// Adds the shares of two paths to one layer.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
     }
@@ -258,7 +258,7 @@ impl Layer {
         self.facts.rotational == Some(true)
     }
 
-    /// Returns the advertised rate in bytes per second.
+    /// Returns the advertised bytes per second.
     pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_bytes_per_s, |throttle| throttle.write_bytes_per_s)
     }
@@ -268,8 +268,7 @@ impl Layer {
         self.limit(writes, self.advertised_iops, |throttle| throttle.write_iops)
     }
 
-    /// Returns the target's rate at which this layer reaches its advertised one, in bytes per
-    /// second.
+    /// Returns the target's bytes per second when this layer reaches its advertised rate.
     ///
     /// ```
     /// use machine::{Layer, LayerKind, Share};
@@ -284,19 +283,19 @@ impl Layer {
             .filter(|rate| rate.is_finite())
     }
 
-    /// Returns the target's requests per second at which this layer reaches its limit.
+    /// Returns the target's requests per second when this layer reaches its limit.
     pub fn target_iops(&self, writes: bool) -> Option<f64> {
         self.admitted_iops(writes)
             .map(|iops| iops / self.share.of(writes))
             .filter(|iops| iops.is_finite())
     }
 
-    /// Returns whether both are one layer, reached on different paths.
+    /// Returns whether both are one layer on different paths.
     pub fn is_same(&self, other: &Layer) -> bool {
         self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }
 
-    /// Returns a limit; a throttle has separate ones for writes.
+    /// A throttle has separate limits for writes.
     fn limit(
         &self,
         writes: bool,

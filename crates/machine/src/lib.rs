@@ -1,5 +1,5 @@
-//! A machine serves I/O requests and keeps time, real or virtual: a [`Machine`] opens a
-//! [`TargetSpec`] and runs [`RequestSource`]s on it.
+//! A [`Machine`], real or simulated, opens a [`TargetSpec`], runs [`RequestSource`]s on it and
+//! keeps time.
 
 mod access;
 mod allowance;
@@ -59,39 +59,38 @@ pub use wrapped_source::WrappedSource;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The minimum size of a target that is sized by fill time, space permitting.
+/// For a target sized by fill time, space permitting.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 
-/// A description of a target, and the permitted changes to it.
+/// A target, and the permitted changes to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TargetSpec {
-    /// Directories (each gets a test file), files, devices; several form a stripe.
+    /// Directories (each gets a test file), files or devices; several form a stripe.
     pub places: Vec<PathBuf>,
-    /// Bytes of the test file, or of the region in an existing file or device, over all members.
-    /// `None`: the machine chooses.
+    /// Of the test file, or of the region in an existing file or device, over all members. `None`:
+    /// the machine chooses.
     pub size: Option<u64>,
-    /// Time for the fill, if the machine chooses the size.
+    /// For the fill, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
     /// Files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Allows overwriting targets that hold a file system, a partition table or the like, or whose
-    /// use the kernel does not show.
+    /// Also if it holds a file system, a partition table or the like, or the kernel does not show
+    /// its use.
     pub destroy_signed: bool,
-    /// Chunk of a stripe in bytes. Zero: the machine's default.
+    /// Stripe chunk in bytes; 0: the machine's default.
     pub chunk: u64,
-    /// The layout if the places form a RAID 5 set. Opening computes the parity, unless the set is
-    /// only read or [`TargetSpec::as_is`].
+    /// Opening computes the parity, unless the set is only read or [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
-    /// Seed of the test file's data.
+    /// For the test file's data.
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
-    /// A file in [`TargetSpec::destroy`] that is shorter than the size is lengthened.
+    /// A shorter file in [`TargetSpec::destroy`] becomes as long as the size.
     pub lengthen: bool,
-    /// No initial fill: existing data stays until a run writes it.
+    /// No fill: existing data stays until a run writes it.
     pub as_is: bool,
     pub new_file: NewFile,
-    /// The role of this process if other processes write the file, too.
+    /// This process's role if others write the file, too.
     #[serde(default)]
     pub sharing: Option<Sharing>,
 }
@@ -100,30 +99,30 @@ pub struct TargetSpec {
 pub struct Below {
     pub name: String,
     pub spec: TargetSpec,
-    /// The file's largest extent: first byte and length.
+    /// Largest extent: first byte and length.
     pub region: (u64, u64),
 }
 
-/// The content of a new file before the first run. All but [`NewFile::Filled`] need a size.
+/// Content of a new file before the first run. All but [`NewFile::Filled`] need a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NewFile {
     #[default]
     Filled,
-    /// Reserved but unwritten blocks, if the file system supports it.
+    /// Unwritten blocks, if the file system supports them.
     Reserved,
     /// A hole of the file's length.
     Sparse,
-    /// Data of this many bytes; writes behind them make the file longer, up to the size.
+    /// This many bytes; writes behind them lengthen the file, up to the size.
     Grows(u64),
-    /// No data. A run with [`Allocation::Extend`] writes this file, not a scratch file. Write it
-    /// before reading it.
+    /// No data. A run with [`Allocation::Extend`] writes this file, not a scratch file; write
+    /// before reading.
     Empty,
 }
 
-/// Finished runs, as JSON, for a process that continues after this one.
+/// Finished runs, as JSON, for the next process.
 pub trait RunLog {
-    /// Returns the next result that an earlier process kept of a run with this description.
+    /// Returns the next result that an earlier process kept of such a run.
     fn recall(&self, run: &str) -> Option<String>;
 
     fn keep(&self, run: &str, result: &str);
@@ -131,7 +130,7 @@ pub trait RunLog {
 
 /// Makes runs on several computers at once.
 pub trait ClientRuns {
-    /// Makes a run that is described as JSON, and returns its result as JSON.
+    /// Makes a run; its description and result are JSON.
     ///
     /// # Errors
     /// The run failed on a client, or a client is gone.
@@ -146,33 +145,32 @@ pub trait ClientRuns {
 /// source has returned [`Next::Done`] and nothing is in flight, or on the first error. It never
 /// loses a completion.
 pub trait Machine {
-    /// An open target; dropping it removes created files.
+    /// Dropping it removes created files.
     type Target;
 
     fn facts(&self) -> MachineFacts;
 
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns the time in nanoseconds from an arbitrary start.
+    /// Returns nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// Waits without I/O.
     fn pause(&self, for_ns: Nanos);
 
-    /// Counts more processes of this computer, by their numbers, as part of the measurement: they
-    /// are not other programs that disturb it. By default, nothing looks for other programs.
+    /// Counts processes of this computer as part of the measurement, not as disturbance. By
+    /// default, nothing looks for other programs.
     fn add_own_processes(&self, _processes: &[u32]) {}
 
     /// Opens a target; a directory gets a test file with incompressible data.
     ///
     /// # Errors
-    /// A missing path or permission, not enough space, a device in use, or a file that would be
+    /// A missing path or permission, too little space, a device in use, a file that would be
     /// overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
 
-    /// Opens several targets. `check` receives the facts of all before existing data is
-    /// overwritten. If the machine chooses the size, a filled target may be smaller than in those
-    /// facts.
+    /// Opens several targets. `check` sees all facts before existing data is overwritten. If the
+    /// machine chooses the size, a filled target may become smaller.
     fn open_all(
         &self,
         specs: &[TargetSpec],
@@ -197,7 +195,7 @@ pub trait Machine {
             .ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
     }
 
-    /// Checks the memory for the buffers of concurrent streams; call it first.
+    /// Checks the streams' buffer memory; call it first.
     fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
         Ok(())
     }
@@ -208,7 +206,7 @@ pub trait Machine {
     /// to the end.
     ///
     /// # Errors
-    /// An unsupported access or a failed request. Under [`OnFailure::EndPart`] a part's error is in
+    /// An unsupported access or a failed request; under [`OnFailure::EndPart`] a part's error is in
     /// [`RunUsage::parts`]. The targets stay usable.
     fn run<S: RequestSource>(
         &self,
@@ -226,8 +224,8 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Measures the driver's own limit with a null backend. Returns `false`, without a run, if the
-    /// driver has no limit or the engine no such backend.
+    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if there is
+    /// no limit or no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -238,20 +236,20 @@ pub trait Machine {
         Ok(false)
     }
 
-    /// Returns the device under a file, for reading only; `None` if a target's file is not on
-    /// exactly one device, or its extents are unknown.
+    /// Returns the device under a file, for reading; `None` if extents are unknown or not on one
+    /// device.
     fn below(&self, _target: &Self::Target) -> Option<Below> {
         None
     }
 
-    /// Stripes the target over these members, in this order, in chunks of `chunk` bytes. Files and
-    /// devices stay unchanged.
+    /// Stripes the target over these members, in order, in chunks of `chunk` bytes. Stored data
+    /// stays unchanged.
     ///
     /// # Errors
-    /// A member that does not exist, an invalid chunk, or a machine without stripes.
+    /// A missing member, an invalid chunk, or a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
-    /// Keeps files created by [`TargetSpec::create`] when the target is dropped.
+    /// Keeps files of [`TargetSpec::create`] when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
 
     /// Returns the bytes left of an [`Allowance`].
@@ -259,55 +257,55 @@ pub trait Machine {
         u64::MAX
     }
 
-    /// Counts bytes that an earlier process of this command has written against the [`Allowance`].
+    /// Counts bytes that an earlier process of the command wrote.
     fn wrote_before(&self, _bytes: u64) {}
 
-    /// Discards the target's data, so that a drive can erase its flash in advance.
+    /// Discards data, so that a drive can erase its flash in advance.
     ///
     /// # Errors
-    /// The target is only read, or a layer of it does not support discards.
+    /// The target is only read, or a layer cannot discard.
     fn discard(&self, target: &Self::Target) -> Result<()> {
         let name = self.target_facts(target).name;
         Err(Error::NoDiscard(name))
     }
 
-    /// Returns the highest temperature that a device of the target reports.
+    /// Returns the highest temperature of the target's devices.
     fn celsius(&self, _target: &Self::Target) -> Option<f64> {
         None
     }
 
-    /// Returns the wear that the target's drives report.
+    /// Returns the drives' reported wear.
     fn wear(&self, _target: &Self::Target) -> Vec<Wear> {
         Vec::new()
     }
 
-    /// Returns the log of runs, if a later process can continue with finished runs.
+    /// Returns the log if a later process can continue.
     fn run_log(&self) -> Option<&dyn RunLog> {
         None
     }
 
-    /// Returns the number of clients that can use a target at the same time.
+    /// Returns how many clients can share a target.
     fn clients(&self) -> u32 {
         1
     }
 
-    /// Returns whether the clients of the open target can also use one file together, or why not.
+    /// Returns whether the open target's clients can share one file, or why not.
     fn one_file(&self) -> std::result::Result<(), String> {
         Err("each client has a file of its own".into())
     }
 
-    /// Returns the maker of runs, if the clients are other processes; otherwise [`Machine::run`]
-    /// has the sources of all clients, those of the first client first.
+    /// Returns the maker of runs if clients are other processes; otherwise [`Machine::run`] has all
+    /// clients' sources, the first client's first.
     fn client_runs(&self) -> Option<&dyn ClientRuns> {
         None
     }
 
-    /// Returns the processors' times so far; empty if not counted.
+    /// Returns times so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }
 
-    /// Returns the links of known speed, with what they carried so far.
+    /// Returns links of known speed, and their traffic so far.
     fn network(&self) -> Vec<NetworkLink> {
         Vec::new()
     }
@@ -315,6 +313,6 @@ pub trait Machine {
     /// Measures the memory rates that limit buffered I/O.
     ///
     /// # Errors
-    /// An access failed, or not enough memory.
+    /// An access failed, or too little memory.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>>;
 }

@@ -1,11 +1,11 @@
-//! The process's current work, for a display that another thread draws. No result depends on it.
+//! The process's current work, for a display in another thread. No result depends on it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Counters of completed requests since the start of the process.
+/// Requests completed since the process started.
 #[derive(Debug)]
 pub struct Meter {
     requests: AtomicU64,
@@ -17,7 +17,7 @@ pub struct Meter {
 pub struct Reading {
     pub requests: u64,
     pub bytes: u64,
-    /// Sum of the requests' latencies.
+    /// Sum over the requests.
     pub latency_ns: u64,
 }
 
@@ -45,10 +45,10 @@ impl Meter {
     }
 }
 
-/// Counters of this computer's runs.
+/// Of this computer's runs.
 pub static REQUESTS: Meter = Meter::new();
 
-/// Progress in filling a file; the goal is 0 if no file is being filled.
+/// Progress of a fill; the goal is 0 without one.
 #[derive(Debug)]
 pub struct Filling {
     done: AtomicU64,
@@ -65,7 +65,7 @@ pub static FILLING: Filling = Filling {
 };
 
 impl Filling {
-    /// Begins a fill of `goal` bytes, or fewer if the time ends first.
+    /// Begins a fill of at most `goal` bytes.
     pub fn begin(&self, goal: u64) {
         self.done.store(0, Relaxed);
         self.goal.store(goal, Relaxed);
@@ -85,19 +85,19 @@ impl Filling {
         }
     }
 
-    /// Returns the rate of the last fill with its flush, in bytes per second; 0 before the first.
+    /// Returns the last fill's bytes per second, flush included; 0 before the first.
     pub fn last_rate(&self) -> f64 {
         self.last_bytes_per_s.load(Relaxed) as f64
     }
 
-    /// Returns the bytes done and the goal; `None` if no file is being filled.
+    /// Returns a current fill's bytes and goal.
     pub fn read(&self) -> Option<(u64, u64)> {
         let goal = self.goal.load(Relaxed);
         (goal > 0).then(|| (self.done.load(Relaxed), goal))
     }
 }
 
-/// Threads that only show something; they end if the system refuses a thread that the work needs.
+/// Threads for display, which end if the work cannot get a thread.
 #[derive(Debug)]
 pub struct Spare {
     threads: AtomicUsize,
@@ -106,7 +106,7 @@ pub struct Spare {
 
 pub static SPARE: Spare = Spare { threads: AtomicUsize::new(0), end: AtomicBool::new(false) };
 
-/// A thread that counts as spare until this value is dropped.
+/// Counts a thread as spare until dropped.
 #[derive(Debug)]
 pub struct SpareThread<'a>(&'a Spare);
 
@@ -116,7 +116,7 @@ impl Drop for SpareThread<'_> {
     }
 }
 
-/// The interval at which a spare thread checks whether it must end.
+/// Between a spare thread's checks whether it must end.
 pub const SPARE_LOOK: Duration = Duration::from_millis(250);
 
 impl Spare {
@@ -147,7 +147,7 @@ impl Spare {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     Time(Duration),
-    /// A number of completed requests.
+    /// Completed requests.
     Requests(u64),
     /// Bytes of completed requests.
     Bytes(u64),
@@ -160,14 +160,14 @@ pub struct Work(Mutex<Option<Step>>);
 #[derive(Debug, Clone)]
 struct Step {
     goal: Goal,
-    /// Shares of the whole work before and after the step.
+    /// Of the whole work, before and after the step.
     shares: Range<f64>,
     work_began: Instant,
     began: Instant,
     before: Reading,
 }
 
-/// The current work; empty if its length is unknown.
+/// Empty if the work's length is unknown.
 pub static WORK: Work = Work(Mutex::new(None));
 
 #[derive(Debug)]
@@ -196,8 +196,7 @@ impl Work {
         *work = Some(Step { goal, shares, work_began, began, before });
     }
 
-    /// Returns the share that is done, and the time left if known. `None` without work of a known
-    /// length.
+    /// Returns the share done, and the time left if known.
     pub fn read(&self) -> Option<(f64, Option<Duration>)> {
         let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some(step.progress(REQUESTS.read()))
@@ -229,14 +228,14 @@ impl Step {
 /// The last finished run, and the best rates so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LastRun {
-    /// The number of finished runs.
+    /// Finished runs.
     pub runs: u64,
-    /// The last run, in a few words.
+    /// In a few words.
     pub what: String,
     pub bytes_per_s: f64,
     pub iops: f64,
     pub mean_latency_ns: f64,
-    /// Best rates of reads and writes past the page cache; 0 without one.
+    /// Of reads and writes past the page cache; 0 without one.
     pub best_bytes_per_s: [f64; 2],
 }
 
@@ -244,7 +243,7 @@ static LAST: Mutex<Option<LastRun>> = Mutex::new(None);
 
 static RUNNING: Mutex<Option<String>> = Mutex::new(None);
 
-/// Sets the current run, described in a few words.
+/// Sets the current run's description.
 pub fn started(what: String) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
 }
@@ -254,8 +253,8 @@ pub fn running() -> Option<String> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Records a finished run. `op`: 0 for reads and 1 for writes past the page cache. The numbers are
-/// bytes per second, requests per second and mean latency in ns.
+/// Records a finished run: bytes per second, requests per second, mean latency in ns. `op`: 0 for
+/// reads, 1 for writes past the page cache.
 pub fn finished(what: String, op: Option<usize>, [bytes_per_s, iops, mean_latency_ns]: [f64; 3]) {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let LastRun { runs, mut best_bytes_per_s, .. } = last.take().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Names of simulated machines.
 
-/// Sets `KEY=VALUE[,KEY=VALUE]...` in a simulated machine's name `NAME[,KEY=VALUE]...[#FILE]`: a
-/// value replaces the one that the name has for its key.
+/// Sets or replaces `KEY=VALUE[,KEY=VALUE]...` in a simulated machine's name
+/// `NAME[,KEY=VALUE]...[#FILE]`.
 ///
 /// ```
 /// let name = machine::with_settings("twin:cloud,disks=2#log", "wce=on,disks=4");

@@ -1,7 +1,7 @@
 //! Random numbers as a function of seed and index. SplitMix64 (Steele, Lea, Flood, "Fast splittable
 //! pseudorandom number generators", OOPSLA 2014).
 
-/// The odd number nearest to 2^64 divided by the golden ratio: the step of the Weyl sequence.
+/// Weyl step: the odd number nearest to 2^64 / golden ratio.
 pub const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// SplitMix64's mixer, a bijection.
@@ -18,20 +18,19 @@ pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// Derives a seed for one of several independent uses of `seed`.
+/// Derives a seed for one independent use of `seed`.
 #[inline]
 pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// Maps a random number to `0..n` by the high half of a product: no division, and a bias of at most
-/// n / 2^64.
+/// Maps to `0..n` by a product's high half: no division, bias at most n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64
 }
 
-/// Maps a random number to the open interval (0, 1), on a grid of 2^-53.
+/// Maps to the open interval (0, 1), on a grid of 2^-53.
 #[inline]
 pub fn unit(random: u64) -> f64 {
     ((random >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
@@ -51,7 +50,7 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// Creates a generator whose number `i` is `hash(seed, i)`.
+    /// Number `i` will be `hash(seed, i)`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }

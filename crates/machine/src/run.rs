@@ -6,29 +6,27 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A job, or a process's files, within a run. Parts may share a target.
+/// A job, or a process's files, in a run. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// The targets, which requests select by index ([`crate::Request::target`]). Several cannot
-    /// include a stripe.
+    /// Indexed by [`crate::Request::target`]. Several cannot include a stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// The buffering of each target, in place of the access's; empty: the access's for all. The
-    /// same target may occur several times.
+    /// Per target, in place of the access's; empty: the access's for all.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
     pub scheduling: Scheduling<'a>,
 }
 
-/// The scheduling of the streams' threads and of their requests.
+/// Scheduling of the streams' threads and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
-    /// Processors to run on; empty for all.
+    /// Empty for all.
     pub processors: &'a [u32],
     /// `None`: the priority of the process.
     pub io_priority: Option<IoPriority>,
-    /// A nice value from -20 (highest priority) to 19; `None`: that of the process.
+    /// From -20 (highest priority) to 19; `None`: that of the process.
     pub nice: Option<i32>,
 }
 
@@ -42,7 +40,7 @@ pub struct Scheduling<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
     pub class: IoClass,
-    /// A level from 0 (highest) to 7.
+    /// From 0 (highest) to 7.
     pub level: u8,
 }
 
@@ -56,7 +54,7 @@ pub enum IoClass {
 }
 
 impl IoPriority {
-    /// Returns the class from bit 13 on and the level below, as the kernel expects.
+    /// Returns the kernel's form: the class from bit 13 on, the level below.
     pub fn bits(self) -> u16 {
         (self.class as u16) << 13 | u16::from(self.level)
     }
@@ -79,23 +77,23 @@ impl<'a, T, S> Part<'a, T, S> {
     }
 }
 
-/// The buffers of several identical streams.
+/// Buffers of several identical streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
     pub streams: u32,
-    /// Outstanding requests per stream.
+    /// Per stream.
     pub depth: u32,
-    /// Length of the largest request.
+    /// Of the largest request.
     pub request_bytes: u32,
     pub writes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Start {
-    /// The run starts as soon as every stream is ready.
+    /// As soon as every stream is ready.
     #[default]
     Now,
-    /// The run starts at this time, or later when every stream is ready.
+    /// At this time, or later when every stream is ready.
     At(Nanos),
 }
 
@@ -108,14 +106,13 @@ pub enum OnFailure {
     EndPart,
 }
 
-/// The effect of the user's interrupt on streams that have begun.
+/// Effect of the user's interrupt on begun streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnInterrupt {
-    /// The run fails.
     #[default]
     Fail,
-    /// The run ends early, with the requests and counters until then ([`RunUsage::interrupted`]). A
-    /// part that ends with a flush ([`Access::sync_at_end`]) fails, because its rate includes it.
+    /// The run ends early, with its requests and counters so far ([`RunUsage::interrupted`]). A
+    /// part that ends with a flush ([`Access::sync_at_end`]) fails: its rate includes it.
     EndRun,
 }
 
@@ -124,63 +121,60 @@ pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
     pub on_interrupt: OnInterrupt,
-    /// Count instructions. Costs time: do not use the run's rate.
+    /// Costs time: do not use the run's rate.
     pub count_instructions: bool,
-    /// Trace requests in the block layer. Costs time: do not use the run's rate.
+    /// Trace the block layer. Costs time: do not use the run's rate.
     pub trace: bool,
-    /// Bytes that the run brings into an empty page cache. A guest whose free memory is reclaimed
-    /// faults it in first.
+    /// Brought into an empty page cache. A guest whose free memory is reclaimed faults it in first.
     pub cache_bytes: u64,
-    /// Memory to lock during the run, so that others cannot use it.
+    /// Memory to lock, so that others cannot use it.
     pub locked_bytes: u64,
-    /// Clients among which the sources of each part are divided equally; 0: one.
+    /// They share each part's sources equally; 0: one.
     pub clients: u32,
 }
 
 #[derive(Debug, Default)]
 pub struct RunUsage {
-    /// The start of the run on the machine's clock.
+    /// On the machine's clock.
     pub began: Nanos,
-    /// The start of the run, counted from the start of the program.
+    /// From the program's start to the run's.
     pub since_start_ns: Nanos,
-    /// Time for which the ready streams waited for the agreed start ([`Start::At`]).
+    /// As [`Usage::waited_ns`].
     pub waited_ns: Nanos,
     pub cpu: CpuTimes,
-    /// Bytes read and written by this process in the block layer; a cache served the rest.
+    /// As [`Usage::block_bytes`].
     pub block_bytes: Option<(u64, u64)>,
-    /// Busy times of a simulated machine's parts, busiest first.
+    /// As [`Usage::resources`].
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// The user ended the run ([`OnInterrupt::EndRun`]).
+    /// By the user ([`OnInterrupt::EndRun`]).
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Block layer times of all parts ([`Usage::block_times`]).
+    /// Of all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
-    /// The results of the parts, in their order.
     pub parts: Vec<Result<PartUsage>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PartUsage {
-    /// Time to the part's last completion.
+    /// To the part's last completion.
     pub elapsed_ns: Nanos,
-    /// Time of the sync after the last completion, if [`Access::sync_at_end`] was set.
+    /// As [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
-    /// Processor time of the process up to the part's last completion.
+    /// The process's processor time to the part's last completion.
     pub process_ns: Option<Nanos>,
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
     pub dirty: Option<DirtyUse>,
-    /// Counters of the devices under the part's targets, over the whole run.
+    /// Of the devices under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
-    /// Divides the usage by part. Processor time, block-layer bytes and warnings are those of the
-    /// whole run.
+    /// Divides by part. Processor time, block-layer bytes and warnings are those of the whole run.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,

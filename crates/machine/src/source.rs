@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time or duration in nanoseconds, on the machine's own clock.
+/// Nanoseconds on the machine's own clock.
 pub type Nanos = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +16,11 @@ pub struct Request {
     pub op: Op,
     /// Index into [`crate::Part::targets`].
     pub target: u32,
-    /// Offset in the target, in bytes.
+    /// In the target, in bytes.
     pub offset: u64,
-    /// Length in bytes.
+    /// In bytes.
     pub len: u32,
-    /// A number below [`RequestSource::depth`], which also identifies the buffer.
+    /// Below [`RequestSource::depth`]; also identifies the buffer.
     pub slot: u32,
 }
 
@@ -33,14 +33,14 @@ pub struct Completion {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Issue this request now, then ask again.
+    /// Issue this, then ask again.
     Issue(Request),
     /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
-    /// Wait until this time (a rate limit, a think time), but process completions.
+    /// A rate limit or think time; process completions meanwhile.
     WaitUntil(Nanos),
     WaitForCompletion,
-    /// Finished, with nothing in flight.
+    /// Nothing is in flight.
     Done,
 }
 
@@ -50,16 +50,14 @@ pub enum Stability {
     Data,
     /// The data, times and other metadata (`fsync`).
     File,
-    /// No sync: drops clean pages from the cache, so the next pass reads them again.
+    /// Not a sync: drops clean pages from the cache, so the next pass reads them again.
     Uncached,
 }
 
-/// A state machine that keeps its requests outstanding and issues the next one on each completion.
+/// Keeps its requests outstanding and issues the next one on each completion.
 ///
 /// The machine owns the loop, the clock and the buffers. All methods are on the hot path, with
 /// static dispatch.
-///
-/// A source that reads 100 blocks in turn, one at a time:
 ///
 /// ```
 /// use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
@@ -93,66 +91,66 @@ pub enum Stability {
 /// assert_eq!((first.offset, first.len), (0, 4096));
 /// ```
 pub trait RequestSource: Send {
-    /// Returns the number of slots, which are `0..depth`.
+    /// Returns the number of slots: `0..depth`.
     fn depth(&self) -> u32;
 
-    /// Returns the maximum length of a request in bytes, which is also that of each slot's buffer.
+    /// Returns the longest request in bytes, also each buffer's length.
     fn max_request(&self) -> u32;
 
     /// Returns whether any request may be a write.
     fn writes(&self) -> bool;
 
-    /// Returns whether the source answers [`RequestSource::outstanding`], so the machine need not
-    /// remember its requests.
+    /// Returns whether the machine can ask [`RequestSource::outstanding`] instead of remembering
+    /// requests.
     #[inline(always)]
     fn keeps_requests(&self) -> bool {
         false
     }
 
-    /// Returns the request in this slot, whose completion has not been reported.
+    /// Returns the slot's uncompleted request.
     fn outstanding(&self, _slot: u32) -> Request {
         unreachable!("only sources that keep their requests are asked")
     }
 
-    /// Returns the sync that must precede the next request. The machine asks after it has processed
-    /// completions, and answers with [`RequestSource::synced`].
+    /// Returns the sync due before the next request. Asked after completions, and answered with
+    /// [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
     }
 
-    /// Returns the target to sync; `None`: all targets of the part.
+    /// Returns the target to sync; `None`: all.
     fn sync_target(&self) -> Option<u32> {
         None
     }
 
-    /// Returns the number of blocks that the file system writes to its journal for the sync that is
-    /// due or, with a slot, for the durable write that was just issued there. `None`: a simulated
-    /// file system decides; a real one always does.
+    /// Returns how many journal blocks the file system writes for the due sync or, with a slot, for
+    /// the durable write just issued there. `None`: a simulated file system decides; a real one
+    /// always does.
     fn journal_blocks(&self, _slot: Option<u32>) -> Option<u32> {
         None
     }
 
-    /// Reports the sync that [`RequestSource::sync_due`] asked for.
+    /// Reports the end of [`RequestSource::sync_due`]'s sync.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Fills the buffers once, before the run. At depth 1 they are 256 KiB or more, used in turn.
-    /// Not called by machines without data.
+    /// Fills the buffers before the run; not on machines without data. At depth 1 they are 256 KiB
+    /// or more, used in turn.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
-    /// Begins once all sources are ready, just before the first [`RequestSource::next`].
+    /// Called once all sources are ready, just before the first [`RequestSource::next`].
     fn begin(&mut self, now: Nanos);
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// Returns the next request on a fast path; if `None`, call [`RequestSource::next`].
+    /// A fast path; `None`: call [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Returns whether [`RequestSource::submitted`] is needed: the machine then submits and waits
-    /// in separate calls.
+    /// Returns whether [`RequestSource::submitted`] is needed, by submitting and waiting in
+    /// separate calls.
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
@@ -164,41 +162,41 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Returns the priority of the request about to be issued ([`crate::IoPriority::bits`]); 0:
-    /// that of the part. Only called if the system calls support it.
+    /// Returns the next request's priority ([`crate::IoPriority::bits`]); 0: the part's. Only
+    /// called if supported.
     fn priority(&self, _slot: u32) -> u16 {
         0
     }
 
-    /// Reports that all requests so far are submitted; the call returned at `now`. Not called with
-    /// blocking calls.
+    /// All requests so far are submitted, by a call that returned at `now`; not with blocking
+    /// calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
-    /// Reports a completion; `now` is when the program noticed it.
+    /// Reports a completion, noticed at `now`.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
-    /// Reports a failed or short request. `true`: the source has counted it and freed its slot, and
-    /// the run continues without [`RequestSource::complete`]. `false` ends this source's run with
-    /// the error.
+    /// Reports a failed or short request. `true`: the source has counted it and freed its slot; the
+    /// run continues without [`RequestSource::complete`]. `false` ends the source's run with the
+    /// error.
     #[cold]
     fn failed(&mut self, _completion: Completion, _now: Nanos) -> bool {
         false
     }
 
-    /// Returns a request in slot 0 for a blocking call, if no other request is outstanding;
-    /// otherwise call [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so
-    /// the source need not store it.
+    /// Returns a request in slot 0 for a blocking call, if no other is outstanding; `None`: call
+    /// [`RequestSource::next`]. [`RequestSource::complete_sync`] completes it, so the source need
+    /// not store it.
     #[inline(always)]
     fn next_sync(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Completes a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
+    /// Completes a [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 
-    /// Fills the buffer of a write about to be issued. Not called by machines without data.
+    /// Fills the next write's buffer; not on machines without data.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
     /// Returns whether [`RequestSource::check`] is needed for reads.
@@ -206,6 +204,6 @@ pub trait RequestSource: Send {
         false
     }
 
-    /// Checks the data of a successful read, before its completion is reported.
+    /// Checks a successful read before its completion is reported.
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

@@ -1,21 +1,21 @@
-//! Files under the user's names, as a parallel program's tasks use them. Each call is one
-//! operation, and the caller times it.
+//! Files under the user's names, for a parallel program's tasks. Each call is one operation; the
+//! caller times it.
 
 use crate::{Nanos, Result};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The role of a process in a group that writes one file.
+/// A process's role in a group that writes one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
-    /// Makes the file, or takes an existing one, for the group.
+    /// Makes or takes the file for the group.
     Holds,
     Joins {
-        /// The file's number in its file system: the path must lead to the file that is held.
+        /// The path must lead to this held file.
         number: u64,
-        /// The group's processes on this computer.
+        /// The group's on this computer.
         processes: Vec<u32>,
     },
 }
@@ -26,9 +26,9 @@ pub struct Wanted {
     pub writes: bool,
     /// Allows overwriting a file that halfpower did not make.
     pub destroy: bool,
-    /// The role of this process if other processes write the file, too.
+    /// This process's role if others write the file, too.
     pub sharing: Option<Sharing>,
-    /// The number of a file that is only read, if it must be a certain one.
+    /// Required of a file that is only read.
     pub number: Option<u64>,
 }
 
@@ -40,12 +40,12 @@ pub struct OpenAs {
     pub empty: bool,
 }
 
-/// The size of a file system, and the rest of it that is free.
+/// A file system's size and free rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystemSpace {
     pub bytes: u64,
     pub free_bytes: u64,
-    /// The largest number of files; 0 if the file system does not count them.
+    /// Maximum; 0 if the file system does not count them.
     pub files: u64,
     pub free_files: u64,
 }
@@ -53,7 +53,7 @@ pub struct FileSystemSpace {
 pub trait TaskFiles: Sync {
     type File: TaskFile;
 
-    /// Returns the time on a monotonic clock.
+    /// Returns monotonic time.
     fn now(&self) -> Nanos;
 
     /// Waits until this time, or until the user's interrupt.
@@ -65,22 +65,22 @@ pub trait TaskFiles: Sync {
     /// The file could not be taken.
     fn check(&self, wanted: &Wanted) -> Result<()>;
 
-    /// Makes a file that is missing and will be written. While the result lives no other run can
-    /// write it. Dropping it removes a file that halfpower made, unless it is kept.
+    /// Makes a missing file that will be written. While the result lives, no other run can write
+    /// it; dropping it removes a file that halfpower made, unless kept.
     ///
     /// # Errors
     /// An existing file that halfpower did not make and may not overwrite; a file in use.
     fn take(&self, wanted: &Wanted) -> Result<Self::File>;
 
-    /// Returns the free space for files in a directory; `None` if the file system does not know.
+    /// Returns a directory's free space, if known.
     fn free_bytes(&self, directory: &Path) -> Result<Option<u64>>;
 
-    /// Makes a directory; returns `false` if it existed before.
+    /// Returns `false` if it existed before.
     fn make_directory(&self, path: &Path) -> Result<bool>;
 
     fn remove_directory(&self, path: &Path) -> Result<()>;
 
-    /// Creates a file and closes it; with `sync`, when its data is on stable storage.
+    /// Creates and closes a file; with `sync`, once its data is on stable storage.
     ///
     /// # Errors
     /// The name is taken.
@@ -89,18 +89,18 @@ pub trait TaskFiles: Sync {
     /// Returns the size in bytes.
     fn stat(&self, path: &Path) -> Result<u64>;
 
-    /// Reads a file from its start; returns the bytes read.
+    /// Reads from the file's start; returns the bytes read.
     fn read(&self, path: &Path, buffer: &mut [u8]) -> Result<usize>;
 
-    /// Syncs the file system of a directory to stable storage.
+    /// Syncs a directory's file system to stable storage.
     fn sync_file_system(&self, directory: &Path) -> Result<()>;
 
     fn remove(&self, path: &Path) -> Result<()>;
 }
 
-/// A taken file, which is opened, used and closed in each phase.
+/// A taken file; opened, used and closed in each phase.
 pub trait TaskFile {
-    /// Returns the file's number in its file system.
+    /// Returns the number in the file system.
     fn number(&self) -> Result<u64>;
 
     fn size_bytes(&self) -> Result<u64>;
@@ -115,16 +115,16 @@ pub trait TaskFile {
     /// Not open, or the system's error.
     fn read_at(&self, data: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Syncs the data to stable storage.
+    /// Syncs data to stable storage.
     fn sync(&self) -> Result<()>;
 
     /// # Errors
-    /// A write that failed after it had been accepted.
+    /// A write failed after it had been accepted.
     fn close(&mut self) -> Result<()>;
 
     /// Keeps the file, if halfpower made it.
     fn keep(&mut self);
 
-    /// Removes the file if halfpower made it, even if an earlier run kept it.
+    /// Removes the file if halfpower made it, even if kept by an earlier run.
     fn discard(self);
 }

@@ -1,5 +1,5 @@
-//! Sizes and times in the usual notation: `4k`, `64KiB`, `1M` are binary, `1MB` decimal. Rates and
-//! capacities use the units of [`show_in`].
+//! Sizes and times: `4k`, `64KiB`, `1M` are binary, `1MB` decimal. [`show_in`] sets the units of
+//! rates and capacities.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -22,12 +22,12 @@ thread_local! {
     static SHOWN: Cell<Units> = const { Cell::new(Units::Binary) };
 }
 
-/// Restores the earlier units of its thread when it is dropped.
+/// Restores the thread's earlier units when dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct ShownUnits {
     before: Units,
-    /// Keeps the value on its thread.
+    /// Not `Send`: units are per thread.
     _thread: PhantomData<*const ()>,
 }
 
@@ -37,7 +37,7 @@ impl Drop for ShownUnits {
     }
 }
 
-/// Chooses the units of all that this thread shows as long as the returned value lives.
+/// Chooses this thread's units while the returned value lives.
 ///
 /// ```
 /// use machine::units::{Units, show_in, show_rate};
@@ -51,7 +51,7 @@ pub fn show_in(units: Units) -> ShownUnits {
     ShownUnits { before: SHOWN.replace(units), _thread: PhantomData }
 }
 
-/// Returns the units that [`show_in`] chose on this thread.
+/// Returns this thread's units.
 pub fn shown_in() -> Units {
     SHOWN.get()
 }
@@ -74,8 +74,7 @@ impl Units {
 
 /// Parses a number of bytes; a fraction is allowed if the result is whole.
 ///
-/// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal;
-/// no unit is bytes.
+/// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal.
 ///
 /// # Errors
 /// Names the value and how to fix it.
@@ -132,8 +131,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     whole_bytes.checked_add((fraction_bytes / scale) as u64).ok_or_else(too_large)
 }
 
-/// Parses a time in nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is
-/// seconds.
+/// Parses nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is seconds.
 ///
 /// # Errors
 /// Names the value and how to fix it.
@@ -165,7 +163,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
-/// Returns the largest unit in which a size has at most one decimal, and its tenths.
+/// The largest unit with at most one decimal, and the tenths.
 fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     let units = [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
     units.into_iter().filter(|(_, multiple)| bytes >= *multiple).find_map(|(unit, multiple)| {
@@ -174,7 +172,7 @@ fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     })
 }
 
-/// Returns whether [`show_size`] has a larger unit than a byte for it.
+/// Returns whether [`show_size`] uses a larger unit than a byte.
 pub fn has_exact_unit(bytes: u64) -> bool {
     exact_unit(bytes).is_some()
 }
@@ -193,7 +191,7 @@ pub fn show_size_rounded(bytes: f64) -> String {
     rounded(bytes, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// Formats the size of a target or of memory with three digits: `1.86 GiB`, or `2.00 GB`.
+/// Formats a target's or memory's size with three digits: `1.86 GiB`, or `2.00 GB`.
 pub fn show_capacity(bytes: f64) -> String {
     match shown_in() {
         Units::Binary => show_size_rounded(bytes),
@@ -211,7 +209,7 @@ fn rounded(bytes: f64, step: f64, units: [&str; 6]) -> String {
     format!("{} {}", significant(value, 3), units[unit])
 }
 
-/// Formats a rate with three significant digits, from bytes per second: `1672 MiB/s`.
+/// Formats bytes per second with three significant digits: `1672 MiB/s`.
 pub fn show_rate(bytes_per_s: f64) -> String {
     format!("{} {}", rate_number(bytes_per_s), shown_in().rate_unit())
 }
@@ -221,13 +219,12 @@ pub fn rate_number(bytes_per_s: f64) -> String {
     grouped(bytes_per_s / shown_in().rate_bytes())
 }
 
-/// Shows a count with its noun: `1 point`, `2 points`.
+/// Shows a count: `1 point`, `2 points`.
 pub fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// Formats a whole number, or three significant digits, with separators from five digits on:
-/// `12,600`.
+/// Formats a whole number, or three significant digits; separators from five digits on: `12,600`.
 pub fn grouped(value: f64) -> String {
     let text = if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 3) };
     let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
@@ -247,7 +244,7 @@ pub fn grouped(value: f64) -> String {
     out + &fraction
 }
 
-/// Formats nanoseconds with three significant digits and a suitable unit.
+/// Formats nanoseconds with three significant digits.
 pub fn show_time(ns: f64) -> String {
     let magnitude = ns.abs();
     let (value, unit) = if magnitude >= 1e9 {
@@ -262,7 +259,7 @@ pub fn show_time(ns: f64) -> String {
     format!("{} {unit}", significant(value, 3))
 }
 
-/// Formats a long time in seconds: `1.5 h`, `12 min`, `38 s`.
+/// Formats a long time: `1.5 h`, `12 min`, `38 s`.
 pub fn show_span(seconds: f64) -> String {
     match seconds {
         s if s >= 5400.0 => format!("{} h", significant(s / 3600.0, 2)),
@@ -272,14 +269,14 @@ pub fn show_span(seconds: f64) -> String {
     }
 }
 
-/// The change, in percent, from which on a factor is easier to read.
+/// From here on a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShownChange {
-    /// A change below twice: `+13.2 %`.
+    /// Below twice: `+13.2 %`.
     Percent(f64),
-    /// A change from twice on: `554 times`.
+    /// From twice on: `554 times`.
     Factor(f64),
 }
 
@@ -293,7 +290,7 @@ impl ShownChange {
         ShownChange::Percent((percent * 10.0).round() / 10.0 + 0.0)
     }
 
-    /// Formats the change without its unit.
+    /// Formats without the unit.
     pub fn number(self) -> String {
         match self {
             ShownChange::Percent(percent) => format!("{percent:+.1}"),
@@ -309,13 +306,13 @@ impl ShownChange {
     }
 }
 
-/// Formats a change with its sign, `+13.2 %`; from twice on, the factor: `554 times`.
+/// Formats a signed change, `+13.2 %`; from twice on, a factor: `554 times`.
 pub fn show_change(percent: f64) -> String {
     let shown = ShownChange::of(percent);
     format!("{} {}", shown.number(), shown.unit())
 }
 
-/// Formats an interval of changes in percent: `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
+/// Formats an interval: `+1.2 to +3.4 %`, `+90.0 % to 2.10 times`.
 pub fn show_change_range([low, high]: [f64; 2]) -> String {
     let from = ShownChange::of(low);
     // The unit of both is given once.
@@ -324,7 +321,7 @@ pub fn show_change_range([low, high]: [f64; 2]) -> String {
     format!("{from} to {}", show_change(high))
 }
 
-/// Formats a number without an exponent: `1234.6` with 3 digits is `1235`.
+/// Formats without an exponent: `1234.6` with 3 digits is `1235`.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

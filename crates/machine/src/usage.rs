@@ -28,13 +28,13 @@ pub struct ProcessorTimes {
     pub idle_ns: Nanos,
 }
 
-/// Traffic of a network link since the system started.
+/// A network link's traffic since the system started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkLink {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// The speed in each direction.
+    /// Per direction.
     pub speed_bytes_per_s: u64,
 }
 
@@ -112,12 +112,12 @@ pub struct PhaseUse {
     pub percent: f64,
 }
 
-/// A time in which the program was stopped; not due to the target.
+/// The program was stopped; not due to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
-    /// Share of the run, in percent.
+    /// Of the run.
     pub percent: f64,
     pub cause: PauseCause,
 }
@@ -134,7 +134,7 @@ pub enum PauseCause {
 }
 
 impl PauseCause {
-    /// Returns the start of a sentence, which continues with `for 5.0 s`.
+    /// Continues with `for 5.0 s`.
     fn sentence(self) -> &'static str {
         match self {
             PauseCause::Suspended => "the computer was suspended",
@@ -166,16 +166,15 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// Sums of times over bios, from trace points.
+/// Sums over bios, from trace points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
-    /// Sum of the times at which the block layer received them, modulo 2^64: only differences mean
-    /// anything.
+    /// Times when the block layer received them, modulo 2^64: only differences mean anything.
     pub queued_at_sum: u64,
-    /// Time until the device driver received the first part of each.
+    /// Until the device driver received the first part of each.
     pub queue_ns: Nanos,
-    /// Time from then until the device had completed all of it.
+    /// From then until the device had completed it.
     pub device_ns: Nanos,
 }
 
@@ -201,7 +200,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Returns the name, in one to three words.
+    /// Returns one to three words.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Submit => "submit",
@@ -249,53 +248,53 @@ pub struct RequestTimes {
 /// The streams' sleeps and polls for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
-    /// Sleeps of all streams in the whole run.
+    /// Of all streams in the whole run.
     pub waits: u64,
-    /// Completions to wait for each time ([`crate::Reap`]); the maximum over streams.
+    /// To wait for ([`crate::Reap`]); maximum over streams.
     pub completions: u32,
-    /// The streams polled, as requested or as learned.
+    /// As requested or as learned.
     pub polled: bool,
 }
 
-/// Dirty pages of the whole system while a part wrote, sampled every 50 ms and at its last write.
+/// The system's dirty pages, sampled every 50 ms while a part wrote and at its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
-    /// The maximum, in percent of the threshold at which the kernel starts to throttle writers.
+    /// Of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
-    /// Samples above the threshold, around which they oscillate, in percent of all.
+    /// Percentage of samples above the threshold, around which they oscillate.
     pub held_percent: f64,
 }
 
 /// Use of a control group's processor quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
-    /// Periods in which the processes wanted a processor.
+    /// In which the processes wanted a processor.
     pub periods: u64,
-    /// Periods in which they used up the quota.
+    /// In which they used up the quota.
     pub throttled: u64,
-    /// Throttled time, over all processors.
+    /// Over all processors.
     pub throttled_ns: Nanos,
 }
 
-/// Time that tasks waited for a resource (pressure stall information): `some` of them, or all that
-/// were not idle (`full`).
+/// Waits for a resource (pressure stall information): of `some` tasks, or of all that were not idle
+/// (`full`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     pub cpu_some_ns: Nanos,
-    /// Waits for memory: reclaim, swap, refaults.
+    /// Reclaim, swap, refaults.
     pub memory_some_ns: Nanos,
     pub memory_full_ns: Nanos,
     pub io_some_ns: Nanos,
     pub io_full_ns: Nanos,
 }
 
-/// Disturbance by other users of the computer during a run, from kernel counters.
+/// Caused by other users of the computer during a run, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
-    /// Pressure in this program's control group, or in the system for the root group.
+    /// Of this program's control group, or the system for the root group.
     pub pressure: Option<PressureUse>,
-    /// The number of processors that other programs kept busy.
+    /// Processors that other programs kept busy.
     pub others_processors: f64,
 }
 
@@ -303,58 +302,57 @@ pub struct Disturbance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ParityUse {
     pub ns: Nanos,
-    /// Bytes of input.
+    /// Of input.
     pub bytes: u64,
 }
 
-/// Resource use of one part of a run; processor time and block-layer bytes are those of the whole
-/// run.
+/// Resource use of one part of a run; processor time and block-layer bytes are the whole run's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// The start of the part on the machine's clock.
+    /// On the machine's clock.
     pub began: Nanos,
-    /// The start of the part, counted from the start of the program.
+    /// From the program's start to the part's.
     pub since_start_ns: Nanos,
-    /// Time for which the ready streams waited for the agreed start ([`crate::Start::At`]).
+    /// Until the agreed start ([`crate::Start::At`]), with all streams ready.
     pub waited_ns: Nanos,
-    /// Time to the last completion.
+    /// To the last completion.
     pub elapsed_ns: Nanos,
-    /// Time of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.
+    /// The sync after the last completion, with [`crate::Access::sync_at_end`].
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
-    /// Processor time of the process until the last completion.
+    /// The process's processor time to the last completion.
     pub process_ns: Option<Nanos>,
-    /// Time in which the issuing threads were runnable but not scheduled, added up: other programs,
-    /// a control group or a hypervisor had the processor.
+    /// Sum over issuing threads that were runnable but not scheduled: other programs, a control
+    /// group or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
-    /// The same within [`Usage::sync_ns`], for the thread that syncs.
+    /// The same within [`Usage::sync_ns`], for the syncing thread.
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
-    /// Dirty pages while the part wrote through the page cache.
+    /// While the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
-    /// Counters of the devices; `None` if no device under the target has any.
+    /// `None` if no device has counters.
     pub device: Option<DeviceUse>,
-    /// Waits for completions; `None` if each request is a separate call.
+    /// `None` if each request is a separate call.
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
-    /// Bytes read and written by this process in the block layer; a cache served the rest.
+    /// Of this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// Device counters that include requests of other parts; [`Usage::device`] is then `None`.
+    /// With requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Bytes read and written by other parts on the same devices through the page cache.
+    /// Read and written by other parts on the same devices through the page cache.
     pub others_cached_bytes: [u64; 2],
-    /// Bytes read and written by other parts past the page cache.
+    /// Likewise, past the page cache.
     pub others_direct_bytes: [u64; 2],
     /// Busy times of a simulated machine's parts, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// The user ended the run ([`crate::OnInterrupt::EndRun`]).
+    /// By the user ([`crate::OnInterrupt::EndRun`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Block layer times of the program's threads, and of any thread, because a throttle lets a
-    /// kernel thread submit what it held back.
+    /// Of the program's threads, and of any thread, because a throttle lets a kernel thread submit
+    /// what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 
@@ -368,7 +366,7 @@ macro_rules! memory_kinds {
         impl MemoryKind {
             pub const ALL: &'static [MemoryKind] = &[$(MemoryKind::$kind),+];
 
-            /// Returns the name in documents and descriptions of simulated machines.
+            /// Returns the name in documents and simulated machines' descriptions.
             pub fn name(self) -> &'static str {
                 match self {
                     $(MemoryKind::$kind => $name,)+

@@ -1,4 +1,4 @@
-//! Warnings whose figures are values, so that those of one kind can be merged.
+//! Warnings with figures as values, so that those of one kind can be merged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Creates a figure for a size, a time or the like.
+    /// Creates a figure.
     pub fn new(value: f64, shown: impl Into<String>) -> Figure {
         // JSON has no other numbers.
         Figure { value: if value.is_finite() { value } else { 0.0 }, shown: shown.into() }
@@ -47,10 +47,10 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// Creates a warning; `{}` in `words` is the place of a figure.
+    /// Creates a warning; each `{}` in `words` is a figure's place.
     ///
     /// # Panics
-    /// The number of places differs from that of figures.
+    /// The numbers of places and figures differ.
     pub fn of<const N: usize>(words: &'static str, figures: [Figure; N]) -> Warning {
         let words: Vec<String> = words.split("{}").map(str::to_owned).collect();
         assert_eq!(words.len(), N + 1, "a place for each figure in {words:?}");
@@ -85,7 +85,7 @@ impl Warning {
         }
     }
 
-    /// Returns one warning of each kind, in the order of their first, with the number of its kind.
+    /// Returns one warning of each kind, in first order, with its count.
     pub fn merged<'a>(all: impl IntoIterator<Item = &'a Warning>) -> Vec<(Warning, usize)> {
         let mut kinds: Vec<(Warning, usize)> = Vec::new();
         for warning in all {

@@ -1,6 +1,6 @@
 use crate::{Completion, Nanos, Next, Request, RequestSource, Stability};
 
-/// The methods that go to the inner source, for the trait and for its sources.
+/// Methods of the inner source.
 macro_rules! delegated {
     ($each:ident) => {
         $each! {
@@ -65,7 +65,7 @@ macro_rules! to_wrapper {
     };
 }
 
-/// A source around another one. Each method is the inner source's, unless the wrapper has its own.
+/// A source around another, whose methods it uses unless it has its own.
 ///
 /// All requests come through [`WrappedSource::next`]: a wrapper that changes it needs no faster
 /// variants, and one that has them offers them itself.

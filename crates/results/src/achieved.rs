@@ -159,15 +159,15 @@ impl CpuPerRequest {
     }
 }
 
-/// Returns the percentage that a cache served, if `moved` of `asked` bytes reached a device; `None`
-/// for zero bytes.
+/// Returns the percentage from a cache if `moved` of `asked` bytes reached a device; `None` for
+/// zero bytes.
 pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
     (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }
 
-/// Returns the percentage of the bytes of one operation (0 read, 1 written) that the devices had
-/// not moved by the end of the runs; `None` if no device has counters. The kernel counts a
-/// process's writes when it dirties pages, so only device counters show which bytes arrived.
+/// Bytes of one operation (0 read, 1 written) not on the devices at the end; `None` without
+/// counters. The kernel counts a process's writes when it dirties pages, so only device counters
+/// show which bytes arrived.
 fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
     let moved = |sample: &Sample| {
         let device = sample.usage.device.or(sample.usage.shared_device)?;
@@ -183,7 +183,7 @@ fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
 }
 
 impl Achieved {
-    /// Replaces the request times by those of another source.
+    /// Replaces the request times by another source's.
     pub fn set_request_times(&mut self, times: RequestTimes) {
         (self.request_times, self.request_times_unknown) = (Some(times), None);
     }
@@ -304,7 +304,6 @@ impl Achieved {
     }
 }
 
-/// Averages the use of each resource over the runs.
 fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
     let Some(first) = samples.first() else { return Vec::new() };
     let mut all = first.usage.resources.clone();

@@ -8,37 +8,36 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// Percentage of bytes that no device moved, above which a cache served them.
+/// Of bytes that no device moved; above it, a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
-/// Bytes at the devices beyond what was asked, per byte asked, above which a warning is due.
+/// Extra device bytes per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
-/// Time taken by a hypervisor, in percent of one processor, above which a warning is due.
+/// The hypervisor's share of one processor.
 const STEAL_PERCENT: f64 = 3.0;
-/// The project's bound for the deviation from Little's law, in percent.
+/// Deviation from Little's law.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Percentage of the driver's own ceiling above which it takes a noticeable part of each request's
-/// time.
+/// Of the driver's ceiling: above, it takes a noticeable part of each request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// Minimum change within a run; a smaller one is left to the interval.
+/// Smaller changes within a run are left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// Minimum factor between points; a smaller difference is left to their intervals.
+/// Smaller differences between points are left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// Share of a rotating disk: a run in order over more of it meets tracks of different length.
+/// Of a rotating disk: a run in order over more meets tracks of different length.
 const ACROSS_SHARE: f64 = 0.05;
-/// Minimum share of the outermost track's data that the innermost one holds.
+/// Of the outermost track's data, on the innermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// Minimum number of requests for a rate in a run by time.
+/// For a rate in a run by time.
 const FEW_REQUESTS: u64 = 10;
 
-/// The warning for an engine that transfers no data.
+/// No data is transferred.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
-/// Returns the warnings, one sentence each.
+/// One sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
     facts: &TargetFacts,
@@ -128,8 +127,7 @@ fn percent(value: f64) -> Figure {
     Figure::rounded(value, 0)
 }
 
-/// Returns doubts about a run through the page cache, which served this share of the bytes read and
-/// still had this share of the bytes written at the end.
+/// Shares that the cache served of reads, and still held of writes at the end.
 fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
@@ -162,7 +160,7 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// Warns if less than half of what was read back could be judged.
+/// If less than half could be judged.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -173,7 +171,7 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// Warns if the generator itself may have been the limit.
+/// The generator may be the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -183,7 +181,7 @@ pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -
     })
 }
 
-/// Judges the longest run's slices, weaker than [`rate_change`]: up to 3 of 100 stationary runs
+/// Judges the longest run's slices; weaker than [`rate_change`]: up to 3 of 100 stationary runs
 /// give a hint.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<Warning> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
@@ -239,7 +237,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// Returns how the rate changed, as a limit, a credit or another program's load came or went.
+/// How the rate changed, as a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -253,7 +251,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Returns the rate of the slowest over that of the fastest eighth of a run.
+/// Rate of the slowest over the fastest eighth.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -263,7 +261,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// Returns the share of a rotating disk that a run in order covers, at most 1; 0 for other targets.
+/// Share covered by a run in order, at most 1; 0 if not rotating.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

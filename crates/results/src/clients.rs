@@ -1,4 +1,4 @@
-//! Several clients at once: who took part, and the share of each in a point.
+//! Several clients at once, and the share of each in a point.
 
 use crate::LatencySummary;
 use machine::units::show_time;
@@ -86,17 +86,16 @@ impl ClientNumbers {
         name(self.rank, &self.host)
     }
 
-    /// Returns whether the rate is far below the others'.
     fn is_slow(&self) -> bool {
         self.of_median < SLOW_SHARE
     }
 }
 
-/// A client with less than this share of the median is slow.
+/// Of the median; below, a client is slow.
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
-    /// Summarizes the clients of a workload's runs; `None` if there was only one.
+    /// `None` with one client.
     pub(crate) fn of(samples: &[Sample]) -> Option<PointClients> {
         let all: Vec<_> = samples.iter().filter_map(|one| one.together.as_deref()).collect();
         let ranks = all.first()?.clients.iter().map(|one| one.rank);
@@ -117,13 +116,13 @@ impl PointClients {
         Some(PointClients { fairness, each, runs })
     }
 
-    /// Returns clients far below the others' rate; with two, neither is the usual one.
+    /// Returns slow clients; with two, neither is the usual one.
     pub fn slow(&self) -> impl Iterator<Item = &ClientNumbers> {
         let several = self.each.len() > 2;
         self.each.iter().filter(move |one| several && one.is_slow())
     }
 
-    /// Returns warnings about clients that differ from the others, and about lateness.
+    /// Clients that differ from the others, and lateness.
     pub(crate) fn warnings(&self, workload: &Workload) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for one in self.slow() {
@@ -168,7 +167,6 @@ impl PointClients {
     }
 }
 
-/// Computes the numbers of one client over its runs.
 fn numbers(runs: &[&ClientSample]) -> Option<ClientNumbers> {
     let first = runs.first()?;
     let mut latency = Histogram::new();

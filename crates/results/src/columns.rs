@@ -1,4 +1,4 @@
-//! The columns of points and operations for CSV, terminal and page.
+//! Columns of points and operations for CSV, terminal and page.
 
 use crate::achieved::Achieved;
 use crate::operation::OperationRate;
@@ -12,34 +12,31 @@ pub enum Cell {
     Number(f64),
 }
 
-/// The unit of a column. Files hold plain numbers in the unit that ends the column's name; people
-/// get them formatted.
+/// Files hold plain numbers in the unit that ends the column's name; people get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Text, or a number without a unit.
+    /// Text, or a number without unit.
     Plain,
     Bytes,
     BytesPerS,
-    /// Requests or operations per second.
     PerS,
     Ns,
-    /// Processor time, displayed in us.
+    /// Displayed in us.
     CpuNs,
     Percent,
 }
 
 pub struct Column<T> {
-    /// Name in files, with the unit; empty if the column is only for people.
+    /// In files, with the unit; empty if only for people.
     pub name: &'static str,
-    /// Heading in tables; empty if the column is only for files.
+    /// In tables; empty if only for files.
     pub heading: &'static str,
     pub unit: Unit,
-    /// The column is part of the request, not of the results.
+    /// Part of the request, not of the results.
     pub asked: bool,
-    /// Rank on a narrow terminal, which drops higher values first, and never 0. `None`: not shown
-    /// in terminals.
+    /// Narrow terminals drop higher ranks first, and never 0. `None`: not in terminals.
     pub readily: Option<u8>,
-    /// Returns the cell of a row; `None` if empty.
+    /// `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
 }
 
@@ -104,14 +101,14 @@ macro_rules! achieved {
     };
 }
 
-/// Returns the load if it changes over time: `1000:30s,5000:60s`.
+/// `1000:30s,5000:60s`, if it changes over time.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// Returns the sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
+/// As requested: `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { min_bytes, max_bytes, unaligned } => {
@@ -127,7 +124,7 @@ fn sizes(point: &Point) -> Option<Cell> {
     text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
 }
 
-/// The columns of a point, in order.
+/// A point's columns in order.
 pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
     ask("op", Unit::Plain, |p| text(p.workload.op.name())),
@@ -226,7 +223,7 @@ pub const POINT: &[Column<Point>] = &[
     Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
 ];
 
-/// The columns of an operation, in order.
+/// An operation's columns in order.
 pub const OPERATION: &[Column<OperationRate>] = &[
     Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation))
         .headed("operation", 0)

@@ -1,5 +1,5 @@
-//! CSV (RFC 4180): one file per experiment, and one of all points. Numbers are plain, in the units
-//! named in the headers.
+//! CSV (RFC 4180): one file per experiment, and one of all points. Numbers are plain, in the
+//! headers' units.
 
 use crate::columns::{self, Cell, Column};
 use crate::document::{Experiment, Results};
@@ -8,7 +8,7 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Returns name and text of `points.csv`, `operations.csv` if file operations were measured, and
+/// Returns names and texts: `points.csv`, `operations.csv` if file operations were measured, and
 /// one file per experiment with measurements, named after its id.
 ///
 /// Lines end in CR LF (RFC 4180). A failed point has its reason in the column `error` and no
@@ -39,7 +39,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// Returns a file name that is unique, and valid on every file system.
+/// Unique, valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = id
         .chars()
@@ -84,7 +84,7 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// Formats a number with all digits, or as an empty string.
+/// With all digits, or empty.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }
@@ -105,14 +105,13 @@ fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     table.0
 }
 
-/// Returns the columns of the entry, then those of the point.
 pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
     ["entry", "began_unix_s", "kind", "target", "machine"]
         .into_iter()
         .chain(named_columns().map(|column| column.name))
 }
 
-/// Returns a row per point, with cells in the order of [`history_columns`].
+/// As [`history_columns`].
 pub(crate) fn history_rows(
     entry: &Entry,
     results: &Results,
@@ -137,8 +136,7 @@ fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.name.is_empty())
 }
 
-/// Returns an entry as CSV. Each row begins with the entry's number, time, kind, target and
-/// machine.
+/// Returns CSV whose rows begin with the entry's number, time, kind, target and machine.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     let mut table = Table(String::new());
     if header {
@@ -171,8 +169,7 @@ fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     axes
 }
 
-/// Returns one row per value of each curve. Each axis has its own column, because the figures of an
-/// experiment may differ in their axes.
+/// Each axis has its own column, because figures of an experiment may differ in their axes.
 fn figures(experiment: &Experiment, points: &[Point]) -> String {
     let (xs, ys) = (axes(experiment, |figure| figure.x), axes(experiment, |figure| figure.y));
     let mut header = vec!["figure".to_string(), "series".to_string()];
@@ -201,7 +198,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// Returns the point's index, repeats, warnings and error.
+/// Index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {
@@ -235,7 +232,7 @@ fn memory(experiment: &Experiment) -> String {
     table.0
 }
 
-/// Returns the axis's name with its unit, as in the JSON document.
+/// With the unit, as in JSON.
 fn axis_column(axis: Axis) -> &'static str {
     match axis {
         Axis::RequestBytes => "request_bytes",

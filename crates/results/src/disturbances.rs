@@ -1,4 +1,4 @@
-//! Other users of the processors and the memory while a point was measured.
+//! Other users of processors and memory while a point was measured.
 
 use machine::{Engine, Figure, PressureUse, QuotaUse, Warning};
 use measure::Sample;
@@ -6,18 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// Processors kept busy by other programs: more than the housekeeping of an idle system.
+/// More than an idle system's housekeeping.
 const OTHERS_MATTER: f64 = 0.1;
-/// Percentage of the periods of a processor quota in which it held the program: a doubt from here
-/// on.
+/// Quota periods in which the program was held.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// Percentage of the time runnable and not scheduled: a doubt from here on.
+/// Time runnable but not scheduled.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// Percentage of the time in which tasks, but not this program, waited for storage: a doubt from
-/// here on.
+/// Time in which other tasks waited for storage.
 const IO_PERCENT: f64 = 20.0;
-/// Percentage of cached bytes at which this program does not wait for storage.
+/// From here on this program does not wait for storage.
 const FROM_CACHE_PERCENT: f64 = 95.0;
 
 /// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
@@ -104,7 +102,7 @@ impl Disturbances {
         }
     }
 
-    /// Returns doubts about the runs; `cached_percent` of the bytes came from a cache.
+    /// `cached_percent`: of the bytes.
     pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<Warning> {
         let mut said = Vec::new();
         let percent = |value| Figure::rounded(value, 0);

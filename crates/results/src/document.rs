@@ -17,8 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The document's schema. Fields may be added within a version; changing or removing one requires a
-/// new version.
+/// Fields may be added within a version; changing or removing one requires a new version.
 pub const SCHEMA: &str = "halfpower.results/1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,7 +78,7 @@ pub struct Results {
     pub warnings: Vec<String>,
 }
 
-/// The start of a command in calendar time and on the machine's clock.
+/// A command's start in calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     pub unix_s: u64,
@@ -94,7 +93,7 @@ impl Began {
 }
 
 impl Results {
-    /// Creates a document without measurements; it ends now and carries the target's warnings.
+    /// Creates a document without measurements, with the target's warnings; it ends now.
     pub fn new<M: Machine>(
         machine: &M,
         kind: Kind,
@@ -129,8 +128,7 @@ impl Results {
         }
     }
 
-    /// Marks the document as interrupted by the user. `planned`: points that the whole measurement
-    /// has, if known.
+    /// Marks an interruption by the user. `planned`: the whole measurement's points, if known.
     pub fn interrupted(mut self, planned: Option<usize>) -> Results {
         let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
         self.incomplete = true;
@@ -146,7 +144,7 @@ impl Results {
 }
 
 impl Results {
-    /// Restates sentences in the units that are shown now. Those without values stay as they are.
+    /// Restates sentences in the current units. Those without values stay.
     pub fn restate(&mut self) {
         let Some(answer) = &mut self.answer else { return };
         for limit in &mut answer.limits {

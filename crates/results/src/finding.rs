@@ -1,4 +1,4 @@
-//! Settings worth changing, uncertain gains, and doubts that the points give; each with its words.
+//! Settings worth changing, uncertain gains, and doubts that the points give, each with its words.
 
 use crate::answer::Goal;
 use crate::point::Point;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use workload::OpKind;
 
-/// High end over low end of an interval, from which the gain is unknown.
+/// High over low end of an interval, for an unknown gain.
 const UNKNOWN: f64 = 100.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,14 +61,14 @@ pub struct FindingStep {
 
 /// The two rates of a finding.
 pub struct RatesInWords {
-    /// Both rates with their workloads.
+    /// With both workloads.
     pub full: String,
-    /// Both rates, without the workload before the change.
+    /// Without the workload before the change.
     pub short: String,
 }
 
 impl Finding {
-    /// Returns the rates in words; `None` if a point was not measured.
+    /// Returns the rates; `None` if a point was not measured.
     pub fn rates([before, after]: [&Point; 2]) -> Option<RatesInWords> {
         let after = format!("{} with {}", show_rate(after.rate()?), after.workload.short());
         let (rate, with) = (show_rate(before.rate()?), before.workload.short());

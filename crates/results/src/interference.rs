@@ -1,4 +1,4 @@
-//! Each workload by itself compared with all concurrently.
+//! Compares each workload by itself with all concurrently.
 
 use crate::point::{LatencySummary, Point};
 use machine::units::show_rate;
@@ -53,7 +53,7 @@ pub struct ConcurrentWorkload {
     pub warnings: Vec<String>,
 }
 
-/// Measures one point per part, and their interference, unless a part failed.
+/// Measures a point per part, and their interference, unless a part failed.
 ///
 /// # Errors
 /// As [`Runner::run`].
@@ -157,7 +157,6 @@ fn of(parts: &[RequestPart], samples: &RunSamples, points: &[Point]) -> Option<I
 }
 
 impl Interference {
-    /// States who loses how much, and whether the combined rate is below the separate ones.
     fn said(&self, points: &[Point]) -> String {
         let name = |one: &ConcurrentWorkload| {
             let several = self.workloads.iter().any(|other| other.target != one.target);

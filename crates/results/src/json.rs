@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A results document as an input file; a study's is a few MiB.
+/// A study's document is a few MiB.
 pub const DOCUMENT: Input = Input::new("a results document", 64 << 20);
 
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum Error {
     Version { path: PathBuf, found: String },
 }
 
-/// Converts results to JSON with a final newline.
+/// Converts to JSON with a final newline.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -28,8 +28,7 @@ pub fn to_json(results: &Results) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(results)? + "\n")
 }
 
-/// Converts results to JSON with a command's own result (under its own schema) in a field named
-/// after the command.
+/// Converts to JSON, with a command's own result (and schema) in a field named after the command.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -48,7 +47,7 @@ pub fn to_json_with(
 }
 
 /// # Errors
-/// The file cannot be read, is not a halfpower document, or has another schema version.
+/// An unreadable file, no halfpower document, or another schema version.
 pub fn read(path: &Path) -> Result<Results, Error> {
     let text = DOCUMENT.text(path).map_err(|source| Error::Io { path: path.into(), source })?;
     parse(path, &text)
@@ -72,7 +71,6 @@ pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     }
 }
 
-/// The part that decides how to parse the rest.
 #[derive(Deserialize)]
 struct Header {
     schema: Option<String>,

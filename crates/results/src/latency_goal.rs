@@ -12,17 +12,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// Minimum gain from twice the depth; with less, the rate has peaked.
+/// From twice the depth; below, the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// Number of consecutive doublings without a gain that end the search.
+/// Doublings without gain that end the search.
 const FLAT: u32 = 2;
 
-/// Rates this close are equal; the lower depth then wins.
+/// At equal rates, the lower depth wins.
 const SAME: f64 = 0.01;
 
-/// The search ends when the depths on both sides of the goal are adjacent, or within 1/16 of each
-/// other.
+/// The search ends at adjacent depths, or within 1/16.
 const NEAR: u32 = 16;
 
 /// What the search varies.
@@ -89,7 +88,7 @@ pub struct LatencyGoal {
 /// bisects. Each depth becomes a point, from index `first` on.
 ///
 /// # Errors
-/// The user's interrupt. Others end the search as the point's error.
+/// The user's interrupt. Others become the point's error and end the search.
 pub fn measure_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     at: impl Fn(u32) -> Workload,
@@ -132,8 +131,8 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Judges whether the 99th percentile is within the bar that `whose` publishes; `None` if the point
-/// failed. `first` is its index in the document.
+/// Judges the 99th percentile by the bar that `whose` publishes; `None` if the point failed.
+/// `first` is its index.
 pub fn meets_published_p99(
     point: &Point,
     (p99_ns, first): (u64, usize),
@@ -156,7 +155,6 @@ pub fn meets_published_p99(
     Some(goal)
 }
 
-/// Returns the 95 % interval of the 99th percentile, if the repeats give one.
 fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
     let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
     stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Share of another rate below which a rate is a lower level, not its spread.
+/// Below this share of another rate is a lower level, not spread.
 pub const FELL: f64 = 0.85;
 
 /// Writes in sequence at full speed, after everything else of a study.
@@ -46,14 +46,13 @@ pub struct WriteRate {
     pub bytes_per_s: f64,
 }
 
-/// The further course of the rate.
+/// The rate's further course.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Lasting {
-    /// The rate did not fall in this run.
     AsFarAsSeen,
-    /// The rate fell within the run, after the first of these levels.
+    /// After the first of these levels.
     Fell { fast: WriteLevel, slow_bytes_per_s: f64 },
-    /// The rate was low from the start: the study itself had used up what serves the peak.
+    /// The study itself had used up what serves the peak.
     FellBefore { peak_bytes_per_s: f64, slow_bytes_per_s: f64 },
 }
 

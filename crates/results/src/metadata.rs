@@ -64,22 +64,22 @@ pub struct OperationResult {
     pub processor_percent: Option<f64>,
 }
 
-/// The measured rounds of an operation.
+/// Measured rounds of an operation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rounds {
-    /// The time of each operation, over all rounds and clients.
+    /// Per operation, over all rounds and clients.
     pub latency: Histogram,
-    /// Time of each complete round.
+    /// Per complete round.
     pub elapsed_ns: Vec<Nanos>,
-    /// Time of the round that the user ended early.
+    /// Of a round that the user ended early.
     pub unfinished_ns: Option<Nanos>,
 }
 
-/// Minimum length of a phase; shorter ones are too short to judge.
+/// A shorter phase is too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
-/// Measures the operations of a plan. `progress` is called before each phase. A run in which the
-/// program was stopped is repeated. The user's interrupt ends it with the figures until then.
+/// Measures a plan's operations. `progress` is called before each phase. A run in which the program
+/// was stopped is repeated. The user's interrupt ends it with the figures so far.
 ///
 /// # Errors
 /// As [`run`].
@@ -150,7 +150,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// Returns the operations of a client in one round: a listing counts once for its directory.
+/// A listing counts once for its directory.
 fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
     if operation == Operation::List { plan.directories } else { plan.files }
 }
@@ -211,7 +211,7 @@ fn warnings(result: &MetadataResult) -> Vec<String> {
 }
 
 impl MetadataResult {
-    /// Creates the result of rounds; they are in the order of [`Operation::ALL`].
+    /// Creates the result of rounds in the order of [`Operation::ALL`].
     ///
     /// # Errors
     /// No operation has begun.
@@ -239,19 +239,19 @@ impl MetadataResult {
         })
     }
 
-    /// Returns whether an operation was on files that the client itself made, but on another's with
-    /// more clients: its cache may have served it.
+    /// Returns whether a client's cache may have served an operation: it used its own files, but
+    /// would use another's with more clients.
     pub fn is_served_by_own_cache(&self, operation: Operation) -> bool {
         operation.visits() && self.plan.shift > 0 && !self.plan.visits_others(self.clients)
     }
 
-    /// Adds the warnings that follow from the figures.
+    /// Adds warnings that follow from the figures.
     pub fn warn(&mut self) {
         let warnings = warnings(self);
         self.warnings.extend(warnings);
     }
 
-    /// Returns the rate of each operation.
+    /// Returns each operation's rate.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let mut settings = self.plan.settings();
         if self.clients > 1 {

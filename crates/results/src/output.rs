@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The output was refused before anything was measured.
+    /// Before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
-    /// The file was written, but its directory has been moved meanwhile.
+    /// Moved meanwhile; the file was written.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
@@ -28,30 +28,30 @@ pub enum OutputError {
 
 const ANOTHER_FILE: &str = "name another file";
 
-/// An output that was checked before the measurement.
+/// An output, checked before the measurement.
 #[derive(Debug, Clone)]
 pub struct Output {
     option: String,
     path: PathBuf,
-    /// The open directory and the name in it; `None` for an inherited file descriptor.
+    /// `None` for an inherited file descriptor.
     at: Option<(Arc<Directory>, OsString)>,
     force: bool,
 }
 
 enum Place {
     Free,
-    /// A file that may be replaced, with its current metadata.
+    /// Current metadata.
     Replaceable(Metadata),
     /// A device or pipe, written in place.
     Stream,
 }
 
 impl Output {
-    /// Checks the output that `option` names. `force` also replaces files that halfpower did not
-    /// write, but never one of `targets`.
+    /// Checks the output of `option`. `force` also replaces files that halfpower did not write, but
+    /// never `targets`.
     ///
     /// # Errors
-    /// The location is not writable, the file belongs to the user, or it is one of `targets`.
+    /// An unwritable location, the user's file, or one of `targets`.
     pub fn new(
         option: &str,
         path: &Path,
@@ -85,7 +85,7 @@ impl Output {
         Ok(output)
     }
 
-    /// Returns whether the output is this file or device, which need not exist yet.
+    /// It need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -102,10 +102,10 @@ impl Output {
         &self.path
     }
 
-    /// Writes the output. A file is written in full or not at all.
+    /// Writes the output; a file in full or not at all.
     ///
     /// # Errors
-    /// It cannot be written, or another program has created a file there since.
+    /// It cannot be written, or another program has created the file.
     pub fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
         let (directory, name) = match (self.place()?, &self.at) {
@@ -136,8 +136,7 @@ impl Output {
     }
 
     /// Opens an output that grows while the command runs. A file has its name from the start, so
-    /// that a killed command leaves what it has written; [`Growing::finish`] marks it as
-    /// halfpower's.
+    /// that a killed command leaves it; [`Growing::finish`] marks it as halfpower's.
     ///
     /// # Errors
     /// As [`Output::write`].
@@ -247,7 +246,7 @@ impl Output {
         }
     }
 
-    /// Creates a file with a random name in the same directory, removed on drop.
+    /// In the same directory; removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }
@@ -272,7 +271,7 @@ impl Output {
     }
 }
 
-/// An output that grows, opened by [`Output::grow`].
+/// An output that grows, from [`Output::grow`].
 #[derive(Debug)]
 pub struct Growing {
     output: Output,
@@ -308,8 +307,8 @@ impl Growing {
     }
 }
 
-/// Appends to a file that is new, or created by halfpower and unchanged, unless `force` is set.
-/// Links and devices that store data are refused.
+/// Appends to a file that is new, or unchanged since halfpower created it, unless `force` is set.
+/// Refuses links and devices that store data.
 ///
 /// # Errors
 /// It cannot be written, or is not a valid place for a report.
@@ -321,7 +320,7 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// Returns whether a regular file is empty or was written by halfpower.
+/// Empty, or written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }

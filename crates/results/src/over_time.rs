@@ -31,7 +31,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Share of the step's rate: with less it did not keep up.
+/// With less of a step's rate, it did not keep up.
 const KEPT_UP: f64 = 0.98;
 
 impl IntervalNumbers {
@@ -41,19 +41,17 @@ impl IntervalNumbers {
         format!("{from} to {until}")
     }
 
-    /// Returns whether the requests came later than the schedule.
     fn is_behind(&self) -> bool {
         self.offered_iops.is_some_and(|rate| self.iops < rate * KEPT_UP) || self.is_censored()
     }
 
-    /// Returns whether too many requests were never issued: their latency is unknown.
+    /// Too many requests were never issued: their latency is unknown.
     fn is_censored(&self) -> bool {
         let issued = self.latency_ns.as_ref().map_or(0, |latency| latency.count) as f64;
         self.not_issued as f64 > (issued + self.not_issued as f64) * (1.0 - KEPT_UP)
     }
 }
 
-/// Merges the intervals of some runs of a workload.
 pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
     let Some(first) = samples.first() else { return Vec::new() };
     let merged = |place: usize| {
@@ -74,7 +72,6 @@ pub(crate) fn over_time(samples: &[&Sample]) -> Vec<IntervalNumbers> {
     (0..first.intervals.len()).map(merged).collect()
 }
 
-/// Warns if the load was not served as scheduled.
 pub(crate) fn behind(intervals: &[IntervalNumbers]) -> Option<Warning> {
     let late: Vec<&IntervalNumbers> = intervals.iter().filter(|one| one.is_behind()).collect();
     let first = late.first()?;

@@ -88,7 +88,7 @@ pub struct ClassicRate {
     pub point: usize,
 }
 
-/// Name, request size, pattern, and requests that one thread keeps outstanding.
+/// Name, request size, pattern, outstanding requests.
 const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
     ("SEQ1M Q8T1", 1 << 20, Pattern::Seq, 8),
     ("SEQ1M Q1T1", 1 << 20, Pattern::Seq, 1),
@@ -97,7 +97,7 @@ const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
 ];
 
 impl Overview {
-    /// Creates the overview; `None` if the document holds nothing to show in one.
+    /// Creates the overview; `None` without anything to show.
     pub fn of(results: &Results) -> Option<Overview> {
         let speeds: Vec<Speed> = [OpKind::Read, OpKind::Write]
             .into_iter()
@@ -133,7 +133,6 @@ impl Overview {
     }
 }
 
-/// Returns the first random burst, with this many outstanding if it matters.
 fn random_burst(results: &Results, op: OpKind, outstanding: Option<u32>) -> Option<&RandomBurst> {
     let of = |one: &&RandomBurst| {
         one.op == op && outstanding.is_none_or(|wanted| wanted == one.outstanding)
@@ -230,7 +229,7 @@ impl SmallRequests {
 }
 
 impl Tail {
-    /// Returns the highest percentile up to p99 with enough requests above it.
+    /// Returns the highest percentile up to p99 with enough requests above.
     pub fn of(latency: &LatencySummary) -> Option<Tail> {
         let highest = latency.percentiles().rfind(|(percentile, _)| *percentile <= 99.0);
         highest.map(|(percentile, ns)| Tail { percentile, ns })
@@ -243,15 +242,14 @@ impl ClassicRow {
     }
 }
 
-/// Returns whether requests go past the page cache, to space that was written before, as fast as
-/// they complete.
+/// Past the page cache, to space written before, as fast as requests complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)
         && is_undisturbed(workload)
 }
 
-/// Returns whether the workload is without schedule, pause, offset and region.
+/// Without schedule, pause, offset and region.
 fn is_undisturbed(workload: &Workload) -> bool {
     workload.allocation == Allocation::Written
         && workload.cache == CacheState::AsIs

@@ -1,4 +1,4 @@
-//! The columns of the CSV as typed columns in Parquet.
+//! The CSV's columns, typed, in Parquet.
 
 use crate::columns::Cell;
 use crate::csv::{history_columns, history_rows};
@@ -22,9 +22,8 @@ impl HistoryTable {
         self.rows.extend(history_rows(entry, results));
     }
 
-    /// Converts the table to one row per point, every column optional. Text becomes strings, whole
-    /// numbers unsigned 64-bit integers, other numbers doubles; an empty column is a column of
-    /// doubles.
+    /// Converts to one row per point; all columns are optional. Text becomes strings, whole numbers
+    /// unsigned 64-bit integers, others doubles; an empty column is of doubles.
     ///
     /// # Errors
     /// The table is too large for a Parquet file.
@@ -53,7 +52,7 @@ impl HistoryTable {
     }
 }
 
-/// Returns a column's type from its cells, which are of one kind.
+/// From the cells, which are of one kind.
 fn field(name: &str, cells: &[Option<&Cell>]) -> Result<TypePtr> {
     let (physical, logical) = match cells.iter().flatten().next() {
         Some(Cell::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -82,7 +81,7 @@ fn write(column: &mut SerializedColumnWriter<'_>, cells: &[Option<&Cell>]) -> Re
     }
 }
 
-/// Writes only the cells that exist; the definition level marks them.
+/// The definition level marks existing cells.
 fn write_as<T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     cells: &[Option<&Cell>],

@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// Number of runs from which an interval is settled.
 const SETTLED_RUNS: u32 = 3;
 
 /// One workload with its figures, or the reason for its failure.
@@ -59,10 +58,10 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Returns whether the rate is that of the target. Such rates of an operation have one peak.
+    /// Returns whether the rate is the target's. Such rates of an operation have one peak.
     ///
-    /// A rate of a cache does not count, nor one of a part of the target, nor one of a short run
-    /// whose requests a throttle admitted in advance.
+    /// Not that of a cache, of a part of the target, or of a short run whose requests a throttle
+    /// admitted in advance.
     pub fn measures_target(&self, facts: &TargetFacts) -> bool {
         let workload = &self.workload;
         let whole =
@@ -80,7 +79,7 @@ impl Point {
         workload.region_bytes.is_none() && of_bursts && self.reaches_device()
     }
 
-    /// Returns whether the device serves the requests, or has the data when the time ends.
+    /// Returns whether the device serves requests, or has the data at the end.
     pub fn reaches_device(&self) -> bool {
         let workload = &self.workload;
         let cached = self.numbers.as_ref().and_then(|numbers| numbers.achieved.cached_read_percent);
@@ -100,7 +99,7 @@ impl Point {
         self.numbers.as_ref().is_some_and(|numbers| numbers.repeats >= enough)
     }
 
-    /// Returns the processor time of the process per MiB, in ns.
+    /// Returns the process's processor time per MiB.
     pub fn cpu_ns_per_mib(&self) -> Option<f64> {
         let per_request = self.numbers.as_ref()?.cpu_ns_per_request.process();
         Some(per_request * MIB as f64 / f64::from(self.workload.request_bytes))
@@ -136,7 +135,7 @@ impl Point {
         }
     }
 
-    /// Adds what the verification of the data found.
+    /// Adds the result of the data's verification.
     #[must_use]
     pub fn verified(mut self, found: Verification) -> Point {
         if let Some(numbers) = &mut self.numbers {
@@ -145,7 +144,7 @@ impl Point {
         Point { verification: Some(found), ..self }
     }
 
-    /// Creates a point from its runs. Without samples the point is failed.
+    /// Creates a point from its runs; without runs it is failed.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
@@ -160,7 +159,7 @@ impl Point {
         }
     }
 
-    /// Adds the ceiling of the driver, with a warning if the rate came close to it.
+    /// Adds the driver's ceiling, with a warning if the rate came close.
     pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
         if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
             let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
@@ -172,7 +171,7 @@ impl Point {
         self
     }
 
-    /// Finds where the time of this point's requests goes, from trace points if available.
+    /// Finds where requests' time goes, from trace points if available.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -190,7 +189,7 @@ impl Point {
         Ok(())
     }
 
-    /// Returns the operation: `read`, `write`, `mix 70 %`.
+    /// Returns `read`, `write` or `mix 70 %`.
     pub fn operation(&self) -> String {
         match self.workload.op {
             OpKind::Mix => format!("mix {} %", self.workload.read_percent),
@@ -198,7 +197,7 @@ impl Point {
         }
     }
 
-    /// Returns the cache and durability settings in a word or two.
+    /// Returns cache and durability settings in a word or two.
     pub fn mode(&self) -> String {
         let workload = &self.workload;
         let mut text = workload.buffering.name().replace('_', " ");
@@ -211,7 +210,7 @@ impl Point {
         text
     }
 
-    /// Returns the end of the time counted for buffered writes; `None` for other workloads.
+    /// Returns when buffered writes' counted time ends; `None` for other workloads.
     pub fn written_until(&self) -> Option<&'static str> {
         let numbers = self.numbers.as_ref()?;
         let workload = &self.workload;
@@ -229,7 +228,7 @@ impl Point {
     }
 }
 
-/// Merges warnings that differ only in their figures into one, with the number of points.
+/// Merges warnings that differ only in their figures, with the number of points.
 pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
     let numbers = points.filter_map(|point| point.numbers.as_ref());
     let all: Vec<Warning> = numbers.flat_map(Numbers::doubts).collect();
@@ -240,7 +239,7 @@ pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
     Warning::merged(&all).iter().map(shown).collect()
 }
 
-/// Returns the points of workloads that were measured on one target.
+/// Returns the points of workloads on one target.
 pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
     let facts = &samples.facts[0];
     workloads
@@ -253,7 +252,7 @@ pub fn points_of(workloads: &[Workload], samples: &RunSamples) -> Vec<Point> {
 /// Measures workloads in turn on one target: one point each.
 ///
 /// # Errors
-/// The user's interrupt. Any other failure becomes the point's error.
+/// The user's interrupt. Other failures become the point's error.
 pub fn measure_points<M: Machine>(
     runner: &mut Runner<'_, M>,
     workloads: &[Workload],

@@ -4,10 +4,10 @@ use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt::{self, Write};
 use workload::{ClientFiles, Data, SizeMix, Workload};
 
-/// The identity of a workload: all settings except its length (stop, limit) and the seed.
+/// A workload's identity: all settings except its length (stop, limit) and the seed.
 ///
-/// Two points with the same question may be compared, regardless of machine, target and command.
-/// The text is stable across versions, so it may be stored.
+/// Points with one question may be compared, regardless of machine, target and command. The text is
+/// stable across versions, so it may be stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Question(String);
 
@@ -96,7 +96,7 @@ impl Question {
         Question(text)
     }
 
-    /// Returns the question as text: `read seq 65536 8x1 io_uring direct`.
+    /// Returns text such as `read seq 65536 8x1 io_uring direct`.
     pub fn text(&self) -> &str {
         &self.0
     }

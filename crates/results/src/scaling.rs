@@ -1,4 +1,4 @@
-//! The gain of more clients: the rates with different numbers of them, and the conclusion.
+//! The gain of more clients: rates with different numbers of them, and the conclusion.
 
 use crate::clients::ClientNumbers;
 use machine::units::{grouped, plural, show_rate};
@@ -111,27 +111,26 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// Maximum error of a model that predicts rates of more clients.
+/// With a larger error, a model predicts no rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
-/// The factor from which more clients gain something.
+/// Below this factor, more clients gain nothing.
 const GAIN: f64 = 1.05;
 
-/// The characteristic numbers of a rate that grows with the number of clients.
+/// Characteristics of a rate that grows with clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthNumbers {
-    /// The highest rate.
     pub peak: f64,
-    /// The smallest number of clients that reaches half of the peak.
+    /// Fewest clients that reach half of the peak.
     pub half: u32,
-    /// The smallest number of clients from which more gain less than 5 %.
+    /// Fewest clients from which more gain less than 5 %.
     pub knee: u32,
     /// The most clients.
     pub most: u32,
 }
 
 impl GrowthNumbers {
-    /// Finds them from the rates of rising numbers of clients. `None` with fewer than two numbers.
+    /// Finds them from the rates of rising numbers of clients. `None` with fewer than two.
     pub fn of(rates: &[(u32, f64)]) -> Option<GrowthNumbers> {
         let &[_, .., (most, _)] = rates else { return None };
         let peak = rates.iter().map(|one| one.1).fold(0.0, f64::max);
@@ -141,8 +140,7 @@ impl GrowthNumbers {
 }
 
 impl Growth {
-    /// Returns the conclusion; `peak` is the highest rate as text, `efficiency` that of the most
-    /// clients.
+    /// `peak` is the highest rate, `efficiency` that of the most clients.
     fn sentence(&self, peak: &str, (most, efficiency): (u32, Option<f64>)) -> String {
         let (half, knee) = (self.half_power_clients, self.knee_clients);
         let why = why(self.limit, self.processors_busy, &self.slow_clients);
@@ -165,7 +163,7 @@ impl Growth {
     }
 }
 
-/// Names what limits several clients.
+/// What limits several clients.
 fn why(limit: ScalingLimit, processors_busy: bool, slow: &[SlowClient]) -> String {
     match limit {
         ScalingLimit::Client if processors_busy => {

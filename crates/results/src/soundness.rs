@@ -7,15 +7,12 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::collections::HashSet;
 use std::fmt;
 
-/// Figures that are the same number by two ways of calculation differ by less than this share.
+/// Share by which equal figures may differ.
 const ROUNDING: f64 = 0.01;
 
 type Check = Result<(), String>;
 
-/// Checks every figure that a report or a comparison uses.
-///
-/// # Errors
-/// The first point or rate that contradicts itself, with the field.
+/// Checks all figures of reports and comparisons. The error names the field.
 pub(crate) fn check(results: &Results) -> Check {
     for (index, point) in results.points.iter().enumerate() {
         check_point(point).map_err(|why| format!("points[{index}]: {why}"))?;
@@ -144,7 +141,7 @@ fn latency(field: &str, of: &LatencySummary) -> Check {
     Err(format!("{field}: the mean {} is not between min {} and max {}", of.mean, of.min, of.max))
 }
 
-/// A JSON value in which no object has a key twice.
+/// JSON in which no object has a key twice.
 pub(crate) struct UniqueKeys;
 
 impl<'de> Deserialize<'de> for UniqueKeys {

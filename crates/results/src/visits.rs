@@ -4,7 +4,7 @@ use crate::point::{Point, StripeRecord};
 use crate::question::Question;
 use std::collections::BTreeMap;
 
-/// Returns the measured points of each workload on each stripe, in the order of the points.
+/// Measured points of each workload and stripe, in order.
 pub(crate) fn visits(points: &[Point]) -> BTreeMap<(Question, Option<&StripeRecord>), Vec<usize>> {
     let mut visits = BTreeMap::<_, Vec<usize>>::new();
     let measured = points.iter().enumerate().filter(|(_, point)| point.numbers.is_some());
@@ -15,8 +15,8 @@ pub(crate) fn visits(points: &[Point]) -> BTreeMap<(Question, Option<&StripeReco
     visits
 }
 
-/// Returns the index of one point for each workload on each stripe: of several visits the one
-/// measured longest, such as the confirmation of a peak. In rising order.
+/// Returns one index per workload and stripe, in rising order: of several visits the one measured
+/// longest, such as a peak's confirmation.
 pub fn representatives(points: &[Point]) -> Vec<usize> {
     let measured_ns =
         |index: usize| points[index].numbers.as_ref().map(|one| one.achieved.measured_ns);

@@ -1,4 +1,4 @@
-/// Defines an enum whose variants have fixed names in the document.
+/// Defines an enum with fixed names in the document.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$about])*

@@ -8,23 +8,22 @@ use crate::sustain::Run;
 use machine::{Engine, Machine, Nanos, Result};
 use workload::{Pattern, Stop, Workload};
 
-/// Longest first rest, and its largest shares of the time of the fast writes and of the time left;
-/// each next is longer by the factor.
+/// Longest first rest, its largest shares of the fast writes' time and of the time left, and the
+/// growth of the next.
 pub(crate) const FIRST_REST_S: f64 = 10.0;
 const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
-/// Steps after a rest are shorter by this, for a finer end.
+/// Shorter steps after a rest.
 const FINER: u64 = 4;
-/// The rate has fallen again if this many steps are within [`NEAR`] of the rate that lasts.
+/// So many steps within [`NEAR`] of the lasting rate: it has fallen again.
 const FALLEN_STEPS: usize = 3;
 const NEAR: f64 = 1.15;
-/// Writes after a rest end at this much more than the whole store.
+/// Writes after a rest end at this multiple of the store.
 const MOST: f64 = 1.3;
 
 impl<M: Machine> Run<'_, '_, M> {
-    /// Rests, and reads during writes.
     pub(crate) fn after(
         &mut self,
         share: f64,
@@ -63,7 +62,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Returns the length of the rest: of a kept one, that of the earlier process.
+    /// A kept rest has the earlier process's length.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;
@@ -81,7 +80,7 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Writes after a rest until the rate has fallen again.
+    /// Writes until the rate has fallen again.
     fn recover(&mut self, falls: &Falls, rest_s: f64) -> Result<Option<Recovery>> {
         let (points, cut_short) = self.until_fallen(falls, "writing after a rest")?;
         if points.is_empty() {
@@ -91,7 +90,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, middle_bytes, cut_short }))
     }
 
-    /// Writes until the rate is the one that lasts; whether the limits ended that before.
+    /// Writes until the lasting rate; `true` if a limit ended it before.
     pub(crate) fn until_fallen(
         &mut self,
         falls: &Falls,
@@ -114,7 +113,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok((points, false))
     }
 
-    /// Reads of 4 KiB, then the same during writes at the rate that lasts.
+    /// Reads 4 KiB, then again during writes at the lasting rate.
     fn reads(&mut self, falls: Option<&Falls>) -> Result<Option<ReadsDuring>> {
         let facts = &self.writer.facts;
         let request = facts.direct_align_bytes.max(4096);

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Pattern;
 
-/// Name and version of the schema.
+/// Schema name and version.
 pub const SUSTAINED_SCHEMA: &str = "halfpower.sustained/1";
 
 /// The behaviour of a target after its caches and its credit.
@@ -102,7 +102,7 @@ pub struct WearChange {
 }
 
 impl WearChange {
-    /// What is known of a run. `earlier` is that of its parts before an interruption.
+    /// Compares wear. `earlier` is that of the run's parts before an interruption.
     pub fn of(
         before: Vec<Wear>,
         after: Vec<Wear>,
@@ -139,7 +139,7 @@ fn is_zero(bytes: &f64) -> bool {
 }
 
 impl Recovery {
-    /// Bytes faster than the rate that lasts.
+    /// Faster than the lasting rate.
     pub(crate) fn bytes(&self) -> f64 {
         self.fast_bytes + self.middle_bytes
     }
@@ -182,7 +182,7 @@ pub struct Unseen {
     pub needs_bytes: Option<f64>,
 }
 
-/// The JSON schema of [`SustainedResult`].
+/// Returns the JSON schema of [`SustainedResult`].
 pub fn sustained_schema() -> String {
     let schema = schemars::schema_for!(SustainedResult);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -1,29 +1,28 @@
-//! The falls of a rate: each is the end of a store behind a fast beginning.
+//! The falls of a rate: each ends a store behind a fast beginning.
 
 use crate::level::{Level, bytes_at};
 use crate::series::SeriesPoint;
 
-/// A fall to less than this share of the rate is a cliff.
+/// Below this share of the rate is a cliff.
 pub(crate) const FELL: f64 = 0.85;
 
-/// A rate that falls for good, once or twice.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Falls {
-    /// The level before the first fall.
+    /// Before the first fall.
     pub(crate) fast: Level,
-    /// The level between two falls.
+    /// Between two falls.
     pub(crate) middle: Option<Level>,
     /// The rate that lasts.
     pub(crate) slow: f64,
 }
 
 impl Falls {
-    /// Bytes before the last fall.
+    /// Before the last fall.
     pub(crate) fn bytes(&self) -> f64 {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
 
-    /// Bytes of a stretch at the fast rate and at that of the middle.
+    /// At the fast and the middle rate.
     pub(crate) fn split(&self, points: &[SeriesPoint]) -> [f64; 2] {
         let fast = self.fast.bytes_per_s;
         let Some(middle) = self.middle.map(|middle| middle.bytes_per_s) else {
@@ -48,7 +47,7 @@ fn at_rate(points: &[SeriesPoint], fast: f64, slow: f64) -> f64 {
     bytes_at(fast, slow, bytes as f64, seconds)
 }
 
-/// The first level after which the rate falls for good, and the rate that lasts.
+/// The level before the first lasting fall, and the rate that lasts.
 pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     let lasts = levels.last()?.bytes_per_s;
     let fast = levels
@@ -57,13 +56,13 @@ pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     (lasts < fast.bytes_per_s * FELL).then_some((fast, lasts))
 }
 
-/// The falls of a run; `None` without a cliff.
+/// `None` without a cliff.
 pub(crate) fn falls(levels: &[Level]) -> Option<Falls> {
     let (fast, slow) = cliff(levels)?;
     Some(Falls { fast, middle: middle(levels, &fast, slow), slow })
 }
 
-/// The stretch between the fast level and the last one, if it has one rate.
+/// If the levels between have one rate.
 fn middle(levels: &[Level], fast: &Level, slow: f64) -> Option<Level> {
     let from = levels.iter().position(|level| level.from_bytes >= fast.to_bytes)?;
     let own = &levels[from..levels.len() - 1];

@@ -1,5 +1,5 @@
-//! The rate that lasts with more of the target filled: a drive's write cache shrinks, and it has
-//! less spare space for garbage collection.
+//! The lasting rate with more of the target filled: a drive then has a smaller write cache and less
+//! spare space for garbage collection.
 
 use crate::document::{FillResult, Recovery, SustainedResult, Unseen};
 use crate::level::levels;
@@ -10,14 +10,13 @@ use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
-/// Rest after a fill if the time that the store needs is unknown.
+/// If the store's time is unknown.
 const REST_S: f64 = 60.0;
-/// More than the time that it needs.
 const LONGER: f64 = 1.1;
-/// Largest share of the time left that the rest may take.
+/// Of the time left.
 const REST_SHARE: f64 = 0.5;
 
-/// The fills for which the time or the bytes were not enough.
+/// Fills for which time or bytes were not enough.
 pub(crate) fn unseen(
     plan: &SustainPlan,
     result: &SustainedResult,
@@ -37,10 +36,7 @@ pub(crate) fn unseen(
 }
 
 impl<M: Machine> Run<'_, '_, M> {
-    /// Fills the target to each share, rests, and writes what is filled again at full speed.
-    ///
-    /// # Errors
-    /// A failed request or the user's interrupt; the fills measured until then stay.
+    /// Fills to each share, rests, writes again at full speed. On an error the fills so far stay.
     pub(crate) fn fills(
         &mut self,
         recoveries: &[Recovery],
@@ -74,7 +70,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Writes all of the space once, in sequence; `false` if a limit ended it.
+    /// Writes the space once; `false` if a limit ended it.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);
@@ -93,7 +89,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(true)
     }
 
-    /// Writes at full speed until the rate has fallen and stays; bytes and times count from here.
+    /// Writes until the rate has fallen and stays; bytes and times count from here.
     fn again(&mut self, until_s: f64) -> Result<(Series, bool)> {
         let (start_s, start_bytes) = (self.writer.passed_s(), self.writer.measured());
         let mut series = Series::default();

@@ -1,4 +1,4 @@
-//! Whether the rate has settled, whether it is steady, and whether heat explains its falls.
+//! Whether the rate has settled, is steady, and falls because of heat.
 
 use crate::falls::cliff;
 use crate::level::{Level, levels};
@@ -6,23 +6,21 @@ use crate::series::SeriesPoint;
 use crate::steady::{SteadyCheck, Unsteady, WINDOW, steady_state};
 use machine::Nanos;
 
-/// Steps of the last level before it can be the rate that lasts.
+/// Steps before the last level can be the lasting rate.
 const MIN_LAST_STEPS: usize = 25;
-/// The last level must be this long, as a share of the time before it: a drive may have a second,
-/// slower stage.
+/// Of the time before the last level: a drive may have a second, slower stage.
 pub(crate) const LAST_SHARE: f64 = 0.5;
-/// It must also take this share of the time given, up to a limit: a small cache in front of a large
-/// one is full at once.
+/// Of the given time, up to a limit: a small cache before a large one fills at once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
-/// Largest temperature below the highest of the run at which heat explains a fall, and the smallest
-/// rise that counts as heating.
+/// Heat explains a fall at most this far below the run's maximum; also the minimum rise that is
+/// heating.
 const HOTTEST_C: f64 = 3.0;
 const HEATED_C: f64 = 10.0;
-/// Teeth that heat makes: the rate falls at this much more than it rises at.
+/// In teeth from heat, falls are this much hotter than rises.
 const TOOTH_C: f64 = 1.0;
 
-/// Whether the rate has fallen and stays, in a run of at most `for_ns`.
+/// The rate has fallen and stays, in a run of at most `for_ns`.
 pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     let levels = levels(points);
     let (Some(_), Some(last)) = (cliff(&levels), levels.last()) else { return false };
@@ -32,7 +30,7 @@ pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     steps >= MIN_LAST_STEPS && last.seconds() >= ((from_s - start_s) * LAST_SHARE).max(floor_s)
 }
 
-/// Steady state of the last level, in five parts of equal length.
+/// Of the last level, in five equal parts.
 pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck> {
     let first = points.iter().position(|point| point.from_s >= last.from_s)?;
     let rates: Vec<f64> = points[first..].iter().map(SeriesPoint::bytes_per_s).collect();
@@ -50,7 +48,7 @@ pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck
     Some(SteadyCheck { contradicted_by, ..check })
 }
 
-/// The temperature at the falls, if the device had heated up and was at its hottest.
+/// Temperature at the falls, if the device had heated up and was hottest.
 pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     let celsius: Vec<f64> = points.iter().filter_map(|point| point.temperature_c).collect();
     let hottest = celsius.iter().copied().fold(f64::MIN, f64::max);
@@ -68,8 +66,7 @@ pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     (here >= hottest - HOTTEST_C).then_some(here)
 }
 
-/// The mean temperature at which the rate of a saw-tooth falls, if that is higher than the one at
-/// which it rises.
+/// Mean temperature of the falls, if above that of the rises.
 fn heat_of_teeth(points: &[SeriesPoint], level: &Level) -> Option<f64> {
     let [low, high] = level.saw_tooth?;
     let middle = (low * high).sqrt();

@@ -1,5 +1,4 @@
-//! The levels of a rate: stretches with a rate of their own, found by the change points of
-//! [`measure::stats::phases`].
+//! Stretches with a rate of their own, from the change points of [`measure::stats::phases`].
 
 use crate::saw_tooth::saw_tooth;
 use crate::series::SeriesPoint;
@@ -7,11 +6,10 @@ use measure::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Blocks in which change points are searched for.
 const MAX_BLOCKS: usize = 400;
-/// Half the interval of a block's rate, as a share: request boundaries move it by about this.
+/// Half a block's interval, as a share: request boundaries move its rate so much.
 const UNCERTAIN: f64 = 0.02;
-/// A block shorter than this share of the median is joined with the next.
+/// Of the median; a shorter block is joined with the next.
 const SHORT: f64 = 0.5;
 
 /// A stretch of a run with a rate of its own.
@@ -46,7 +44,7 @@ impl Level {
     }
 }
 
-/// Index range of points that count as one value.
+/// Points that count as one value.
 struct Block {
     first: usize,
     end: usize,
@@ -71,13 +69,13 @@ fn blocks(points: &[SeriesPoint]) -> Vec<Block> {
     all
 }
 
-/// The bytes moved at the rate `fast` when `bytes` took `seconds`, and the rest moved at `slow`.
+/// How many of `bytes`, which took `seconds`, moved at `fast`, the rest at `slow`.
 pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
     ((seconds - bytes / slow) / (1.0 / fast - 1.0 / slow)).clamp(0.0, bytes)
 }
 
-/// The levels of a series, in order; one if its rate did not change. A change is located within a
-/// point by the time that the point took at both rates. Teeth at the end are one level.
+/// Returns the levels in order; one if the rate did not change. A change within a point is located
+/// by its time at both rates. Teeth at the end are one level.
 pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     let Some(teeth) = saw_tooth(points) else { return plain(points) };
     let mut all = plain(&points[..teeth.from]);
@@ -86,7 +84,7 @@ pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Levels without teeth.
+/// Without teeth.
 fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     let blocks = blocks(points);
     if blocks.is_empty() {
@@ -129,7 +127,7 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// The place within these points at which the rate changed, as a fractional index.
+/// Where the rate changed, as a fractional index.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();
@@ -144,7 +142,7 @@ fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, 
     range.end as f64
 }
 
-/// The points from one fractional index to another.
+/// From one fractional index to another.
 fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: bool) -> Level {
     let last = points.len() - 1;
     let place = |at: f64| {

@@ -1,8 +1,8 @@
 //! Measures storage after its caches and its credit.
 //!
-//! [`sustain()`] writes at full speed until the rate that lasts is known, and [`pts`] runs the tests
-//! of SNIA's performance test specification. [`levels`], [`reserves`] and [`steady_state`] are pure
-//! functions on what was measured.
+//! [`sustain()`] writes at full speed until the lasting rate is known; [`pts`] runs SNIA's
+//! performance tests. [`levels`], [`reserves`] and [`steady_state`] are pure functions of the
+//! measurements.
 
 mod after;
 mod document;

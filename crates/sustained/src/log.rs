@@ -1,10 +1,10 @@
-//! The steps of a run in the machine's [`RunLog`], so that a later process goes on with them.
+//! Keeps a run's steps in the machine's [`RunLog`], so that a later process continues.
 
 use crate::series::SeriesPoint;
 use machine::{Error, Result, RunLog, Warning};
 use serde::{Deserialize, Serialize};
 
-/// What is kept of a step.
+/// A step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kept {
@@ -13,7 +13,7 @@ pub(crate) enum Kept {
         warnings: Vec<Warning>,
     },
     Read(ReadTimes),
-    /// Reads during writes of this many bytes.
+    /// Bytes written meanwhile.
     ReadDuring {
         reads: ReadTimes,
         bytes: u64,
@@ -22,20 +22,18 @@ pub(crate) enum Kept {
     Rested {
         seconds: f64,
     },
-    /// A process ended here. Its last step may have written this much.
+    /// The last step may have written this much.
     CutOff {
         bytes: u64,
     },
 }
 
-/// Latency of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReadTimes {
     pub(crate) mean_ns: f64,
     pub(crate) p99_ns: u64,
 }
 
-/// The steps in order.
 pub(crate) struct Log<'m> {
     log: Option<&'m dyn RunLog>,
     next: u64,
@@ -52,7 +50,6 @@ impl<'m> Log<'m> {
         format!("sustained step {}", self.next)
     }
 
-    /// The next step of an earlier process.
     pub(crate) fn recall(&mut self) -> Result<Option<Kept>> {
         let kept = self.log.filter(|_| self.goes_on).and_then(|log| log.recall(&self.name()));
         let Some(text) = kept else {
@@ -63,7 +60,7 @@ impl<'m> Log<'m> {
         serde_json::from_str(&text).map(Some).map_err(|_| other_step())
     }
 
-    /// Steps of an earlier process have been taken, and none follows.
+    /// The earlier process's steps are used up.
     pub(crate) fn is_cut_off(&self) -> bool {
         !self.goes_on && self.next > 0
     }
@@ -77,7 +74,6 @@ impl<'m> Log<'m> {
     }
 }
 
-/// The kept steps are those of another course.
 pub(crate) fn other_step() -> Error {
     Error::refused(
         "--resume",

@@ -1,4 +1,4 @@
-//! A look at the rate of writes for a limited time, without rests.
+//! Looks at the rate of writes for a limited time, without rests.
 
 use crate::falls::cliff;
 use crate::level::{Level, levels};
@@ -13,9 +13,9 @@ use workload::Workload;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookLimits {
     pub for_ns: Nanos,
-    /// Most bytes to write.
+    /// In bytes.
     pub max_written: u64,
-    /// Length of a step: one point of the result.
+    /// A step is one point of the result.
     pub step_ns: Nanos,
 }
 
@@ -26,17 +26,15 @@ pub struct Look {
     pub levels: Vec<Level>,
     pub written_bytes: u64,
     pub took_s: f64,
-    /// The limit on bytes ended it.
     pub out_of_bytes: bool,
-    /// Length of a sustained run that shows what comes after the last level, as far as known.
+    /// For a sustained run that shows what follows the last level, if known.
     pub needs_s: Option<f64>,
 }
 
-/// Writes to a target at full speed until a limit.
+/// Writes at full speed until a limit.
 ///
 /// # Errors
-/// The target may not be written, the user's interrupt, or a failed request before the first step
-/// was over. A later failure ends it.
+/// An unwritable target, an interrupt, or a failed first step. Later failures only end it.
 pub fn look<M: Machine>(
     machine: &M,
     target: &M::Target,

@@ -1,6 +1,5 @@
-//! The store behind a fast beginning: writes fill it or requests spend it. It is modelled as a
-//! token bucket: a full one passes the fast rate, an empty one the slow rate. Two in a row make three
-//! levels.
+//! The store behind a fast beginning: writes fill it or requests spend it. The model is a token
+//! bucket: full, it passes the fast rate; empty, the slow one. Two in a row make three levels.
 
 use crate::document::Recovery;
 use crate::falls::{Falls, falls};
@@ -8,12 +7,11 @@ use crate::level::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A credit explains a recovery if its prediction is this close; the second holds if the slow rate
-/// is [`CLEAR_SHARE`] of the fast one or more, because a cache emptied at the slow rate would then
-/// bring back clearly less.
+/// Relative error of the prediction. The second holds if the slow rate is at least [`CLEAR_SHARE`]
+/// of the fast one: a cache emptied at the slow rate would then bring back clearly less.
 const CREDIT_FITS: [f64; 2] = [0.03, 0.1];
 const CLEAR_SHARE: f64 = 0.2;
-/// A recovery is complete from this share on. Below [`NOTHING`] it is noise.
+/// A recovery is complete from here on; below [`NOTHING`] it is noise.
 const COMPLETE: f64 = 0.95;
 const NOTHING: f64 = 0.01;
 
@@ -50,18 +48,17 @@ pub struct Reserve {
     pub refills_in_s: Option<f64>,
 }
 
-/// The stores behind the levels of a run.
+/// The stores behind a run's levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reserves {
     /// The one that is empty first.
     pub first: Reserve,
-    /// The one whose end is the second fall, if there are two in a row.
+    /// Its end is the second fall, if there is one.
     pub second: Option<Reserve>,
 }
 
-/// Fits the model to the levels of a run and to what rests brought back. `None` without a cliff. A
-/// `rotating` disk has no credit: its memory is emptied at the rate of the platters all the time,
-/// which looks the same.
+/// Fits the model to levels and to what rests brought back. `None` without a cliff. A `rotating`
+/// disk has no credit: its memory always empties at the platters' rate, which looks the same.
 pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Option<Reserves> {
     let falls = falls(levels)?;
     let last = Store::of(&falls, recoveries, rotating);
@@ -72,7 +69,7 @@ pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Op
     Some(Reserves { first, second: Some(last.reserve(&falls, recoveries, first.size_bytes)) })
 }
 
-/// The store before another one: what it passes on meanwhile is the rate of the middle.
+/// The store before another; meanwhile it passes on the middle rate.
 fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     let rate = falls.fast.bytes_per_s;
     let slow = falls.middle.map_or(falls.slow, |middle| middle.bytes_per_s);
@@ -92,10 +89,10 @@ fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     }
 }
 
-/// The store whose end is the last fall.
+/// Its end is the last fall.
 struct Store {
     kind: ReserveKind,
-    /// 1 if it earns the slow rate under load too, 0 if only rest fills it.
+    /// 1 if it earns the slow rate under load too; 0: only at rest.
     earns: f64,
 }
 
@@ -116,7 +113,7 @@ impl Store {
         Store { kind, earns: f64::from(u8::from(earns)) }
     }
 
-    /// `first_bytes` are what a store before it holds.
+    /// `first_bytes`: in a store before it.
     fn reserve(&self, falls: &Falls, recoveries: &[Recovery], first_bytes: f64) -> Reserve {
         let (to_bytes, last) = (falls.bytes(), falls.middle.unwrap_or(falls.fast));
         let first_bytes = if self.earns > 0.0 { 0.0 } else { first_bytes };
@@ -144,15 +141,13 @@ impl Store {
     }
 }
 
-/// Bytes that a store gave for these at the two rates, if it earns this share of the slow rate
-/// meanwhile.
+/// Bytes that a store gave, if it earns this share of the slow rate.
 fn spent(falls: &Falls, fast: f64, middle: f64, earns: f64) -> f64 {
     let own = |bytes: f64, rate: f64| bytes * (1.0 - earns * falls.slow / rate);
     let of_middle = falls.middle.map_or(0.0, |level| own(middle, level.bytes_per_s));
     own(fast, falls.fast.bytes_per_s) + of_middle
 }
 
-/// Recoveries that brought back a part.
 fn partial<'a>(
     falls: &Falls,
     recoveries: &'a [Recovery],

@@ -1,26 +1,22 @@
-//! A rate that goes up and down in turn, as that of a drive that is too hot, cools, and is too hot
-//! again.
+//! A rate that rises and falls in turn, as when a drive gets too hot and cools again and again.
 
 use crate::series::SeriesPoint;
 use measure::stats;
 
-/// Stretches of high or low rate that make a saw-tooth; a shorter one may be a change of level.
+/// Fewer may be a change of level.
 const STRETCHES: usize = 5;
-/// The largest ratio of the low rate to the high one.
+/// Low over high rate.
 const TOOTH: f64 = 0.85;
-/// Points of a stretch on average; single ones are noise.
+/// Mean points per stretch; single ones are noise.
 const LENGTH: usize = 3;
-/// A first stretch that is longer than any other by this comes before the teeth: a cold drive or a
-/// full credit.
+/// A first stretch longer than others by this factor is not a tooth: a cold drive or a full credit.
 const LONG_BEGINNING: usize = 2;
-/// Between the low and the high rate, this share of their difference on each side of the middle
-/// changes nothing.
+/// Share of high minus low on each side of the middle that changes nothing.
 const HYSTERESIS: f64 = 0.15;
 
 /// Teeth at the end of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SawTooth {
-    /// Index of the first point.
     pub(crate) from: usize,
     /// Low and high.
     pub(crate) rates: [f64; 2],
@@ -60,7 +56,7 @@ pub(crate) fn saw_tooth(points: &[SeriesPoint]) -> Option<SawTooth> {
     Some(SawTooth { from, rates: [false, true].map(|high| usual(&rates, from, &stretches, high)) })
 }
 
-/// The starts of stretches, and whether their rate is high.
+/// Their starts, and whether the rate is high.
 fn stretches(rates: &[f64], low: f64, high: f64) -> Vec<(usize, bool)> {
     let (middle, band) = ((low + high) / 2.0, (high - low) * HYSTERESIS);
     let mut all: Vec<(usize, bool)> = vec![(0, rates[0] >= middle)];
@@ -75,7 +71,7 @@ fn stretches(rates: &[f64], low: f64, high: f64) -> Vec<(usize, bool)> {
     all
 }
 
-/// The usual rate of the stretches of one kind: points that hold a change have one in between.
+/// Median, because points that hold a change have a rate in between.
 fn usual(rates: &[f64], from: usize, stretches: &[(usize, bool)], high: bool) -> f64 {
     let of_kind = |index: usize| {
         stretches.iter().rfind(|one| one.0 <= index).is_some_and(|one| one.1 == high)

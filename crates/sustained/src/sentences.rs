@@ -1,4 +1,4 @@
-//! The conclusions of a sustained run in words.
+//! A sustained run's conclusions in words.
 
 use crate::document::{FillResult, Recovery, StopReason, SustainedResult, WearChange};
 use crate::falls::{cliff, falls};
@@ -8,10 +8,10 @@ use machine::units::{
     grouped, show_capacity, show_rate, show_size_rounded, show_span as span, show_time, significant,
 };
 
-/// Requests up to this size are counted; larger ones are measured in bytes.
+/// Larger requests are measured in bytes.
 const COUNTED_BYTES: u32 = 64 << 10;
 
-/// The conclusions, the answer first.
+/// Returns the conclusions, the answer first.
 pub fn sentences(result: &SustainedResult) -> Vec<String> {
     let mut all = vec![answer(result)];
     all.extend(
@@ -73,7 +73,6 @@ fn rate(result: &SustainedResult, bytes_per_s: f64) -> String {
     }
 }
 
-/// The rate of a level, with that of its teeth.
 fn of_level(result: &SustainedResult, level: &Level) -> String {
     let mean = rate(result, level.bytes_per_s);
     match level.saw_tooth {
@@ -86,7 +85,7 @@ fn of_level(result: &SustainedResult, level: &Level) -> String {
     }
 }
 
-/// The length of a level in the unit that matters: bytes of a cache, time of a credit.
+/// In the unit that matters: bytes of a cache, time of a credit.
 fn extent(result: &SustainedResult, level: &Level) -> String {
     let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
     if credit || counts(result) {
@@ -164,7 +163,6 @@ fn answer(result: &SustainedResult) -> String {
     text + "."
 }
 
-/// The answer with more of the target filled.
 fn filled(result: &SustainedResult, one: &FillResult) -> String {
     let head = match one.percent {
         100 => "With all of the target filled".to_owned(),
@@ -184,10 +182,9 @@ fn filled(result: &SustainedResult, one: &FillResult) -> String {
     )
 }
 
-/// A share of the endurance that needs no number.
+/// Of the endurance; less needs no number.
 const LITTLE_PERCENT: f64 = 0.001;
 
-/// The wear of the drives before and after.
 pub(crate) fn worn(run_bytes: u64, wear: &WearChange) -> String {
     let mut parts = Vec::new();
     if let Some(endurance) = wear.endurance_bytes {
@@ -275,7 +272,6 @@ fn kind(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
     }
 }
 
-/// Two stores in a row.
 fn two(result: &SustainedResult, first: &Reserve, second: &Reserve) -> Option<String> {
     let [fast, middle, slow] =
         [first.fast_bytes_per_s, second.fast_bytes_per_s, second.slow_bytes_per_s]
@@ -301,7 +297,6 @@ fn two(result: &SustainedResult, first: &Reserve, second: &Reserve) -> Option<St
     }
 }
 
-/// What a user of the storage can do about it.
 fn advice(result: &SustainedResult, reserve: &Reserve) -> Option<String> {
     if result.slowed_by_heat_at_c.is_some() {
         return None;

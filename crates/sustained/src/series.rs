@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Points kept; a longer run has coarser ones, so a week takes no more memory than an hour.
+/// Bounded: a week takes no more memory than an hour.
 const MAX_POINTS: usize = 4096;
 
 /// A stretch of a run.
@@ -72,9 +72,9 @@ impl MaxBy for Option<f64> {
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     points: Vec<SeriesPoint>,
-    /// Pushed points that one kept point stands for, minus one.
+    /// Pushed points per kept point, minus one.
     merged: u32,
-    /// Points that the last one holds.
+    /// Points in the last one.
     last: u32,
 }
 
@@ -83,7 +83,7 @@ impl Series {
         &self.points
     }
 
-    /// All bytes written.
+    /// Returns all written bytes.
     pub fn bytes(&self) -> u64 {
         self.points.last().map_or(0, |point| point.from_bytes + point.bytes)
     }

@@ -1,4 +1,4 @@
-//! The figures of the documents as questions with readings, for comparisons and the history.
+//! The documents' figures as questions with readings, for comparisons and the history.
 
 use crate::document::SustainedResult;
 use crate::level::Level;
@@ -9,7 +9,8 @@ use machine::units::show_size;
 use results::compare::{Measure, Measurement, Reading, Side};
 
 impl SustainedResult {
-    /// The rate and the 99th percentile at first and at the end. A rate that did not fall is both.
+    /// Returns the rate and the 99th percentile at first and at the end, which are equal without a
+    /// fall.
     pub fn side(&self, name: &str) -> Side {
         let exact = self.target.kind == TargetKind::Simulated;
         let of = |when: &str, level: &Level| {
@@ -43,8 +44,7 @@ impl SustainedResult {
 }
 
 impl PtsResult {
-    /// The value of each cell that the test reports, with one run per round of the steady-state
-    /// window.
+    /// Returns each reported cell's value, with one run per round of the steady-state window.
     pub fn side(&self, name: &str) -> Side {
         Side {
             name: name.into(),

@@ -1,31 +1,30 @@
-//! Steady state: the rule of SNIA's specification, and a stricter one.
+//! Steady state: SNIA's rule, and a stricter one.
 //!
-//! The rule looks at five values. A slow drift, teeth of a saw that happen to fit, and two levels in
-//! turn can satisfy it. The stricter check looks at all values within the five rounds.
+//! The rule uses five values. A slow drift, teeth of a saw that happen to fit, or two levels in
+//! turn can satisfy it. The stricter check uses all values within the five rounds.
 
 use measure::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Rounds of the specification's measurement window.
+/// Rounds of SNIA's measurement window.
 pub const WINDOW: usize = 5;
-/// SNIA PTS 2.0.2, 2.1.24 "Steady State": the range of the values in the window, as a percentage of
-/// their mean.
+/// SNIA PTS 2.0.2, 2.1.24 "Steady State": the range of the window, in percent of its mean.
 pub const MAX_RANGE_PERCENT: f64 = 20.0;
-/// The same: the rise of the best linear fit over the window.
+/// Likewise, the rise of the best linear fit.
 pub const MAX_SLOPE_PERCENT: f64 = 10.0;
-/// Smallest number of values that the stricter check accepts.
+/// For the stricter check.
 const MIN_VALUES: usize = 20;
-/// Correlation of values with later ones, at any distance up to a third of the window, from which
-/// they have a pattern; and the spread, as a share of the mean, below which it does not matter.
-/// Noise exceeds the correlation in fewer than 1 of 500 windows of 60 values.
+/// Minimum correlation at any distance up to a third of the window, and the spread, as a share of
+/// the mean, below which it does not matter. Noise exceeds the correlation in fewer than 1 of 500
+/// windows of 60 values.
 const PATTERN: f64 = 0.45;
 const MATTERS: f64 = 0.06;
-/// The spread from the 10th to the 90th percentile, as a share of the mean, that noise may have.
+/// Of noise, from the 10th to the 90th percentile, as a share of the mean.
 const MAX_SPREAD: f64 = 0.3;
-/// A drift over the window that is beyond noise and more than this share is one.
+/// Share over the window, if beyond noise.
 const MAX_DRIFT: f64 = 0.03;
-/// Standard errors of the slope beyond which a drift is not noise.
+/// In standard errors of the slope; less is noise.
 const DRIFT_SIGMAS: f64 = 4.0;
 
 /// Whether a window is in steady state.
@@ -46,7 +45,7 @@ pub struct SteadyCheck {
 }
 
 impl SteadyCheck {
-    /// The rule holds and nothing contradicts it.
+    /// Returns whether the rule holds and nothing contradicts it.
     pub fn is_steady(&self) -> bool {
         self.to_specification && self.contradicted_by.is_none()
     }
@@ -67,7 +66,7 @@ pub enum Unsteady {
 }
 
 impl Unsteady {
-    /// As in "the rate …".
+    /// Continues "the rate …".
     pub fn sentence(self) -> &'static str {
         match self {
             Unsteady::Drift => "still drifts",
@@ -78,8 +77,8 @@ impl Unsteady {
     }
 }
 
-/// Judges the last [`WINDOW`] rounds. `rounds` are the values of whole rounds; `within` are values
-/// of shorter, equal stretches in the same window, and may be empty. `None` with fewer rounds.
+/// Judges the last [`WINDOW`] of `rounds`, values of whole rounds; `None` with fewer. `within` are
+/// values of shorter, equal stretches in the same window, and may be empty.
 ///
 /// ```
 /// let check = sustained::steady_state(&[100.0, 104.0, 99.0, 101.0, 98.0], &[]).unwrap();
@@ -109,7 +108,7 @@ pub fn steady_state(rounds: &[f64], within: &[f64]) -> Option<SteadyCheck> {
     })
 }
 
-/// Change per value of the best straight line.
+/// Of the best line, per value.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

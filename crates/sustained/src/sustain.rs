@@ -1,4 +1,4 @@
-//! Writes at full speed until the rate that lasts is known, then rests and writes again.
+//! Writes at full speed until the lasting rate is known, then rests and writes again.
 
 use crate::document::{
     ReadsDuring, Recovery, SUSTAINED_SCHEMA, StopReason, SustainSettings, SustainedResult,
@@ -16,33 +16,32 @@ use machine::{Engine, Error, Machine, Nanos, Result, Warning};
 use results::Program;
 use workload::{Pattern, Workload};
 
-/// The share of the time that the first writes may take; rests and reads need the rest.
+/// Of the time, for the first writes; rests and reads need the rest.
 pub(crate) const FIRST_SHARE: f64 = 0.7;
-/// Levels are looked for after this many steps.
+/// Steps between searches for levels.
 pub(crate) const LOOK_EVERY: usize = 8;
 
 /// Settings of a sustained run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SustainPlan {
-    /// Longest time.
+    /// Maximum time.
     pub for_ns: Nanos,
-    /// Most bytes to write.
+    /// In bytes.
     pub max_written: u64,
     pub request_bytes: u32,
     /// [`Pattern::Seq`] or [`Pattern::Random`].
     pub pattern: Pattern,
     pub depth: u32,
-    /// Length of a step: one point of the result.
+    /// A step is one point of the result.
     pub step_ns: Nanos,
-    /// Also measure with these shares of the target filled, in percent, ascending.
+    /// Also measure with these percentages of the target filled, ascending.
     pub fills: Vec<u8>,
-    /// Bytes that may be written over the drive's life, if known.
+    /// Over the drive's life, if known.
     pub endurance_bytes: Option<u64>,
     pub seed: u64,
 }
 
 impl Default for SustainPlan {
-    /// Ten minutes and at most 100 GiB, 1 MiB requests in sequence.
     fn default() -> Self {
         SustainPlan {
             for_ns: 600_000_000_000,
@@ -59,7 +58,7 @@ impl Default for SustainPlan {
 }
 
 impl SustainPlan {
-    /// The writes, without a place.
+    /// Returns the writes, without a place.
     pub fn workload(&self, engines: &[Engine]) -> Workload {
         Workload {
             read_percent: 0,
@@ -82,12 +81,12 @@ pub struct Progress<'a> {
     pub bytes_per_s: f64,
 }
 
-/// Writes to a target past its caches and its credit. `on_step` is called after each step, and
-/// each second of a rest; `false` ends the run. `keep` gets the result so far every 30 s.
+/// Writes to a target past its caches and its credit. `on_step` is called after each step and each
+/// second of a rest; `false` ends the run. `keep` gets the result every 30 s.
 ///
 /// # Errors
-/// The target may not be written, or the first request failed. A later failure or an interrupt ends
-/// the run with the points measured so far.
+/// An unwritable target, or a failed first request. Later failures or an interrupt end the run with
+/// its points so far.
 pub fn sustain<M: Machine>(
     machine: &M,
     target: &M::Target,
@@ -141,7 +140,6 @@ pub(crate) struct Run<'a, 'm, M: Machine> {
     rested: bool,
 }
 
-/// A gap between two processes while the rate had not fallen.
 const RESTED: &str = "the run was interrupted before its rate fell: the target rested meanwhile, so a cache or credit may look larger than it is";
 
 const KEEP_EVERY_S: f64 = 30.0;
@@ -151,7 +149,6 @@ impl<M: Machine> Run<'_, '_, M> {
         self.share_s(1.0) - self.writer.passed_s()
     }
 
-    /// The end of a share of the time.
     pub(crate) fn share_s(&self, share: f64) -> f64 {
         self.plan.for_ns as f64 * 1e-9 * share
     }
@@ -209,15 +206,15 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Whether the rate of a series has fallen and stays, or the bytes left are needed for rests.
+    /// Also `true` if rests need the bytes left.
     pub(crate) fn has_settled(&self, series: &Series) -> bool {
         let most =
             if self.writer.left() < self.plan.max_written / 2 { 0 } else { self.plan.for_ns };
         has_settled(series.points(), most)
     }
 
-    /// Handles the time between two processes, in which the target rested: if the rate had fallen
-    /// before, the series leaves out the writes until it has fallen again.
+    /// The target rested between processes: if the rate had fallen before, leaves out the writes
+    /// until it has fallen again.
     pub(crate) fn fills_gap(&mut self, series: &Series) -> Result<bool> {
         let Some(falls) = falls(&levels(series.points())) else {
             self.rested = true;

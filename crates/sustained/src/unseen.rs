@@ -1,4 +1,4 @@
-//! Questions for which the time or the bytes of a run were not enough.
+//! Questions for which a run's time or bytes were not enough.
 
 use crate::after::FIRST_REST_S;
 use crate::document::{Recovery, StopReason, Unseen};
@@ -9,20 +9,18 @@ use crate::series::SeriesPoint;
 use crate::sustain::FIRST_SHARE;
 use machine::{TargetFacts, TargetKind};
 
-/// Time of a sustained run that sees the end of a reported burst credit, if that is later than this.
+/// To see the end of a reported burst credit, if later than this.
 fn credit_needs_s(facts: &TargetFacts, passed_s: f64) -> Option<f64> {
     let bursts = facts.layers.iter().flat_map(|layer| &layer.facts.bursts);
     let credit_s = bursts.map(|burst| burst.lasts_s).fold(0.0, f64::max);
     (credit_s > passed_s).then_some(credit_s * (1.0 + LAST_SHARE) / FIRST_SHARE)
 }
 
-/// Time of a sustained run that writes all of a target.
 fn whole_needs_s(facts: &TargetFacts, last: &Level) -> f64 {
     facts.size_bytes as f64 / last.bytes_per_s / FIRST_SHARE
 }
 
-/// Time of a sustained run that shows what comes after a level, if that is known. A test file says
-/// nothing about the size of the drive.
+/// To see past a level, if known. A test file says nothing about the drive's size.
 pub(crate) fn needed_s(facts: &TargetFacts, last: &Level, written: u64) -> Option<f64> {
     let whole = facts.kind != TargetKind::TestFile && written < facts.size_bytes;
     credit_needs_s(facts, last.to_s).or_else(|| whole.then(|| whole_needs_s(facts, last)))

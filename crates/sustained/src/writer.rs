@@ -1,4 +1,4 @@
-//! Steps of one kind of requests, one after the other, with a count of all bytes written.
+//! Steps of one kind of requests, with a count of all bytes written.
 
 use crate::log::{Kept, Log, ReadTimes, other_step};
 use crate::series::SeriesPoint;
@@ -9,22 +9,21 @@ use machine::{
 use measure::{Sample, gather, streams};
 use workload::{Stop, Workload};
 
-/// Runs steps on a target, and never writes more than allowed.
+/// Never writes more than allowed.
 pub(crate) struct Writer<'m, M: Machine> {
     pub(crate) machine: &'m M,
     pub(crate) target: &'m M::Target,
     pub(crate) facts: TargetFacts,
     log: Log<'m>,
     began: Nanos,
-    /// Offset of the next sequential step.
     position: u64,
-    /// End of the space that steps write.
+    /// End of the space for steps.
     space: u64,
     /// Bytes of the steps.
     measured: u64,
-    /// Bytes that steps of killed processes may have written.
+    /// Upper bound for killed processes' steps.
     lost: u64,
-    /// Most bytes of a step.
+    /// Of a step, in bytes.
     largest: u64,
     max_written: u64,
     steps: u64,
@@ -53,12 +52,11 @@ impl<'m, M: Machine> Writer<'m, M> {
         }
     }
 
-    /// All that may have been written.
+    /// Upper bound.
     pub(crate) fn written(&self) -> u64 {
         self.measured + self.lost
     }
 
-    /// Bytes of the steps.
     pub(crate) fn measured(&self) -> u64 {
         self.measured
     }
@@ -68,7 +66,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.gaps
     }
 
-    /// Steps write this much of the target from now on, from its beginning.
+    /// Steps write only the target's first bytes.
     pub(crate) fn within(&mut self, bytes: u64) {
         (self.space, self.position) = (bytes, 0);
     }
@@ -81,8 +79,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         (self.machine.now() - self.began) as f64 * 1e-9
     }
 
-    /// The next step of an earlier process. After the last one, `None`, and the gap is kept: the step
-    /// that it cut off may have written `most`.
+    /// `None` after the last: the gap is kept, and the cut-off step may have written `most`.
     fn recall(&mut self, most: u64) -> Result<Option<Kept>> {
         let was_cut_off = self.log.is_cut_off();
         loop {
@@ -105,7 +102,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.gaps += 1;
     }
 
-    /// The length of a rest of an earlier process.
     pub(crate) fn kept_rest(&mut self) -> Result<Option<f64>> {
         match self.recall(0)? {
             None => Ok(None),
@@ -118,7 +114,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.log.keep(&Kept::Rested { seconds });
     }
 
-    /// One step of at most `ns` and `max_bytes`; `None` if not even one request may be written.
+    /// `None` if not even one request may be written.
     pub(crate) fn step(
         &mut self,
         workload: &Workload,
@@ -161,7 +157,6 @@ impl<'m, M: Machine> Writer<'m, M> {
         Ok(Some(point))
     }
 
-    /// Writes during which another workload reads; the times of the reads.
     pub(crate) fn step_with(
         &mut self,
         workload: &Workload,
@@ -246,8 +241,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         all
     }
 
-    /// Runs workloads at once. Unlike `measure::sample` it never repeats a run, because each
-    /// repeat would write again.
+    /// Never repeats a run, unlike `measure::sample`, since each repeat would write again.
     fn run(&self, workloads: &[&Workload]) -> Result<Vec<Sample>> {
         let facts = &self.facts;
         let mut sources = workloads
@@ -281,14 +275,12 @@ fn written_of(sample: &Sample) -> u64 {
     sample.bytes_by_op()[1].ceil() as u64
 }
 
-/// Whether a target is on rotating disks.
 pub(crate) fn rotating(facts: &TargetFacts) -> bool {
     let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
     facts.layers.iter().any(disk)
 }
 
-/// Refuses a target that a run may not write, and a simulated disk: it starts each run with an empty
-/// write cache, so that runs one after another would never fill it.
+/// Also refuses a simulated disk, whose write cache is empty at each run and would never fill.
 pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
     let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
     if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {

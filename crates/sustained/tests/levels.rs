@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sustained::{SeriesPoint, levels};
 use workload::rng::{hash, unit};
 
-/// Points of one second each at the rates that the bytes written so far have.
+/// The rate depends on the bytes so far.
 fn series(seconds: usize, seed: u64, rate: impl Fn(f64) -> f64) -> Vec<SeriesPoint> {
     let mut written = 0.0;
     let point = |second: usize| {

@@ -1,4 +1,4 @@
-//! The plans of SNIA's tests, against numbers made by hand.
+//! The plans of SNIA's tests, against hand-made numbers.
 
 use sustained::pts::{
     PhaseKind, PtsOptions, PtsPlan, PtsStep, PtsTest, Until, estimate, plan, steady_round,
@@ -11,7 +11,7 @@ fn of(test: PtsTest) -> PtsPlan {
     plan(test, TB, 512, &PtsOptions::default())
 }
 
-/// Shortest and longest time of each phase, at 1 GB/s.
+/// At 1 GB/s.
 fn seconds(test: PtsTest) -> Vec<[f64; 2]> {
     estimate(&of(test), 1e9).phases.iter().map(|phase| phase.seconds).collect()
 }

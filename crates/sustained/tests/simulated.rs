@@ -6,7 +6,7 @@ use common::{GIB, SECOND, drive, long, near, run};
 use sustained::{ReserveKind, StopReason, SustainPlan};
 use twin::description::Drive;
 
-/// A write cache: 16 combinations of size, rates and emptying.
+/// 16 combinations of size, rates and emptying.
 #[test]
 fn write_caches_are_found() {
     let mut wrong = Vec::new();
@@ -47,7 +47,7 @@ fn write_caches_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A burst credit in bytes or in requests: 14 combinations of rate, burst and size.
+/// In bytes or requests: 14 combinations of rate, burst and size.
 #[test]
 fn credits_are_found() {
     let mut wrong = Vec::new();
@@ -100,7 +100,6 @@ fn credits_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The cache of a drive shrinks as it fills, and garbage collection has less space.
 #[test]
 fn a_fuller_drive_has_a_smaller_cache() {
     let plan = SustainPlan { for_ns: 172_800 * SECOND, fills: vec![50, 100], ..long() };

@@ -1,4 +1,4 @@
-//! Two stores in a row, the memory of a disk, and a saw-tooth that heat makes.
+//! Two stores in a row, a disk's memory, and a saw-tooth from heat.
 
 mod common;
 
@@ -6,8 +6,7 @@ use common::{GIB, SECOND, long, near, run};
 use sustained::{ReserveKind, SustainPlan};
 use twin::description::Drive;
 
-/// A volume that limits requests and bytes, each with a burst credit: 8 combinations of which is
-/// empty first, rates and times.
+/// One limits requests, one bytes; which is empty first, rates and times vary.
 #[test]
 fn two_credits_are_found() {
     let mut wrong = Vec::new();
@@ -63,7 +62,7 @@ fn two_credits_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A memory in front of a write cache in front of folding: 8 combinations of sizes and rates.
+/// Memory before a write cache before folding: 8 combinations of sizes and rates.
 #[test]
 fn two_caches_in_a_row_are_found() {
     let mut wrong = Vec::new();
@@ -110,7 +109,6 @@ fn two_caches_in_a_row_are_found() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A drive that is hot slows down until it is cooler, again and again.
 #[test]
 fn a_saw_tooth_of_heat_is_found_and_not_called_steady() {
     for (number, (rise_c, time_constant_s)) in

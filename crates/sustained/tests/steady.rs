@@ -1,13 +1,12 @@
-//! Steady state is declared for steady series and for no others, also if the specification's own
-//! rule is deceived.
+//! Steady state is declared for steady series only, also if the specification's rule is deceived.
 
 use sustained::{WINDOW, steady_state};
 use workload::rng::{hash, unit};
 
-/// Values in the window of five rounds.
+/// In five rounds.
 const VALUES: usize = 60;
 
-/// Approximately normal noise: the sum of twelve uniform numbers.
+/// Approximately normal: the sum of twelve uniform numbers.
 fn noise(seed: u64, at: usize) -> f64 {
     (0..12).map(|k| unit(hash(seed, at as u64 * 12 + k))).sum::<f64>() - 6.0
 }

@@ -1,4 +1,4 @@
-//! The document: the plan, the trials, and the settings worth keeping.
+//! The plan, the trials, and the settings worth keeping.
 
 use crate::plan::Trial;
 use machine::Alternative;
@@ -119,7 +119,7 @@ pub struct Resized {
 }
 
 impl Tried {
-    /// Computes the change per byte, in percent, from the change per request.
+    /// Converts a change per request to one per byte, in percent.
     pub fn cpu_per_byte_percent(&self, cpu: &Difference) -> f64 {
         let resized = self.resized.iter().find(|one| one.question == cpu.question);
         let ratio = resized.map_or(1.0, |one| f64::from(one.from_bytes) / f64::from(one.to_bytes));
@@ -131,13 +131,13 @@ impl Tried {
         self.differences.iter().filter(|one| one.measure.is_rate())
     }
 
-    /// Returns the mean gain over the workloads, as a logarithm.
+    /// Mean over the workloads, as a logarithm.
     pub(crate) fn gain(&self) -> f64 {
         let logs: Vec<f64> = self.rates().map(|one| (one.change_percent / 100.0).ln_1p()).collect();
         if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
     }
 
-    /// Judges a trial; `open` if some question was undecided when the time ran out.
+    /// `open`: the time ended before some question was decided.
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
         let of_rate = || differences.iter().filter(|one| one.measure.is_rate());
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();
@@ -182,7 +182,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome in the words that users see.
+    /// Returns the words that users see.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Helps => "faster",
@@ -224,7 +224,7 @@ impl Tuning {
     }
 }
 
-/// Returns the JSON schema of [`Tuning`], as stored in `schema/`.
+/// Returns the JSON schema, as in `schema/`.
 pub fn tuning_schema() -> String {
     let schema = schemars::schema_for!(Tuning);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -6,14 +6,14 @@ use machine::{
 };
 use workload::{Pattern, Workload};
 
-/// The facts that a workload knob may depend on.
+/// What a workload knob may depend on.
 pub struct Scene<'a> {
     pub facts: &'a TargetFacts,
     pub engines: &'a [Engine],
 }
 
 impl Scene<'_> {
-    /// Returns the engine for several requests outstanding from one thread.
+    /// Returns the engine for several requests outstanding per thread.
     pub fn deep_engine(&self) -> Engine {
         Engine::asynchronous(self.engines)
     }
@@ -22,15 +22,14 @@ impl Scene<'_> {
 pub struct WorkloadKnob {
     pub name: &'static str,
     pub about: &'static str,
-    /// The workload's current value.
     pub value: fn(&Workload) -> String,
-    /// The values worth trying.
+    /// Values worth trying.
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
-    /// The workload with the value; `None` if that is invalid.
+    /// `None` if the value is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
-    /// How the value can lose data; `None` if it cannot.
+    /// How the value can lose data, if so.
     pub risk: fn(&Workload, &str) -> Option<String>,
-    /// The changes to a program that give it the value.
+    /// Changes to a program.
     pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 
@@ -217,7 +216,7 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     },
 };
 
-/// Returns how far the partition starts past a 4 KiB boundary, in bytes.
+/// Bytes by which the partition starts past a 4 KiB boundary.
 fn straddle(layers: &[Layer]) -> u64 {
     layers
         .iter()

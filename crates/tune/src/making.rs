@@ -1,15 +1,15 @@
-//! Commands that recreate an array or a file system for a create-time setting. Each destroys the
+//! Commands that recreate an array or a file system for a create-time setting. Each destroys
 //! existing data.
 
 use machine::units::{KIB, parse_size};
 use machine::{Alternative, Keep, Knob, Layer, Matters, TargetFacts};
 
-/// The block size of ext4 in bytes; a stride is counted in blocks.
+/// A stride is counted in blocks.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
 
-/// The name of the knob for a stripe's chunk size.
+/// The knob for a stripe's chunk size.
 pub const STRIPE_UNIT: &str = "stripe_unit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +28,7 @@ impl Stripe {
     }
 }
 
-/// Returns the command for a new file system with the stripe geometry; `None` if it has no such
-/// option.
+/// `None` without an option for stripes.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))
@@ -54,7 +53,7 @@ fn keep_mkfs(line: String) -> Keep {
     }
 }
 
-/// Returns the commands that align a partition, with a new file system.
+/// With a new file system.
 pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     let partition = Keep {
         place: "partition table (destroys the partition's data: copy them first)".into(),
@@ -65,7 +64,7 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     [Some(partition), made.map(keep_mkfs)].into_iter().flatten().collect()
 }
 
-/// Returns the knob for the chunk size, if halfpower stripes the target over several members.
+/// Returns the knob for the chunk size, if halfpower stripes the target.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     let is_stripe =
         facts.members > 1 && facts.raid5.is_none() && facts.shared_by_members().is_none();
@@ -83,7 +82,7 @@ pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     })
 }
 
-/// Returns a chunk size with the commands that create such an array and its file system.
+/// Returns a chunk size, with commands that create such an array and its file system.
 pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
     let bytes = parse_size(value).unwrap_or(0);
     let members = u64::from(facts.members);

@@ -5,7 +5,7 @@ use measure::stats::MIN_BLOCKS;
 use results::compare::Measure;
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// A knob that the user named; without `values`, those of the table are tried.
+/// A knob that the user named; without `values`, the table's are tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     pub knob: String,
@@ -34,7 +34,7 @@ impl std::str::FromStr for Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Machine(usize),
-    /// A workload knob, by its index in [`KNOBS`].
+    /// Index in [`KNOBS`].
     Workload(usize),
 }
 
@@ -49,32 +49,29 @@ pub struct Trial {
     pub to: Alternative,
     pub change: Change,
     pub resets: Vec<String>,
-    /// The questions that it affects, by index.
+    /// Indices of the questions that it affects.
     pub questions: Vec<usize>,
 }
 
 pub struct Scope<'a> {
     pub knobs: &'a [Knob],
-    /// A value of a machine knob that the table does not offer.
+    /// For a machine knob's value that the table does not offer.
     pub value: &'a dyn Fn(usize, &str) -> Alternative,
-    /// The facts that workload knobs depend on.
     pub scene: Scene<'a>,
 }
 
-/// Work with requests of its own: a benchmark of many files, or the replay of a recorded
-/// application.
+/// A benchmark of many files, or a replayed application, with its own requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
-    /// The name in labels, such as `PostMark`.
+    /// In labels, such as `PostMark`.
     pub name: String,
-    /// The options of `halfpower compare`, such as `--postmark FILE`.
+    /// For `halfpower compare`, such as `--postmark FILE`.
     pub options: String,
-    /// The options within the arms of `compare`, after the target; `None` if an arm is only a
-    /// target.
+    /// After the target in an arm of `compare`; `None` if an arm is only a target.
     pub arm_options: Option<String>,
     /// Workloads with such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
-    /// Whether it creates and deletes many files.
+    /// Creates and deletes many files.
     pub many_files: bool,
     pub rate: Measure,
     /// The requests whose latencies it reports.
@@ -82,7 +79,7 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Describes work on many files, like buffered reads and writes at random places.
+    /// Describes work on many files, like buffered random reads and writes.
     pub fn of_many_files(name: &str, options: String) -> Whole {
         let like = Workload {
             read_percent: 50,
@@ -101,7 +98,7 @@ impl Whole {
         }
     }
 
-    /// Returns the options as users see them.
+    /// As users see them.
     pub(crate) fn words(&self) -> String {
         let more = self.arm_options.as_ref().filter(|more| !more.is_empty());
         more.map_or_else(|| self.options.clone(), |more| format!("{} ({more})", self.options))
@@ -111,20 +108,19 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
-    /// Work that runs instead of the only question, which has requests like its own.
+    /// Replaces the only question, which has such requests.
     pub whole: Option<Whole>,
-    /// The trials, in the order of the table.
+    /// In the order of the table.
     pub trials: Vec<Trial>,
     /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Plan {
-    /// Plans every applicable knob that cannot lose data or, with `wanted`, only the knobs named
-    /// there.
+    /// Plans every applicable knob that cannot lose data or, with `wanted`, only the named ones.
     ///
     /// # Errors
-    /// A sentence about a name that this target has no knob for.
+    /// A name that is not a knob of this target.
     pub fn new(
         questions: Vec<Workload>,
         scope: &Scope<'_>,
@@ -141,7 +137,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans knobs of the machine for such work: its options, or its recording, fix its requests.
+    /// Plans machine knobs: options or a recording fix such work's requests.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -297,13 +293,12 @@ impl Plan {
         self.left_out.push(LeftOut { knob: knob.into(), of: of.into(), why: why.into() });
     }
 
-    /// Returns the number of questions over all trials.
+    /// Returns the questions over all trials.
     pub fn asked(&self) -> usize {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
 
-    /// Returns the time of the minimum blocks of all questions; `None` if runs end after an amount
-    /// of data or work.
+    /// Returns the time of all minimum blocks; `None` if runs end after an amount of data or work.
     pub fn min_ns(&self, noisy: bool) -> Option<Nanos> {
         if self.whole.is_some() {
             return None;
@@ -318,12 +313,12 @@ impl Plan {
         Some(runs? * 4 * blocks)
     }
 
-    /// Returns the trials for display and for the document.
+    /// Returns the trials for display and the document.
     pub fn steps(&self) -> Vec<Step> {
         self.trials.iter().map(Step::of).collect()
     }
 
-    /// Returns the values that a machine knob will get, for the journal.
+    /// Returns a machine knob's planned values, for the journal.
     pub fn values_of(&self, knob: usize) -> Vec<String> {
         let of = |trial: &&Trial| trial.change == Change::Machine(knob);
         self.trials.iter().filter(of).map(|trial| trial.to.value.clone()).collect()
@@ -338,7 +333,7 @@ fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
     }
 }
 
-/// Returns how a knob is wanted; `Some(None)` if all are.
+/// `Some(None)` if all knobs are wanted.
 fn asked_for<'a>(knob: &str, wanted: &'a [Wanted]) -> Option<Option<&'a Wanted>> {
     if wanted.is_empty() {
         Some(None)
@@ -377,7 +372,6 @@ fn matters(matters: Matters, workload: &Workload) -> bool {
     }
 }
 
-/// Returns why a knob has no effect.
 fn matters_words(matters: Matters) -> &'static str {
     match matters {
         Matters::Always => "affects no workload",

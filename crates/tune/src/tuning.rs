@@ -14,7 +14,7 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// The share of the time that the combination gets.
+/// Of the time.
 const FOR_COMBINATION: f64 = 0.2;
 
 pub trait Subject {
@@ -27,14 +27,14 @@ pub trait Subject {
     /// A refused value: it cannot be tried.
     fn set(&mut self, settings: &[(usize, &str)]) -> Result<()>;
 
-    /// Runs a workload once; `before` holds earlier runs, which give the warm-up time.
+    /// Runs a workload once; earlier runs in `before` give the warm-up time.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
 
-    /// Runs work with requests of its own once. Returns its rate in place of the throughput, and
-    /// the other [`RUN_MEASURES`]; NaN for those that it does not have.
+    /// Runs work with its own requests. Returns its rate in place of the throughput, and the other
+    /// [`RUN_MEASURES`]; NaN for missing ones.
     ///
     /// # Errors
     /// A failed run, an interrupt, or a subject without such work.
@@ -42,24 +42,23 @@ pub trait Subject {
         Err(Error::Unsupported("only requests of one file are run here".into()))
     }
 
-    /// Reports the start of each block, and the time passed.
+    /// Reports each block's start, and the time passed.
     fn on_block(&mut self, what: &str, passed_ns: Nanos);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// A question is decided once any larger change is ruled out.
+    /// Decides a question once any larger change is ruled out.
     pub until_percent: f64,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// Values that cannot gain this much are dropped; `None` also measures how much slower they
-    /// are.
+    /// Drops values that cannot gain this much; `None` also measures how much slower they are.
     pub gain_wanted_percent: Option<f64>,
-    /// Time budget of the whole tuning.
+    /// For the whole tuning.
     pub budget_ns: Nanos,
-    /// Whether repeated runs differ.
+    /// Repeated runs differ.
     pub noisy: bool,
-    /// The seed of the run order.
+    /// Of the run order.
     pub seed: u64,
 }
 
@@ -72,11 +71,11 @@ struct Question {
 struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
-    /// Whether work with requests of its own runs instead of the questions' workloads.
+    /// Work with its own requests replaces the questions' workloads.
     is_whole: bool,
-    /// The run with the longest warm-up, per question and arm.
+    /// Longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
-    /// The runs with the current setting by question, and the bytes that they moved.
+    /// Runs with the current setting by question, and the bytes moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
     before_ns: Nanos,
     warnings: &'a mut Vec<Warning>,
@@ -134,7 +133,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// Returns a sentence for each question in which the current setting did not keep its rate.
+    /// Where the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -151,7 +150,7 @@ impl<S> Trying<'_, S> {
 const INTERRUPTED: &str = "interrupted: the improvements were not tried together";
 
 impl Tuning {
-    /// Returns the dry run of a tuning.
+    /// Returns a dry run.
     pub fn planned(plan: &Plan, target: &Target, limits: Limits, program: Program) -> Tuning {
         Tuning {
             schema: TUNE_SCHEMA.into(),
@@ -178,8 +177,8 @@ impl Tuning {
     }
 }
 
-/// Tries each change, then the improvements together. Knobs keep the values of the last run: the
-/// caller restores them.
+/// Tries each change, then the improvements together. Knobs keep the last values: the caller
+/// restores them.
 ///
 /// # Errors
 /// An interrupt before any conclusion.
@@ -321,7 +320,7 @@ impl Question {
     }
 }
 
-/// Applies the trials to a workload; changes that do not apply are skipped.
+/// Skips changes that do not apply.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => {
@@ -331,7 +330,7 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// Judges all answers together; returns each difference with its question.
+/// Judges all answers together; pairs each difference with its question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,
@@ -448,7 +447,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// Returns the best value of each knob; of two knobs that reset one another, the better one.
+/// Of two knobs that reset one another, the better.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

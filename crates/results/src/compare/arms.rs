@@ -9,14 +9,14 @@ use workload::Workload;
 
 const VALUES: usize = RUN_MEASURES.len();
 
-/// One side of a comparison in turn, on any kind of machine.
+/// One side of a comparison in turn, on any machine.
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
-    /// Returns whether two runs of the same workload may differ.
+    /// Returns whether runs of one workload may differ.
     fn is_noisy(&self) -> bool;
 
-    /// Runs a question once; returns its value of each of [`RUN_MEASURES`].
+    /// Runs a question once; returns its [`RUN_MEASURES`].
     ///
     /// # Errors
     /// A failed run, or an interrupt.
@@ -24,7 +24,7 @@ pub trait Arm {
 
     fn points(&self) -> Vec<Point>;
 
-    /// Keeps files that were created under names the user chose.
+    /// Keeps files created under names the user chose.
     fn keep_files(&mut self);
 
     fn facts(&self) -> (MachineFacts, &TargetFacts);
@@ -42,15 +42,15 @@ pub struct OnMachine<M: Machine> {
 }
 
 impl<M: Machine> OnMachine<M> {
-    /// Creates an arm of workloads that were checked for an open target.
+    /// Creates an arm of checked workloads.
     pub fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> OnMachine<M> {
         let facts = machine.target_facts(&target);
         let samples = workloads.iter().map(|_| Vec::new()).collect();
         OnMachine { machine, target, facts, workloads, samples, renew: None }
     }
 
-    /// Runs each workload once, on a new machine: runs of such a machine repeat exactly, and a used
-    /// one has data in its caches.
+    /// Runs each workload once, on a new machine: its runs repeat exactly, and a used one has data
+    /// in its caches.
     pub fn exact(self, renew: Renew<M>) -> OnMachine<M> {
         OnMachine { renew: Some(renew), ..self }
     }
@@ -95,14 +95,14 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// The settings of a comparison in turn.
+/// Settings of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
     pub limits: Limits,
-    /// Percentage below which a change does not count.
+    /// Below this, a change does not count.
     pub worth_percent: f64,
-    /// The measure of the rate: bytes, or [`Measure::Iops`].
+    /// Bytes, or [`Measure::Iops`].
     pub rate: Measure,
     /// Settings that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
@@ -112,10 +112,10 @@ pub struct Turn<'a> {
 
 /// Hooks for the command.
 pub trait Conduct {
-    /// An error that ends the comparison.
+    /// Ends the comparison.
     type Error: From<Error>;
 
-    /// Returns the time in nanoseconds from an arbitrary start.
+    /// Returns nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// # Errors
@@ -156,10 +156,10 @@ impl<C: Conduct> turns::Arms<VALUES> for Both<'_, C> {
 }
 
 impl Comparison {
-    /// Measures the same questions in turn, until each is decided or a limit is reached.
+    /// Measures questions in turn, until each is decided or a limit is reached.
     ///
     /// # Errors
-    /// An error of the conductor, or an interrupt before any result.
+    /// The conductor's error, or an interrupt before any result.
     pub fn of_arms<C: Conduct>(
         arms: &mut [Box<dyn Arm>; 2],
         turn: Turn<'_>,
@@ -237,7 +237,6 @@ fn series(
     series
 }
 
-/// Returns the warnings of the points without repetition, and of the undecided questions.
 fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for (points, name) in points.iter().zip(turn.names) {
@@ -267,7 +266,7 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
     warnings
 }
 
-/// Returns the fingerprint of both arms.
+/// Returns both arms' fingerprint.
 pub fn fingerprint(arms: &[Box<dyn Arm>; 2], version: &str) -> Fingerprint {
     let of = |arm: &dyn Arm| {
         let (machine, target) = arm.facts();

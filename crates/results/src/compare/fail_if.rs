@@ -60,7 +60,7 @@ impl FailIf {
     }
 
     /// Returns the questions and means that are significantly worse by at least the limit. A single
-    /// value per side never fails, because it may be chance.
+    /// value per side never fails: it may be chance.
     pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
         let worse_by = |measure: Measure, change_percent: f64| {
             if measure.is_rate() { -change_percent } else { change_percent }

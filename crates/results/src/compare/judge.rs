@@ -3,19 +3,19 @@ use super::side::{Measurement, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
-/// Significance level that matches 95 % intervals.
+/// Matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
-/// The difference of one question, before it is judged.
+/// A question's difference before it is judged.
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
-    /// The rate of a side changed during the measurement, which may explain the whole difference.
+    /// A side's rate changed, which may explain the whole difference.
     changing: bool,
 }
 
 impl Judgement {
-    /// Compares separate measurements. `None` without a ratio.
+    /// `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -85,7 +85,6 @@ impl Judgement {
     }
 }
 
-/// Returns the level from the reading's own interval or from its runs.
 fn level(reading: &Reading) -> Option<Level> {
     if reading.exact {
         return Level::exact(reading.value);
@@ -100,7 +99,6 @@ fn percent(ratio: f64) -> f64 {
     (ratio - 1.0) * 100.0
 }
 
-/// Decides from the interval in percent and the p-value after Holm's correction.
 pub(super) fn verdict(
     measure: Measure,
     interval_percent: [f64; 2],
@@ -117,7 +115,7 @@ pub(super) fn verdict(
     }
 }
 
-/// Judges each difference among the others of its measure; and the means.
+/// Each measure's differences are judged together.
 pub(super) fn judge(
     judgements: Vec<Judgement>,
     worth_percent: f64,
@@ -147,7 +145,7 @@ pub(super) fn judge(
     (differences, summaries)
 }
 
-/// Summarizes all changes of a measure, then those of each kind.
+/// All, then by kind.
 fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> Vec<Summary> {
     if judgements.is_empty() {
         return Vec::new();
@@ -227,8 +225,7 @@ fn summary(
     }
 }
 
-/// Computes the geometric mean, with an interval from the spread over the questions (Student's t on
-/// the logarithms).
+/// Geometric mean; Student's t on the logarithms over the questions.
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
     let logs: Vec<f64> =
         judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();

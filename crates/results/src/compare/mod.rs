@@ -1,4 +1,4 @@
-//! [`compare`] pairs the questions of two [`Side`]s, [`Comparison::in_turn`] takes arms that ran in
+//! [`compare`] pairs the questions of two [`Side`]s; [`Comparison::in_turn`] takes arms that ran in
 //! turn. Both give a [`Comparison`].
 
 mod arms;
@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// Default percentage below which a change is too small to act on.
+/// Default; smaller changes are not worth acting on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
 /// A comparison of two sides.
@@ -165,7 +165,7 @@ struct Pair<'a> {
     other: &'a Measurement,
 }
 
-/// Compares two sides that were measured separately.
+/// Compares sides that were measured separately.
 pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comparison {
     let mut places: HashMap<(&str, usize), usize> = HashMap::new();
     for (place, key) in numbered(&b.asked).into_iter().enumerate() {
@@ -215,30 +215,30 @@ pub struct InTurn<'a> {
     /// The baseline.
     pub a: &'a str,
     pub b: &'a str,
-    /// Blocks of four runs.
+    /// Of four runs.
     pub blocks: u32,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// The runs by question and measure.
+    /// By question and measure.
     pub series: &'a [Series],
-    /// Questions that failed, with arm and reason.
+    /// With arm and reason.
     pub failed: Vec<String>,
     pub warnings: Vec<String>,
 }
 
-/// The runs of one measure of one question.
+/// Runs of one question's measure.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub asked: Measurement,
     pub measure: Measure,
-    /// Two runs of arm A in each block.
+    /// Two runs of arm A per block.
     pub a: Vec<[f64; 2]>,
     pub b: Vec<[f64; 2]>,
-    /// Runs of the same question never differ (simulated machine).
+    /// Runs of a question never differ (simulated machine).
     pub exact: bool,
 }
 
-/// The measures of a run, the rate first.
+/// The rate first.
 pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Throughput,
     Measure::LatencyP50,
@@ -247,7 +247,7 @@ pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Cpu,
 ];
 
-/// Returns the value of each of [`RUN_MEASURES`].
+/// Returns the values of [`RUN_MEASURES`].
 pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
     let run = RunNumbers::of(sample);
     [
@@ -260,7 +260,7 @@ pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
 }
 
 impl Series {
-    /// Returns the logarithm of B over A by block; linear drift within a block cancels out.
+    /// Returns log(B / A) by block; linear drift within a block cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -301,13 +301,12 @@ impl Comparison {
         self
     }
 
-    /// Returns whether a total time is compared. The rates are then parts of it.
+    /// Returns whether rates are parts of a compared total time.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// Returns the measure for a table: the rate that most questions have, otherwise the first
-    /// measure.
+    /// Returns the rate that most questions have, otherwise the first measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =
@@ -328,7 +327,7 @@ impl Comparison {
     }
 }
 
-/// Numbers equal questions: a study may ask the same question twice.
+/// A study may ask the same question twice.
 fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     asked

@@ -10,9 +10,9 @@ use workload::OpKind;
 /// One side of a comparison: questions with readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
-    /// Name of a file or a target.
+    /// Of a file or a target.
     pub name: String,
-    /// The questions in document order.
+    /// In document order.
     pub asked: Vec<Measurement>,
     pub warnings: Vec<String>,
 }
@@ -20,32 +20,31 @@ pub struct Side {
 /// A question with its readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
-    /// Identity of the question, the same on both sides.
+    /// Identity, the same on both sides.
     pub question: String,
-    /// The question in words.
+    /// In words.
     pub label: String,
     /// Settings by name, in the order of the table's columns.
     pub keys: Vec<(String, String)>,
-    /// Kind of the question, such as `random reads`.
+    /// Such as `random reads`.
     pub kind: String,
-    /// The measured values; empty if the question failed.
+    /// Empty if the question failed.
     pub readings: Vec<Reading>,
-    /// Why the question failed.
     pub error: Option<String>,
-    /// Change of the rate during the measurement.
+    /// During the measurement.
     pub changed: Option<RateChange>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     pub measure: Measure,
-    /// The value in the measure's unit.
+    /// In the measure's unit.
     pub value: f64,
-    /// The 95 % interval by the value's own estimator.
+    /// By the value's own estimator.
     pub interval_95: Option<[f64; 2]>,
-    /// Value of each run; empty if only the mean is known.
+    /// Empty if only the mean is known.
     pub runs: Vec<f64>,
-    /// Repeated readings never differ (simulated machine).
+    /// Readings never differ (simulated machine).
     pub exact: bool,
 }
 
@@ -60,7 +59,7 @@ impl Reading {
     }
 }
 
-/// Returns the kind, such as `random reads` or `sequential writes`.
+/// Such as `random reads`.
 pub(super) fn kind(op: OpKind, pattern: &str) -> String {
     let order = match pattern {
         "seq" | "together" => "sequential",
@@ -92,7 +91,7 @@ impl Side {
         Side { name: name.into(), asked, warnings }
     }
 
-    /// Joins questions with the same identity: repeated runs of other tools repeat their report.
+    /// Joins equal questions: other tools' repeated runs repeat their report.
     pub fn join_repeats(mut self) -> Side {
         let mut joined: Vec<Measurement> = Vec::with_capacity(self.asked.len());
         for one in self.asked {
@@ -122,8 +121,7 @@ impl Measurement {
     }
 }
 
-/// Returns whether two sides may differ only because a rate changed during its measurement: one of
-/// its rates is within the range of the other side.
+/// Sides may differ only because a rate changed while measured: one is within the other's range.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
@@ -139,7 +137,7 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     overlap && (a.changed.is_some() || b.changed.is_some())
 }
 
-/// Rates that differ by less than this factor are equal.
+/// Rates closer than this factor are equal.
 const ALIKE: f64 = 1.1;
 
 fn of_point(point: &Point, exact: bool) -> Measurement {
@@ -149,7 +147,7 @@ fn of_point(point: &Point, exact: bool) -> Measurement {
     Measurement { readings, error: point.error.clone(), changed, ..asked(point) }
 }
 
-/// Creates a measurement without the point's figures.
+/// Creates a measurement without figures.
 pub fn asked(point: &Point) -> Measurement {
     let workload = &point.workload;
     let keys = [
@@ -213,7 +211,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
-/// Returns the time of a whole run of PostMark, which creates files from its beginning to its end.
+/// The time of a whole PostMark run, which creates files from beginning to end.
 pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);

@@ -14,11 +14,11 @@ pub struct Columns {
     pub b: String,
 }
 
-/// The meaning of a column, given by the user.
+/// A column's meaning, given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
-    /// The measure with the factor for its values; `None`: a setting.
+    /// With the factor for its values; `None`: a setting.
     measure: Option<(Measure, f64)>,
 }
 
@@ -69,7 +69,7 @@ pub enum TableError {
     Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// Names of measures with the factor for their values; halfpower's own names first.
+/// With the factor for values; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -93,7 +93,7 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Columns that are not part of the question: length, seed and row number.
+/// Not part of the question: length, seed and row number.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
 #[derive(Debug, Clone)]
@@ -101,20 +101,19 @@ struct Source {
     measure: Measure,
     scale: f64,
     column: usize,
-    /// Columns of the 95 % interval.
     interval: Option<[usize; 2]>,
 }
 
 /// Reads two sides if the table has both, otherwise one.
 ///
 /// A column named after a measure (`iops`) belongs to one side. Two columns whose names start with
-/// the same measure (`iops_4KB_unit`, `iops_64KB_unit`) are the two sides, named by the rest.
-/// Columns before the first measure are the question. Rows with the same question are repeats.
-/// `meanings` says what columns hold whose names do not.
+/// one measure (`iops_4KB_unit`, `iops_64KB_unit`) are two sides, named by the rest. Columns before
+/// the first measure are the question; rows with one question are repeats. `meanings` explains
+/// other names.
 ///
 /// # Errors
-/// The text is not a table, no column holds a measure, a column of the question could hold one, or
-/// a cell is not a number.
+/// Not a table, no measure, a question's column that could be a measure, or a cell that is not a
+/// number.
 pub fn read_table(
     name: &str,
     text: &str,
@@ -215,8 +214,7 @@ fn looks_measured(column: &str) -> bool {
             .any(|word| WORDS.contains(&word))
 }
 
-/// Returns the measure at the start of a column's name, its factor, and the rest of the name; or
-/// the user's meaning.
+/// The measure, its factor, and the rest of the name; or the user's meaning.
 fn measured<'a>(column: &'a str, meanings: &[Meaning]) -> Option<(Measure, f64, &'a str)> {
     if let Some(meaning) = meanings.iter().find(|meaning| meaning.column == column) {
         return meaning.measure.map(|(measure, scale)| (measure, scale, ""));

@@ -7,7 +7,7 @@ use crate::operation::OperationRate;
 use ::measure::turns::{self, Stop, in_turn};
 use machine::{Error, Nanos};
 
-/// An arm whose run gives the rates of its operations.
+/// An arm whose run gives its operations' rates.
 pub trait WholeRuns {
     /// Returns whether two runs may differ.
     fn is_noisy(&self) -> bool;
@@ -21,7 +21,6 @@ pub trait WholeRuns {
 
 struct Both<'a, C> {
     arms: &'a mut [Box<dyn WholeRuns>; 2],
-    /// Rates of every run so far, by arm.
     runs: [Vec<Vec<OperationRate>>; 2],
     name: &'a str,
     conduct: &'a mut C,
@@ -56,8 +55,8 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 }
 
-/// Returns the deciding rate: operations per second over a whole run of PostMark, or the geometric
-/// mean of the rates of metadata operations.
+/// Returns the deciding rate: operations per second over a PostMark run, or the geometric mean of
+/// metadata rates.
 pub fn speed(rates: &[OperationRate]) -> f64 {
     let whole = rates.iter().find(|rate| rate.operation == "transaction");
     let time = rates.iter().find_map(|rate| whole_run(rate, false));
@@ -71,8 +70,7 @@ pub fn speed(rates: &[OperationRate]) -> f64 {
     (logs / rates.len().max(1) as f64).exp()
 }
 
-/// Returns the questions of a run. Only PostMark has a total time: it creates files from its
-/// beginning to its end.
+/// Only PostMark has a total time: it creates files from beginning to end.
 fn questions(rates: &[OperationRate]) -> Vec<Measurement> {
     let whole = rates.iter().any(|rate| rate.operation == "transaction");
     let time = rates.iter().filter(|_| whole).filter_map(|rate| whole_run(rate, false));
@@ -83,7 +81,7 @@ impl Comparison {
     /// Measures until the speed is decided or a limit is reached.
     ///
     /// # Errors
-    /// An error of the conductor, or an interrupt before any result.
+    /// The conductor's error, or an interrupt before any result.
     pub fn of_whole_runs<C: Conduct>(
         arms: &mut [Box<dyn WholeRuns>; 2],
         (name, turn): (&str, Turn<'_>),
@@ -122,8 +120,7 @@ impl Comparison {
     }
 }
 
-/// Returns the values by question, measure and block. A block has two runs of each arm, in the
-/// order in which the arm ran.
+/// A block has two runs of each arm, in run order.
 fn series(runs: &[Vec<Vec<Measurement>>; 2], blocks: usize, exact: bool) -> Vec<Series> {
     let Some(first) = runs[0].first() else { return Vec::new() };
     let value = |run: &[Measurement], asked: &Measurement, reading: &Reading| {
@@ -156,7 +153,7 @@ mod tests {
     use super::*;
     use ::measure::turns::Limits;
 
-    /// A run of known length; each is 1 % longer or shorter than that.
+    /// Runs of known length; each is 1 % longer or shorter.
     struct Known {
         seconds: f64,
         runs: u32,

@@ -1,11 +1,11 @@
-//! The facts that identify a system: hardware, kernel, file system and its options, queue settings,
+//! Facts that identify a system: hardware, kernel, file system and its options, queue settings,
 //! program version.
 
 use crate::document::Results;
 use machine::{MachineFacts, TargetFacts};
 use std::collections::BTreeMap;
 
-/// Facts by name; equal if nothing that could affect a result has changed.
+/// Facts by name; equal if nothing that could affect a result changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fingerprint {
     facts: BTreeMap<String, String>,
@@ -16,7 +16,7 @@ impl Fingerprint {
         Fingerprint::of_facts(&results.machine, &results.target, &results.program.version)
     }
 
-    /// Creates the fingerprint of facts measured by this program version.
+    /// Creates the fingerprint of facts.
     pub fn of_facts(machine: &MachineFacts, target: &TargetFacts, version: &str) -> Fingerprint {
         let mut facts = BTreeMap::new();
         let mut add = |name: &str, value: String| drop(facts.insert(name.to_string(), value));
@@ -41,7 +41,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Combines two fingerprints: common facts once, the others under each arm's name.
+    /// Combines two: common facts once, others under each arm's name.
     pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
         let mut facts = BTreeMap::new();
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
@@ -56,12 +56,12 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Returns the name of the machine; empty if there are two.
+    /// Empty with two machines.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }
 
-    /// Returns a hash, equal for equal facts (FNV-1a, 64 bits).
+    /// Returns a hash of the facts (FNV-1a, 64 bits).
     pub fn text(&self) -> String {
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in self.facts_json().bytes() {
@@ -79,7 +79,7 @@ impl Fingerprint {
     }
 }
 
-/// Returns the facts that changed, such as `read_ahead_kb: 128 -> 4`.
+/// Returns the changed facts, such as `read_ahead_kb: 128 -> 4`.
 pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
     let names: std::collections::BTreeSet<&String> =
         before.facts.keys().chain(after.facts.keys()).collect();

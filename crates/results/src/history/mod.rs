@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 /// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Maximum size of a document, as for a separate file ([`crate::DOCUMENT`]).
+/// As [`crate::DOCUMENT`].
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// Time between attempts while another process creates the history.
+/// Between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// The reason why the history cannot be used.
+/// Why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
     #[error("cannot make the directory of the history {}: {source}; name another file with --history", path.display())]
@@ -40,7 +40,6 @@ pub enum HistoryError {
     Sqlite { path: PathBuf, source: rusqlite::Error },
     #[error("{}: a SQLite file, but no history of halfpower; name another file with --history", path.display())]
     Foreign { path: PathBuf },
-    /// The file is from a newer version.
     #[error(
         "{}: a history of version {found}, and this halfpower knows up to {known}; use the newer program, or another file with --history",
         path.display()
@@ -83,20 +82,19 @@ pub struct Entry {
     pub kind: String,
     pub target: String,
     pub machine: String,
-    /// Hash of machine, target and program facts; equal if nothing changed.
+    /// Of machine, target and program facts; equal if nothing changed.
     pub fingerprint: String,
     pub version: String,
-    /// The command line.
     pub command: String,
     /// Measured points and rates.
     pub readings: u64,
-    /// Highest rate of its points.
+    /// Of its points.
     pub best_bytes_per_s: Option<f64>,
-    /// 99th percentile of the latency at that rate, in ns.
+    /// At that rate.
     pub best_p99_ns: Option<f64>,
-    /// The user's note.
+    /// The user's.
     pub note: Option<String>,
-    /// The tags in alphabetical order.
+    /// In alphabetical order.
     pub tags: Vec<String>,
 }
 
@@ -116,7 +114,7 @@ pub struct Filter {
     pub max: Option<u32>,
 }
 
-/// Columns of [`entry`]; the measures are those of [`Measure::name`].
+/// The measures are those of [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
@@ -155,17 +153,17 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// A comparison, a tuning, sustained writes, or a report of another tool.
+/// A comparison, a tuning, sustained writes, or another tool's report.
 pub struct Other<'a> {
     /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
     /// One of [`WITHOUT_POINTS`].
     pub kind: &'a str,
-    /// Name of the target, independent of the current directory.
+    /// Independent of the current directory.
     pub target: String,
     pub fingerprint: Fingerprint,
     pub program: &'a Program,
-    /// The document as JSON.
+    /// As JSON.
     pub document: String,
 }
 
@@ -179,10 +177,10 @@ struct New<'a> {
 }
 
 impl History {
-    /// Opens a history, and creates a missing one.
+    /// Opens a history; creates a missing one.
     ///
     /// # Errors
-    /// The location is not writable, or the file is not a history or of a newer version.
+    /// An unwritable location; not a history, or of a newer version.
     pub fn open(path: &Path) -> Result<History, HistoryError> {
         let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -330,7 +328,7 @@ impl History {
         read().map_err(|source| self.sqlite(source))
     }
 
-    /// Returns an entry with its document as JSON.
+    /// Returns an entry and its document as JSON.
     ///
     /// # Errors
     /// The entry does not exist.
@@ -364,7 +362,7 @@ impl History {
     /// Sets the baseline of a target's checks.
     ///
     /// # Errors
-    /// The entry does not exist, or the file cannot be written.
+    /// A missing entry, or an unwritable file.
     pub fn set_baseline(&mut self, target: &str, id: i64) -> Result<(), HistoryError> {
         self.get(id)?;
         self.connection
@@ -377,7 +375,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns the choice of [`History::set_baseline`], unless it was removed.
+    /// Returns [`History::set_baseline`]'s choice, unless removed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -391,7 +389,7 @@ impl History {
     /// Replaces any earlier note; an empty one removes it.
     ///
     /// # Errors
-    /// The entry does not exist, or the file cannot be written.
+    /// A missing entry, or an unwritable file.
     pub fn set_note(&mut self, id: i64, note: &str) -> Result<(), HistoryError> {
         self.get(id)?;
         let written = if note.is_empty() {
@@ -404,10 +402,10 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Adds or removes a tag, which is one word.
+    /// Adds or removes a one-word tag.
     ///
     /// # Errors
-    /// The entry does not exist, or the file cannot be written.
+    /// A missing entry, or an unwritable file.
     pub fn set_tag(&mut self, id: i64, tag: &str, there: bool) -> Result<(), HistoryError> {
         self.get(id)?;
         let change = if there {
@@ -419,7 +417,7 @@ impl History {
         written.map(drop).map_err(|source| self.sqlite(source))
     }
 
-    /// Removes entries by number; returns how many existed.
+    /// Removes entries; returns how many existed.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -442,7 +440,7 @@ impl History {
     /// Returns unused space to the file system.
     ///
     /// # Errors
-    /// The file cannot be written, or another process has it locked.
+    /// The file cannot be written, or another process has locked it.
     pub fn compact(&self) -> Result<(), HistoryError> {
         self.connection.execute_batch("VACUUM").map_err(|source| self.sqlite(source))
     }

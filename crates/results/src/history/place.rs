@@ -6,11 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Resolves all links; creates a missing directory and file.
-///
-/// # Errors
-/// The directory cannot be created, the path is not a file or, as root, a file or link belongs to
-/// another user.
+/// Creates missing ones. Refuses what is not a file and, as root, another user's file or link.
 pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
     let refused = |why: String| HistoryError::Refused { path: path.into(), why };
     let failed = |error: io::Error| refused(error.to_string());

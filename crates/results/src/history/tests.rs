@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use workload::Workload;
 
-/// Creates a document with one point.
 fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
     let workload = Workload::default();
     let numbers = Numbers {

@@ -2,21 +2,20 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// Minimum change, as a share; smaller ones are ignored.
+/// As a share; smaller changes are ignored.
 const MIN_SHARE: f64 = 0.02;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    /// Number of the entry.
     pub entry: i64,
     /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// Hash of machine, target and program facts.
+    /// Of machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
-    /// Identity of the question.
+    /// Identity.
     pub question: String,
-    /// The question in words.
+    /// In words.
     pub label: String,
     pub value: f64,
     pub interval_95: Option<[f64; 2]>,
@@ -24,19 +23,19 @@ pub struct Occurrence {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// Identity of the question.
+    /// Identity.
     pub question: String,
-    /// The question in words.
+    /// In words.
     pub label: String,
-    /// Values, oldest first.
+    /// Oldest first.
     pub values: Vec<Occurrence>,
     /// Lasting changes.
     pub changes: Vec<ChangePoint>,
-    /// Readings whose fingerprint differs from that of the reading before, by index.
+    /// Indices of readings whose fingerprint differs from the one before.
     pub machine_changes: Vec<usize>,
 }
 
-/// Returns the trend of each question, those with the most readings first.
+/// Returns each question's trend, those with most readings first.
 pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
     let mut all: Vec<Trend> = Vec::new();
     for one in occurrences {

@@ -7,22 +7,22 @@ use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// Share of the requests completed within the run: the last few may still be in flight at its end.
+/// Of the requests, within the run: the last few may be in flight at its end.
 const SERVED: f64 = 0.98;
 
-/// Relative distance between the rates on both sides of the goal, when the search ends.
+/// Relative distance of the rates around the goal when the search ends.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// Lowest rate tried, as a share of the highest rate the target sustains.
+/// Lowest rate tried, of the highest sustained.
 const MIN_SHARE: f64 = 1.0 / 1024.0;
 
-/// Minimum number of requests; with fewer the 99th percentile is the maximum.
+/// With fewer, the 99th percentile is the maximum.
 const MIN_REQUESTS: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Outcome {
     holds: bool,
-    /// The interval is entirely on one side of the goal.
+    /// The interval is on one side of the goal.
     sure: bool,
 }
 
@@ -46,12 +46,12 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
 }
 
 /// Finds the highest offered rate with a 99th percentile within `p99_ns`, counted from the
-/// scheduled time. The first run gives the maximum rate; then it is halved, raised, bisected. Each
+/// scheduled time. The first run gives the maximum; then the rate is halved, raised, bisected. Each
 /// rate becomes a point, from index `first` on. Requests due beyond the workload's depth wait,
 /// which counts.
 ///
 /// # Errors
-/// The user's interrupt. Others end the search as the point's error.
+/// The user's interrupt. Others become the point's error and end the search.
 pub fn measure_rate_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -102,12 +102,12 @@ pub fn measure_rate_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// Rounds to a whole number if that is close enough: people read the rate and pass it to `--rate`.
+/// People read the rate and pass it to `--rate`.
 fn whole(rate: f64) -> f64 {
     if rate >= 100.0 { rate.round() } else { rate }
 }
 
-/// Judges the points, of which the first has no offered rate.
+/// The first point has no offered rate.
 fn judge(
     points: &[Point],
     workload: &Workload,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
-/// Factor above what a layer admits, from which a rate is a burst.
+/// A rate this much above what a layer admits is a burst.
 const ABOVE: f64 = 1.1;
 
 /// A busy part of a simulated machine.
@@ -57,8 +57,8 @@ impl WriteBackWait {
     }
 }
 
-/// Defines the causes. `limit` is the limit with this cause, `rate` its rate, `word` the
-/// bottleneck's name, `place` the words for it when the cause names no layer.
+/// `limit` has this cause, `rate` is its rate, `word` the bottleneck, `place` the words if the
+/// cause names no layer.
 macro_rules! causes {
     (($limit:ident, $rate:ident, $word:ident, $place:ident)
      $($(#[$doc:meta])* $name:ident $({ $($(#[$about:meta])* $field:ident: $kind:ty,)+ })? => $said:expr,)+) => {
@@ -69,7 +69,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// Returns the cause in words, without the figures that may be left out.
+            /// Without the figures that may be left out.
             #[allow(unused_variables)]
             pub(super) fn words(&self, $limit: &Limit) -> String {
                 let $rate = $limit.throughput_bytes_per_s.map_or("an unknown rate".into(), show_rate);
@@ -404,7 +404,7 @@ causes! { (limit, rate, word, place)
 }
 
 impl Cause {
-    /// Returns figures that follow the words; a short text leaves them out.
+    /// Figures after the words; a short text leaves them out.
     pub(super) fn aside(&self, limit: &Limit) -> Option<String> {
         let shown = match self {
             Cause::InMemory { processors_busy_percent: busy } => {
@@ -426,7 +426,7 @@ impl Cause {
     }
 }
 
-/// Returns how busy a part is, with its own name unless that is the bottleneck's.
+/// With the part's name, unless it is the bottleneck's.
 fn busy(part: &BusyPart, what: Bottleneck, rate: &str) -> String {
     let name = if what.words() == part.name { String::new() } else { format!(" ({})", part.name) };
     format!("{name}: busy {:.0} % of the time at {rate}", part.busy_percent)
@@ -436,7 +436,7 @@ fn size(limit: &Limit) -> String {
     limit.request_bytes.map_or("unknown size".into(), |bytes| show_size(u64::from(bytes)))
 }
 
-/// Returns the subject of a sentence: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+/// `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
 pub(super) fn subject(limit: &Limit) -> String {
     let op: OpKind = limit.op;
     match limit.of {

@@ -7,7 +7,7 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// Maximum ratio in the text of an interval.
+/// In an interval's text.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
@@ -23,7 +23,7 @@ impl Limit {
         self
     }
 
-    /// Returns the cause, its trial, its effect on a plain write; the last may be left out.
+    /// Returns the cause, its trial, its effect on a plain write (optional).
     pub fn clauses(&self) -> Vec<String> {
         let Some(mut clauses) = self.short().map(|said| vec![said]) else {
             return vec![self.sentence.clone()];
@@ -37,7 +37,7 @@ impl Limit {
         clauses
     }
 
-    /// Returns the cause without further figures; `None` for a document of an earlier version.
+    /// Returns the cause without more figures; `None` for an earlier version's document.
     pub fn short(&self) -> Option<String> {
         let subject = subject(self);
         Some(match self.cause.as_ref()? {
@@ -59,15 +59,14 @@ impl Limit {
     }
 }
 
-/// Formats the effect: `+4.5 %`, or that nothing changed.
+/// Such as `+4.5 %`.
 fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }
 }
 
 impl LimitTrial {
-    /// Returns the change, its effect, and what follows; the text of a document of an earlier
-    /// version.
+    /// Change, effect and conclusion; an earlier version's text.
     fn words(&self) -> String {
         let (Some(changed), Some(meaning), Some(ratio)) =
             (&self.changed, self.meaning, self.iops_ratio)

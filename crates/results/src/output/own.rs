@@ -7,14 +7,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
-/// Title of the hidden file next to an output.
+/// Of the hidden file next to an output.
 const TITLE: &str = "halfpower output ";
 
 const LONGEST: usize = 128;
 
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
-/// Returns length and checksum (FNV-1a) of the content.
+/// Length and checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
     let (mut length, mut hash) = (0, 0xCBF2_9CE4_8422_2325u64);
     let mut buffer = vec![0; 1 << 16];
@@ -32,8 +32,8 @@ fn state(mut content: impl Read) -> io::Result<String> {
     }
 }
 
-/// Marks a file that has its name already, or will be renamed to it. Without a mark the next run
-/// asks for --force, so failing to mark is not an error.
+/// Before or after the rename. Without a mark the next run asks for --force, so failing to mark is
+/// not an error.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
@@ -41,8 +41,7 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
     }
 }
 
-/// Returns whether a file is as halfpower wrote it under this name. It is read only if it has a
-/// mark, and the length in the mark.
+/// Reads a file only if it has a mark, and the mark's length.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let reported =
@@ -54,7 +53,7 @@ pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     reported.is_some_and(same)
 }
 
-/// Returns the name of the hidden file; a test file has one of another name.
+/// A test file's hidden file has another name.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);
@@ -74,8 +73,7 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
     )
 }
 
-/// Reads the hidden file if both files have one owner: in a directory of many users any user can
-/// put one there.
+/// If both files have one owner: in a shared directory any user can put a hidden file there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
     has_same_owner(output, &metadata).then_some(state)
@@ -94,7 +92,7 @@ mod attribute {
     use std::hash::{BuildHasher, Hasher, RandomState};
     use std::io;
 
-    /// Name of the attribute. A test file has another: no output passes for one.
+    /// Test files have another, so none passes for an output.
     const ATTRIBUTE: &str = "user.halfpower.output";
 
     pub(super) fn write(file: &File, state: &str) -> io::Result<()> {
@@ -103,7 +101,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// Reads the state in the mark; empty if the mark belongs to another file.
+    /// Empty if the mark is another file's.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -8,10 +8,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// Number of attempts, if another process takes the file for a leftover.
+/// Another process may take the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
-/// A new file of a random name, removed when it is dropped.
+/// A new file with a random name; removed on drop.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: Arc<Directory>,
@@ -32,27 +32,18 @@ impl Part {
         &mut self.file
     }
 
-    /// Renames the file to a name that may be taken.
-    ///
-    /// # Errors
-    /// Errors of the system.
+    /// The name may be taken.
     pub(super) fn replace(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename(&self.name, name)
     }
 
-    /// Renames the file to a name that must be free.
-    ///
-    /// # Errors
-    /// Errors of the system.
+    /// The name must be free.
     pub(super) fn take_free(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename_to_free(&self.name, name)
     }
 }
 
-/// Creates a temporary file and locks it.
-///
-/// # Errors
-/// Errors of the system.
+/// Creates and locks a file.
 pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     let mut left = ATTEMPTS;
     loop {
@@ -70,8 +61,8 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     }
 }
 
-/// Makes one attempt. Any user who can read the file can lock it, and thereby keep every other
-/// process from removing it: the last attempt does without our lock.
+/// Any reader can lock the file, which keeps other processes from removing it: the last attempt
+/// does without our lock.
 fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     let random = RandomState::new().build_hasher().finish();
     let first: OsString = part_name(random, inode(&directory.metadata()?)?).into();
@@ -89,7 +80,7 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// Removes files that have halfpower's mark and whose lock no process holds.
+/// Removes files with halfpower's mark and without a lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(own) = directory.metadata().and_then(|metadata| inode(&metadata)) else { return };
     for name in directory.names().unwrap_or_default() {

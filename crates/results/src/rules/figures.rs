@@ -7,7 +7,7 @@ use crate::{
 use machine::Buffering;
 use workload::Pattern;
 
-/// A stage's rate may exceed what it advertises by this share: its busy time is rounded.
+/// A stage's rate may exceed what it advertises by this: its busy time is rounded.
 const ABOVE: f64 = 0.15;
 
 impl Checks<'_> {
@@ -51,7 +51,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Returns the half-power point of a curve of direct sequential requests, and the answer's.
+    /// Half-power points of a direct sequential curve, and the answer's.
     fn shared<'b>(&'b self, series: &'b Series) -> Option<(&'b HalfPower, &'b HalfPower)> {
         let first = series.values.iter().find_map(|value| value.point)?;
         let point = self.points.get(first)?;
@@ -185,8 +185,7 @@ impl Checks<'_> {
     }
 }
 
-/// Returns the depth of a point that belongs to a curve of direct sequential requests of one
-/// thread.
+/// If the point is of a direct sequential curve of one thread.
 fn depth_of_direct(point: &Point) -> Option<u32> {
     let workload = &point.workload;
     let direct = workload.buffering == Buffering::Direct

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::fmt;
 use workload::OpKind;
 
-/// Two figures that are the same number differ by less than this share.
+/// Equal figures differ by less than this share.
 const ROUNDING: f64 = 1e-6;
 
 macro_rules! rules {
@@ -27,7 +27,7 @@ macro_rules! rules {
         impl Rule {
             pub const ALL: &'static [Rule] = &[$(Rule::$name),+];
 
-            /// Returns the rule as a clause of a sentence.
+            /// Returns a clause of a sentence.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Rule::$name => $words,)+
@@ -62,7 +62,7 @@ rules! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contradiction {
     pub rule: Rule,
-    /// The figures that contradict the rule, in words.
+    /// The contradicting figures in words.
     pub what: String,
 }
 
@@ -72,7 +72,7 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Returns the contradictions in a document.
+/// Returns a document's contradictions.
 pub fn check(results: &Results) -> Vec<Contradiction> {
     let mut found = Vec::new();
     if let Ok(value) = serde_json::to_value(results) {
@@ -146,7 +146,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// Returns the rate at which the narrowest layer is saturated, if its name is known.
+    /// The rate that saturates the narrowest layer, if its name is known.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts
@@ -157,8 +157,7 @@ impl<'a> Checks<'a> {
         rates.min_by(f64::total_cmp)
     }
 
-    /// Returns whether the answer says that the rates of an operation exceed what is advertised, or
-    /// last only for a time.
+    /// The answer says that the rates exceed what is advertised, or last only for a time.
     fn is_beyond(&self, op: OpKind) -> bool {
         let doubted =
             self.answer.peak_doubts.iter().any(

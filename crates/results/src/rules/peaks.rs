@@ -7,14 +7,14 @@ use crate::{Burst, CACHED_PERCENT, LimitTrial, Peak, Point};
 use machine::{TargetFacts, TargetKind};
 use workload::OpKind;
 
-/// A run of a peak's burst may beat its mean by this share.
+/// A run of a burst may beat its mean by this share.
 const BURST_SLACK: f64 = 0.15;
 
-/// A rate on a machine whose runs repeat exactly is above another from this share on.
+/// If runs repeat exactly, a rate is above another from this share on.
 const EXACT: f64 = 0.01;
 
-/// Returns whether a point shows a settled rate of the whole target that is certainly above that of
-/// the best point, and not in the burst of its operation.
+/// Returns whether a point's rate is settled, of the whole target, certainly above the best
+/// point's, and not in its operation's burst.
 pub fn is_above(point: &Point, best: &Point, burst: Option<Burst>, facts: &TargetFacts) -> bool {
     let comparable = point.workload.op == best.workload.op
         && point.measures_target(facts)
@@ -85,7 +85,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Returns the points of trials that gain over a peak: its limit reports them.
+    /// Points of trials that gain: the peak's limit reports them.
     fn gains_of_trials(&self, peak: &Peak) -> Vec<usize> {
         let of_peak = self.answer.limits.iter().filter(|limit| limit.point == Some(peak.point));
         let gains =

@@ -1,4 +1,4 @@
-//! The document of a test, which is also the state from which a killed run goes on.
+//! A test's document, from which a killed run continues.
 
 use super::plan::{Cell, PtsPlan};
 use crate::document::WearChange;
@@ -8,7 +8,7 @@ use results::Program;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Name and version of the schema.
+/// Schema name and version.
 pub const PTS_SCHEMA: &str = "halfpower.pts/1";
 
 /// A test of a target to SNIA's specification, done or in progress.
@@ -116,7 +116,7 @@ pub struct MatrixCell {
     pub max_latency_ns: u64,
 }
 
-/// The JSON schema of [`PtsResult`].
+/// Returns the JSON schema of [`PtsResult`].
 pub fn pts_schema() -> String {
     let schema = schemars::schema_for!(PtsResult);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"

@@ -8,35 +8,33 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEstimate {
     pub title: String,
-    /// Minimum and maximum number of rounds.
+    /// Minimum and maximum.
     pub rounds: [u32; 2],
     pub cells: usize,
-    /// The shortest and the longest time.
+    /// Minimum and maximum.
     pub seconds: [f64; 2],
-    /// Bytes written at most, at the assumed rate.
+    /// At the assumed rate.
     pub max_written_bytes: f64,
 }
 
 /// Time and bytes of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Assumed rate of all requests.
+    /// Assumed for all requests.
     pub bytes_per_s: f64,
     pub phases: Vec<PhaseEstimate>,
     pub seconds: [f64; 2],
-    /// Bytes written at most, at that rate.
+    /// At that rate.
     pub max_written_bytes: f64,
 }
 
-/// The time of a cell's requests at the rate: a scaled cell may be shorter than the requests that it
-/// has outstanding.
+/// A scaled cell may be shorter than its outstanding requests.
 fn busy_s(cell: &Cell, bytes_per_s: f64) -> f64 {
     let outstanding = f64::from(cell.threads) * f64::from(cell.depth) * f64::from(cell.block_bytes);
     cell.seconds.max(outstanding / bytes_per_s)
 }
 
-/// A cell's writes at the rate; random small requests are slower, so this is an upper bound for
-/// them.
+/// Upper bound: random small requests are slower.
 fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }
@@ -46,8 +44,8 @@ fn first_check(until: &Until) -> u32 {
     (WINDOW as u32 - 1) * until.every() + 1
 }
 
-/// Estimates a plan at an assumed rate of the target. Times of rounds to the specification are exact;
-/// the time of preconditioning and the bytes written follow from the rate.
+/// Estimates a plan at an assumed rate. Times of rounds to the specification are exact;
+/// preconditioning time and written bytes follow from the rate.
 pub fn estimate(plan: &PtsPlan, bytes_per_s: f64) -> Estimate {
     let phases: Vec<PhaseEstimate> = plan
         .phases

@@ -1,7 +1,7 @@
-//! The tests of SNIA's Solid State Storage Performance Test Specification 2.0.2.
+//! SNIA's Solid State Storage Performance Test Specification 2.0.2.
 //!
-//! A [`PtsPlan`] is data: phases of cells. [`run()`] takes one step after the other; the next step
-//! follows from the plan and the steps done, so a run that was killed goes on from its document.
+//! A [`PtsPlan`] is data: phases of cells. The next step of [`run()`] follows from the plan and the
+//! steps done, so a killed run continues from its document.
 
 mod document;
 mod estimate;

@@ -78,7 +78,7 @@ impl Until {
         }
     }
 
-    /// Distance of the rounds that count for steady state.
+    /// Returns the distance of rounds that count for steady state.
     pub fn every(self) -> u32 {
         match self {
             Until::Steady { every, .. } | Until::Written { every, .. } => every.max(1),

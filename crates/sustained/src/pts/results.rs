@@ -20,13 +20,12 @@ fn of_phase(steps: &[PtsStep], phase: usize) -> impl Iterator<Item = &PtsStep> +
     steps.iter().filter(move |step| step.phase == phase)
 }
 
-/// The number of rounds of a phase of which all cells have ended.
 fn whole_rounds(steps: &[PtsStep], phase: usize, cells: &[Cell]) -> u32 {
     of_phase(steps, phase).filter(|step| step.cell + 1 == cells.len()).count() as u32
 }
 
-/// The steady-state check of the last whole rounds of a phase; if several cells are tracked, that of
-/// one that is not steady. `None` for a phase with a fixed number of rounds.
+/// Checks a phase's last whole rounds; with several tracked cells, one that is not steady. `None`
+/// for a fixed number of rounds.
 pub fn steady_round(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Option<SteadyCheck> {
     let PhaseKind::Rounds { tracking, also_tracking, until, .. } = &plan.phases.get(phase)?.kind
     else {
@@ -85,7 +84,7 @@ pub(crate) fn is_done(plan: &PtsPlan, steps: &[PtsStep], phase: usize, rounds: u
     }
 }
 
-/// The tables of all phases with rounds.
+/// Returns the tables of all phases with rounds.
 pub fn phase_results(plan: &PtsPlan, steps: &[PtsStep]) -> Vec<PhaseResult> {
     let phases = plan.phases.iter().enumerate();
     phases
@@ -139,7 +138,7 @@ fn matrix_cell<'a>(
     })
 }
 
-/// The steps of a histogram phase in order: each cell, and whether its histogram is kept.
+/// Returns a histogram phase's cells in order, and whether each histogram is kept.
 pub fn histogram_steps(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<(Cell, bool)> {
     let Some(PhaseKind::Histograms { of_phase, which, seconds, writes_before_s }) =
         plan.phases.get(phase).map(|phase| &phase.kind)
@@ -167,7 +166,7 @@ pub fn histogram_steps(plan: &PtsPlan, steps: &[PtsStep], phase: usize) -> Vec<(
         .collect()
 }
 
-/// The cells with the highest rate, near the middle, and with one request outstanding.
+/// The highest rate, near the middle, and one outstanding.
 fn points(matrix: &[MatrixCell], max_mean_latency_ns: f64) -> Vec<Cell> {
     let mixed = || matrix.iter().filter(|one| one.cell.read_percent > 0);
     let quick = || mixed().filter(|one| one.mean_latency_ns < max_mean_latency_ns);
@@ -191,8 +190,7 @@ fn name(cell: &Cell) -> String {
     }
 }
 
-/// Says whether a phase has reached the steady state; `None` for a phase with a fixed number of
-/// rounds.
+/// `None` for a fixed number of rounds.
 fn steadiness(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
     let PhaseKind::Rounds { until, .. } = &result.plan.phases[phase.phase].kind else {
         return None;
@@ -218,7 +216,7 @@ fn steadiness(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
     })
 }
 
-/// The conclusions of a test, the answer first.
+/// Returns the conclusions, the answer first.
 pub fn pts_sentences(result: &PtsResult) -> Vec<String> {
     let mut all = Vec::new();
     let cells = || result.phases.iter().flat_map(|phase| &phase.matrix);

@@ -1,4 +1,4 @@
-//! Runs a plan, one step after the other.
+//! Runs a plan step by step.
 
 use super::document::{PtsResult, PtsStep};
 use super::plan::{Cell, PhaseKind, PtsPlan, Purge};
@@ -7,13 +7,13 @@ use machine::{Engine, Error, Machine, Nanos, Part, Result, RunOptions, TargetFac
 use measure::{Sample, gather, streams};
 use workload::{Pattern, Stop, Workload};
 
-/// Parts of a preconditioning, so that it can go on in the middle.
+/// A preconditioning can continue between parts.
 const FILL_PARTS: u64 = 64;
-/// Requests that a preconditioning keeps outstanding.
+/// Outstanding requests of a preconditioning.
 const FILL_DEPTH: u32 = 32;
-/// Rates kept of a step.
+/// Rates kept per step.
 const PARTS: usize = 12;
-/// Percentiles of a histogram step.
+/// Of a histogram step.
 const PERCENTILES: [f64; 8] = [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
 
 /// Progress of a test.
@@ -31,7 +31,7 @@ enum Next {
     Cell { phase: usize, round: u32, number: usize, cell: Cell, tracked: bool, histogram: bool },
 }
 
-/// The step after those done; `None` at the end.
+/// `None` at the end.
 fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
     let mut phase = steps.last().map_or(0, |step| step.phase);
     loop {
@@ -85,15 +85,14 @@ fn next(plan: &PtsPlan, steps: &[PtsStep]) -> Option<Next> {
     }
 }
 
-/// Continues a test until it is complete. `on_step` is called before each step, and `false` ends the
-/// run; `keep` is called after each with the document so far.
+/// Continues a test until it is complete. `on_step` is called before each step, `false` ends the
+/// run; `keep` gets the document after each.
 ///
 /// A simulated drive forgets its state when the program ends, so its steps run again from the
 /// start: in virtual time, with the same results.
 ///
 /// # Errors
-/// The target may not be written, a request failed, `max_written` does not suffice for the next
-/// step, or the user's interrupt.
+/// An unwritable target, a failed request, too small a `max_written`, or an interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     target: &M::Target,
@@ -142,14 +141,13 @@ pub fn run<M: Machine>(
     keep(result)
 }
 
-/// Fills in the tables and the sentences.
 pub(crate) fn finish(result: &mut PtsResult) {
     result.phases = phase_results(&result.plan, &result.steps);
     result.sentences = pts_sentences(result);
 }
 
 impl PtsResult {
-    /// The document with its tables and sentences, also of an unfinished test.
+    /// Adds tables and sentences, also to an unfinished test.
     pub fn finished(mut self) -> PtsResult {
         finish(&mut self);
         self
@@ -325,7 +323,7 @@ impl<M: Machine> Runner<'_, M> {
     }
 }
 
-/// The start of a sequential step: it continues after the cell's earlier steps.
+/// A sequential step continues the cell's earlier steps.
 fn position(steps: &[PtsStep], phase: usize, number: usize, space: u64) -> u64 {
     let own = steps.iter().filter(|step| step.phase == phase && step.cell == number);
     let bytes: u64 = own.map(|step| step.bytes).sum();

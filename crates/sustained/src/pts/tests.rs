@@ -1,6 +1,6 @@
-//! The tests: which phases, and which cells, by SNIA's specification, version 2.0.2. Sections are
-//! those of its published text: 2.1.24 steady state, 7.2 IOPS. The parameters of the other tests are
-//! those of public programs for versions 1.1 and 2.0; docs/sustained.md names the source of each.
+//! Phases and cells of the tests in SNIA's specification 2.0.2. Sections are those of its published
+//! text: 2.1.24 steady state, 7.2 IOPS. Other tests have the parameters of public programs for
+//! versions 1.1 and 2.0; docs/sustained.md names each source.
 
 use super::plan::{Cell, HistogramCells, Measured, Phase, PhaseKind, PtsPlan, Purge, Until};
 use machine::units::show_size;
@@ -13,24 +13,24 @@ const ROUNDS: u32 = 25;
 const MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
 const IOPS_BLOCKS: [u32; 8] =
     [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512];
-/// Idle times of the host idle recovery test, in seconds.
+/// Idle seconds of the host idle recovery test.
 pub const WAITS_S: [f64; 5] = [5.0, 10.0, 15.0, 25.0, 50.0];
-/// Intervals of a round of which only the first minute counts for steady state.
+/// Only a round's first minute counts for steady state.
 const MINUTES_A_ROUND: u32 = 30;
-/// Host idle recovery: accesses of 5 s with one wait, and length of the return to the base rate.
+/// Host idle recovery: accesses with one wait, and the return to the base rate.
 const ACCESS_S: f64 = 5.0;
 const ACCESSES: u32 = 360;
 const RETURN_MINUTES: u32 = 30;
-/// Demand intensity: writes before each round and before each histogram, and length of these.
+/// Demand intensity: writes before each round and histogram, and length of these.
 const WRITES_BEFORE_ROUND_S: f64 = 5.0 * MINUTE_S;
 const WRITES_BEFORE_HISTOGRAM_S: f64 = 60.0 * MINUTE_S;
 const HISTOGRAM_S: f64 = 10.0 * MINUTE_S;
-/// A point of demand intensity has a lower mean latency.
+/// For a point of demand intensity.
 const MAX_MEAN_LATENCY_NS: f64 = 5e6;
 const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
-/// Smallest space of a scaled test.
+/// Smallest space of a scaled test, in bytes.
 pub const SMALLEST_SCALED: u64 = 32 << 20;
-/// Shortest scaled step.
+/// Of a scaled step.
 const SHORTEST_S: f64 = 0.05;
 
 /// A test of the specification.
@@ -61,7 +61,7 @@ impl PtsTest {
         PtsTest::Dirth,
     ];
 
-    /// Name in options and JSON.
+    /// Returns the name in options and JSON.
     pub fn name(self) -> &'static str {
         match self {
             PtsTest::Iops => "iops",
@@ -87,11 +87,11 @@ impl PtsTest {
     }
 }
 
-/// The choices that the specification leaves to the operator.
+/// Choices that the specification leaves to the operator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsOptions {
     pub scale: f64,
-    /// Share of the target that is used, in percent: 100 for enterprise drives, 75 for clients'.
+    /// 100 for enterprise drives, 75 for clients'.
     pub active_percent: u8,
     pub threads: u32,
     pub depth: u32,
@@ -100,8 +100,8 @@ pub struct PtsOptions {
 }
 
 impl PtsOptions {
-    /// Threads and depth that 7.2 recommends: for enterprise drives, whose whole space is active, and
-    /// for client drives.
+    /// Returns the threads and depth that 7.2 recommends for enterprise drives (all space is
+    /// active) and client drives.
     pub fn recommended(active_percent: u8) -> (u32, u32) {
         if active_percent == 100 { (4, 32) } else { (2, 16) }
     }
@@ -187,7 +187,6 @@ impl Plan<'_> {
         self.add(title, PhaseKind::Rounds { cells, tracking, also_tracking, measured, until });
     }
 
-    /// One pattern, minute after minute.
     fn minutes(&mut self, title: &str, cell: Cell, measured: Measured, until: Until) {
         self.rounds(title, vec![cell], &[cell], measured, until);
     }
@@ -235,7 +234,7 @@ impl Plan<'_> {
         self.histograms(HistogramCells::Cell(of), 20.0 * MINUTE_S, 0.0);
     }
 
-    /// Of the cells of the last phase.
+    /// Of the last phase's cells.
     fn histograms(&mut self, which: HistogramCells, seconds: f64, writes_before_s: f64) {
         let kind = PhaseKind::Histograms {
             of_phase: self.phases.len() - 1,
@@ -319,8 +318,8 @@ const STEADY: Until = Until::Steady { max_rounds: ROUNDS, every: 1 };
 const STEADY_OF_HALF_HOURS: Until =
     Until::Steady { max_rounds: ROUNDS * MINUTES_A_ROUND, every: MINUTES_A_ROUND };
 
-/// The plan of a test on a target of this size. A scaled plan has proportionally less space and
-/// shorter steps, and the same rounds.
+/// Plans a test on a target of this size. A scaled plan has proportionally less space and shorter
+/// steps, but the same rounds.
 pub fn plan(test: PtsTest, size_bytes: u64, align_bytes: u32, options: &PtsOptions) -> PtsPlan {
     let used = size_bytes as f64 * f64::from(options.active_percent) / 100.0;
     let scaled = (used / options.scale) as u64;
