@@ -89,16 +89,16 @@ struct Placed {
 struct State {
     world: World,
     began: Nanos,
-    /// A read rewrites the file's record. NTFS puts the new time on disk at most once an hour for
-    /// each file, so this is the most that it can cost.
+    /// A read rewrites the record. NTFS puts the new time on disk at most once an hour per file, so
+    /// this is the most that it can cost.
     last_access: bool,
-    /// Usage of earlier runs: processor time, bytes read and written.
+    /// Of earlier runs: processor time, bytes read and written.
     used: (Nanos, u64, u64),
     files: HashMap<FileId, Placed>,
     free: BTreeMap<u64, u64>,
     free_records: BTreeSet<u64>,
     records: u64,
-    /// Pages that hold data; new pages need no read before a write.
+    /// New pages need no read before a write.
     written: HashSet<u64>,
     log_at: u64,
 }
@@ -159,7 +159,7 @@ impl State {
         self.world.files[0].size
     }
 
-    /// End of this part of the volume, in whole clusters.
+    /// In whole clusters.
     fn part(&self, of: u64, all: u64) -> u64 {
         self.bytes() / all * of / self.cluster() * self.cluster()
     }
@@ -202,7 +202,7 @@ impl State {
         }
     }
 
-    /// Skips the read of pages that never held data.
+    /// They never held data.
     fn spare_new_pages(&mut self, offset: u64, bytes: u64) {
         let page = self.world.cache.page_bytes();
         for number in offset / page..(offset + bytes).div_ceil(page) {
@@ -222,7 +222,7 @@ impl State {
         self.part(1, 16) + (directory * DIRECTORY + buffer) % room / INDEX * INDEX
     }
 
-    /// Reads the entry of each directory on the way to a file.
+    /// Reads the directory entries on the way to a file.
     fn walk(&mut self, file: FileId, spec: &AreaSpec) {
         let (mut path, mut below) = (Vec::new(), file.subdirectory);
         while let Some(around) = parent_directory(below, spec.branch) {
@@ -235,7 +235,7 @@ impl State {
         }
     }
 
-    /// Reads the entry of a file, and of each directory on the way to it.
+    /// Also reads the entry of each directory on the way.
     fn search(&mut self, file: FileId, spec: &AreaSpec) {
         self.walk(file, spec);
         let index = self.index(file, spec);
@@ -267,7 +267,7 @@ impl State {
         self.call(Op::Write, self.part(3, 32) + bit, LOG_RECORD);
     }
 
-    /// Contiguous clusters: right after `after` if free, else the first fit.
+    /// Contiguous: right after `after` if free, else the first fit.
     fn allocate(&mut self, clusters: u64, after: Option<u64>) -> io::Result<u64> {
         let fits = |at: &u64| self.free.get(at).is_some_and(|&free| free >= clusters);
         let at = after
@@ -326,7 +326,7 @@ impl State {
         Ok(())
     }
 
-    /// Reads or writes in calls of `block`, split at extent boundaries.
+    /// In calls of `block`, split at extent boundaries.
     fn move_data(&mut self, op: Op, file: FileId, start: u64, end: u64, block: u64) {
         let cluster = self.cluster();
         let extents =
@@ -476,7 +476,7 @@ impl FileArea for TwinArea {
     }
 }
 
-/// The one thread that works on simulated files.
+/// One thread works on simulated files.
 pub struct TwinWork {
     state: Arc<Mutex<State>>,
     spec: AreaSpec,

@@ -39,7 +39,7 @@ pub struct Twin {
     allowance: Option<Arc<Allowance>>,
 }
 
-/// Utilisation of a resource in the last run.
+/// Of a resource, in the last run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Utilisation {
     pub resource: String,
@@ -57,7 +57,7 @@ fn lock(computer: &Mutex<Computer>) -> MutexGuard<'_, Computer> {
     computer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An open file of a simulated computer: its volume, or an extent of it.
+/// An open file: the volume, or an extent of it.
 pub struct Target {
     computer: Arc<Mutex<Computer>>,
     file: u32,
@@ -70,12 +70,12 @@ impl Drop for Target {
 }
 
 impl Target {
-    /// Bus time by phase in the last run, per bus.
+    /// Per bus, in the last run.
     pub fn bus_phases(&self) -> Vec<PhaseTimes> {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
-    /// Number of events in the last run.
+    /// In the last run.
     pub fn events(&self) -> u64 {
         self.lock().world.kernel.handled()
     }
@@ -95,7 +95,7 @@ impl Target {
             .collect()
     }
 
-    /// Share of the bytes requested that the RAM cache served in the last run.
+    /// Share of the bytes requested, in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock()
             .world
@@ -152,7 +152,7 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
-    /// The machine states what a system call costs, so that ways of completion differ.
+    /// Ways of completion differ only with a cost per system call.
     fn has_calls(&self) -> bool {
         self.setup.description.processor.call_us > 0.0
     }

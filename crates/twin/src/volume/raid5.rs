@@ -1,8 +1,7 @@
 use super::{Layout, Piece, Plan};
 use machine::Op;
 
-/// Parity rotates backwards and the data follow it, so a sequential reader uses every member in
-/// turn.
+/// Rotates backwards and the data follow it, so a sequential reader uses every member in turn.
 fn parity_member(layout: &Layout, row: u64) -> u32 {
     let members = u64::from(layout.members);
     (members - 1 - row % members) as u32
@@ -44,8 +43,8 @@ fn read(layout: &Layout, piece: Piece, plan: &mut Plan) {
     plan.parity_bytes += piece.bytes * u64::from(layout.members - 1);
 }
 
-/// Writes `at..end`, within one row, and its parity. First reads the old data and parity, or the
-/// rest of the row, whichever is less.
+/// `at..end` is within one row. First reads the old data and parity, or the rest of the row,
+/// whichever is less.
 fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let row = at / layout.row_bytes();
     let parity = parity_member(layout, row);
@@ -88,7 +87,7 @@ fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     plan.second.push(parity_piece);
 }
 
-/// The parts of `low..high` on a member before and after the written piece.
+/// The parts of `low..high` before and after the written piece.
 fn beside(member: u32, written: Option<Piece>, low: u64, high: u64) -> [Option<Piece>; 2] {
     let piece = |from: u64, to: u64| {
         (to > from).then(|| Piece { member, op: Op::Read, offset: from, bytes: to - from })

@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// If this part of a unit is not in memory, the request resumes when it is.
+    /// Otherwise the request resumes when they are.
     fn pages_present(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
         let wanted = self.cache.pages(unit, at, end);
         let entry = self.cache.entry(unit);
@@ -118,7 +118,7 @@ impl World {
         true
     }
 
-    /// Reads for a waiting source or, ahead, in a system thread.
+    /// For a waiting source or, ahead, in a system thread.
     fn fetch(&mut self, unit: u64, pages: u64, source: u32, ahead: bool) {
         let page = self.cache.page_bytes();
         let (first, last) =

@@ -29,7 +29,7 @@ impl World {
         self.write_back();
     }
 
-    /// Writes a share of the dirty data, and repeats after a period while any is left.
+    /// Repeats after a period while any dirty data are left.
     pub(super) fn lazy_scan(&mut self) {
         self.writer.scan_scheduled = self.cache.dirty_bytes > 0;
         self.writer.active = self.writer.scan_scheduled;
@@ -88,8 +88,8 @@ impl World {
         }
     }
 
-    /// Without the sequential hint, write-backs (the study saw 16 to 64 KB) start anywhere in a
-    /// view, so its first unit goes in two pieces. Returns the quarters in the first.
+    /// Quarters in the first piece. Without the sequential hint, write-backs (the study saw 16 to
+    /// 64 KB) start anywhere in a view, so its first unit goes in two pieces.
     fn split(&self, unit: u64) -> Option<u64> {
         let offset = unit * self.fs.unit_bytes;
         let (first, view) = (offset.is_multiple_of(VIEW_BYTES), offset / VIEW_BYTES);
@@ -120,8 +120,7 @@ impl World {
         self.write_back();
     }
 
-    /// Starts to write back these files with priority. The barrier excludes later writes and other
-    /// files.
+    /// With priority. The barrier excludes later writes and other files.
     pub fn flush(&mut self, files: &[u32]) -> Barrier {
         files.iter().for_each(|&file| self.files[file].flushing = true);
         let (files_of, unit_bytes) = (&self.files, self.fs.unit_bytes);
@@ -172,8 +171,8 @@ impl World {
         }
     }
 
-    /// When these devices have flushed their caches, once all data have been sent. A flush that is
-    /// not part of a write to the journal has to pass the volume's limits.
+    /// Once all data have been sent. A flush that is not part of a write to the journal has to pass
+    /// the volume's limits.
     pub fn flush_devices(&mut self, files: &[u32], alone: bool) -> Nanos {
         let now = self.now();
         if !self.fs.sync_flushes_drives {

@@ -1,4 +1,4 @@
-//! Segments of the on-board cache, and the prefetch that fills the newest. It follows from its
+//! Segments of the on-board cache, and the prefetch that fills the newest: it follows from its
 //! start time, without events, stops when full of unread data, and resumes with a free track.
 
 use super::drive::DiskCache;
@@ -8,7 +8,7 @@ use machine::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     start: u64,
-    /// End of the segment; while it is being filled, the start of its current pass.
+    /// While the segment is being filled, the start of its current pass.
     end: u64,
     /// Block after the last one sent to the host.
     taken: u64,
@@ -24,7 +24,7 @@ struct Prefetch {
     /// Commands wait for the blocks before this one.
     wanted: u64,
     ending: bool,
-    /// Hits go out as they come in. Without it the drive searches its cache for each.
+    /// Hits go out as they come in; otherwise the drive searches its cache for each.
     streams: bool,
 }
 
@@ -54,9 +54,9 @@ pub(super) enum Lookup {
     /// In the cache or on the way from the platter: sending at `rate` may start at `ready`.
     Hit {
         ready: Nanos,
-        /// It was sent before.
+        /// Sent before.
         again: bool,
-        /// The drive searches its cache for it.
+        /// For a search of the cache.
         searched: bool,
     },
     Miss,
@@ -126,8 +126,8 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// End of the blocks that the prefetch has or will surely read: those that commands wait for,
-    /// plus the rest of that track if the drive reads whole tracks.
+    /// Blocks that the prefetch has or will surely read: those that commands wait for, plus the
+    /// rest of that track if the drive reads whole tracks.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -167,8 +167,7 @@ impl ReadCache {
         Lookup::Hit { ready, again, searched: again || !prefetch.streams }
     }
 
-    /// The drive has been idle: if the prefetch has stopped too, its data are ordinary cache
-    /// contents.
+    /// When idle: if the prefetch has stopped too, its data are ordinary cache contents.
     pub(super) fn end_stream(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.stopped(geometry, now)) {
             prefetch.streams = false;
@@ -182,7 +181,7 @@ impl ReadCache {
         }
     }
 
-    /// The host read the blocks before `end`, which frees their space.
+    /// Frees the space of the blocks before `end`.
     pub(super) fn taken(
         &mut self,
         geometry: &Geometry,
@@ -224,7 +223,7 @@ impl ReadCache {
             .max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
-    /// Starts a segment; its first block is under the head at `began`.
+    /// The first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
@@ -261,8 +260,8 @@ impl ReadCache {
         }
     }
 
-    /// Returns until when the head must stay: for data that a command waits for and, if the drive
-    /// prefetches whole tracks, for the rest of the track.
+    /// When the head may leave: data that a command waits for and, if the drive prefetches whole
+    /// tracks, the rest of the track come first.
     pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
         let whole_tracks = self.whole_tracks;
         let Some(prefetch) = self.prefetch.as_mut() else { return now };
