@@ -36,8 +36,8 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// Returns the ceiling, shared by workloads that the loop cannot distinguish. `None` if the
-    /// driver has no limit, or if verification needs real data.
+    /// Returns a ceiling, shared by workloads that the loop cannot distinguish. `None` without a
+    /// limit of the driver, or if verification needs real data.
     pub fn of<M: Machine>(
         &mut self,
         machine: &M,

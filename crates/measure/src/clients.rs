@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// A client that begins later than this share of a run makes its result doubtful.
+/// A client that begins later makes the result doubtful.
 pub const LATE_SHARE: f64 = 0.01;
 
 /// The timing of one run on several clients, on the clock of the first.

@@ -24,7 +24,7 @@ pub struct Course {
     pub phases: Vec<RatePhase>,
     /// The rate changed gradually.
     pub gradual: bool,
-    /// The change is within one run, not between runs.
+    /// Seen within one run, not between runs.
     pub within: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct RatePhase {
     pub iops: f64,
 }
 
-/// Returns how the rate changed over the runs; `None` if one rate describes them.
+/// Returns changes of the rate over the runs; `None` if one rate describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };

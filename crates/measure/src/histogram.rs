@@ -83,7 +83,7 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// Creates an empty histogram. Only this function allocates.
+    /// Only this function allocates.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
@@ -152,7 +152,7 @@ impl Histogram {
         self.max = self.max.max(other.max_ns);
     }
 
-    /// Returns the values since an earlier state. Minimum and maximum are those of their buckets.
+    /// Values since an earlier state. Minimum and maximum are those of their buckets.
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut new = Histogram::new();
         for bucket in self.iter() {

@@ -50,10 +50,10 @@ pub struct PointStatus {
 pub trait Repeated {
     fn status(&self, point: usize) -> PointStatus;
 
-    /// Half the 95 % interval as a fraction of the rate; infinite without an interval.
+    /// Half the 95 % interval as a fraction of the rate, or infinite.
     fn half_width(&self, point: usize) -> f64;
 
-    /// Runs a point again. A failed run closes its point; the others continue.
+    /// Runs a point again. A failed run closes its point.
     ///
     /// # Errors
     /// An error that ends the whole measurement, such as the user's interrupt.
@@ -196,7 +196,7 @@ impl Measured {
         }
     }
 
-    /// Half the 95 % interval as a fraction of the rate; infinite without an interval.
+    /// Half the 95 % interval as a fraction of the rate, or infinite.
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -230,7 +230,7 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Each run is then a single value, because slices end before the flush.
+/// Each run is then a single value: slices end before the flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -362,7 +362,7 @@ pub fn next_run<M: Machine>(
 /// Makes the first run of a workload; the answer if runs repeat exactly.
 ///
 /// # Errors
-/// A workload or access mode that the target does not support, or a failed request.
+/// An unsupported workload or access mode, or a failed request.
 pub fn first_run<M: Machine>(
     machine: &M,
     target: &mut M::Target,

@@ -37,7 +37,7 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// The machine and targets when they were opened.
+/// The machine and targets when opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub machine: MachineFacts,
@@ -60,7 +60,6 @@ struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     pub version: String,
-    /// What determines what is measured.
     pub settings: Vec<String>,
     /// Since 1970-01-01 UTC.
     pub unix_s: u64,
@@ -127,7 +126,7 @@ impl Journal {
         self.state().written
     }
 
-    /// Returns how the machine differs from the earlier process's, in sentences.
+    /// Sentences about how the machine differs from the earlier process's.
     pub fn changes(&self) -> Vec<String> {
         let state = self.state();
         let (Some(before), Some(now)) = (&state.before, &state.opened) else { return Vec::new() };

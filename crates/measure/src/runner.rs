@@ -33,7 +33,7 @@ pub enum Arrangement {
     Concurrent,
 }
 
-/// The targets to open, the workloads to run on them, and how often.
+/// Targets, workloads to run on them, and how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -135,7 +135,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         Runner::open_then(machine, request, |_| Ok(()))
     }
 
-    /// As [`Runner::open`]; `last` runs after the checks and before anything is written.
+    /// As [`Runner::open`]; `last` runs after the checks, before any write.
     ///
     /// # Errors
     /// As [`Runner::open`] and `last`.
@@ -163,7 +163,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     /// returns the buffers of each group of concurrent streams.
     ///
     /// # Errors
-    /// As [`Machine::open_all`] and `check`, or not enough memory.
+    /// As [`Machine::open_all`] and `check`; not enough memory.
     pub fn open_checked(
         machine: &'m M,
         specs: &[TargetSpec],
@@ -194,7 +194,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// Returns the facts of the opened targets.
+    /// Facts of the opened targets.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -229,7 +229,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
     }
 
-    /// Takes the runs made before the user interrupted [`Runner::run`].
+    /// Takes the runs made before an interrupt of [`Runner::run`].
     pub fn take_interrupted(&mut self) -> Option<RunSamples> {
         let parts = self.interrupted.take()?;
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
@@ -301,7 +301,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Also refuses writes to a read-only target.
+/// Refuses also writes to a read-only target.
 ///
 /// # Errors
 /// The reason.
@@ -388,7 +388,7 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// The writes that are known before the runs start.
+/// Writes that are known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
     /// Of the runs that end after bytes.

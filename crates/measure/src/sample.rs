@@ -31,11 +31,10 @@ pub struct Options {
     pub count_instructions: bool,
     /// In the block layer. Do not use the rate of such a run.
     pub trace: bool,
-    /// Count completions until the deadline, not the last completion: right if as many requests are
-    /// in flight at the beginning as at the end (after a ramp), or if requests are admitted in
-    /// bursts.
+    /// Count until the deadline, not the last completion: right if as many requests are in flight
+    /// at the beginning as at the end (after a ramp), or if they are admitted in bursts.
     pub until_deadline: bool,
-    /// Bytes that a previous run of this kind brought into an empty page cache, if known.
+    /// Brought into an empty page cache by a previous run of this kind, if known.
     pub cache_bytes: Option<u64>,
     /// Keep a run that the user interrupts ([`Usage::interrupted`]).
     pub keep_interrupted: bool,
@@ -58,7 +57,7 @@ pub struct Sample {
     /// Requests per second over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
     pub warm_up_rates: Vec<f64>,
-    /// The beginning that the data show to be a warm-up, or a burst above the long-run rate.
+    /// A beginning that the data show to be a warm-up or a burst.
     pub warm_up_ns: Nanos,
     /// Positions count from the start of the warm-up.
     pub verdict: stats::Verdict,
@@ -80,8 +79,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Requests per second: with a flush at the end, those of the whole run to stable storage;
-    /// otherwise those after the warm-up until the last request returned.
+    /// Requests per second: with a flush at the end, of the whole run to stable storage; otherwise
+    /// after the warm-up until the last request returned.
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
@@ -92,8 +91,8 @@ impl Sample {
         }
     }
 
-    /// Requests per second without the warm-up and the flush: for buffered writes the rate at which
-    /// the cache absorbed them.
+    /// Without the warm-up and the flush: for buffered writes the rate at which the cache absorbed
+    /// them.
     pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
@@ -109,7 +108,7 @@ impl Sample {
         [reads * each, writes * each]
     }
 
-    /// Returns whether something admits requests in time slices.
+    /// Something admits requests in time slices.
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
@@ -123,7 +122,7 @@ impl Sample {
     }
 }
 
-/// Makes a run, or takes it from the machine's [`machine::RunLog`] if an earlier process made it.
+/// Makes a run, or takes it from the [`machine::RunLog`] of an earlier process.
 ///
 /// # Errors
 /// The target does not support it, or a request failed.
@@ -500,7 +499,7 @@ fn show(sample: &Sample, workload: &Workload) {
     machine::live::finished(workload.short(), op, numbers);
 }
 
-/// Notes the bytes that other concurrent workloads requested from the same devices.
+/// Notes the bytes of other concurrent workloads on the same devices.
 pub fn note_others<'s>(
     samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
 ) {

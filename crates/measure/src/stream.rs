@@ -1,5 +1,5 @@
 //! Keeps its requests outstanding and issues the next one on each completion. All of it is the hot
-//! path of host and simulator: no allocation, no lock, no formatting.
+//! path: no allocation, no lock, no formatting.
 
 mod source;
 
@@ -400,12 +400,12 @@ impl Stream {
         }
     }
 
-    /// Keeps the last request whole instead of cutting it to the remaining bytes.
+    /// Keeps the last request whole instead of cutting it.
     pub fn end_with_a_whole_request(&mut self) {
         self.ends_whole = true;
     }
 
-    /// For a next request that is `bytes` shorter than the sequence says.
+    /// Adapts the budget to a next request that is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
         self.settle();
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
@@ -419,7 +419,7 @@ impl Stream {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// Sets the operation of the request about to be issued.
+    /// Sets the operation of the next request.
     pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
@@ -486,7 +486,7 @@ impl Stream {
         self.last_event
     }
 
-    /// Requests completed in the measured part.
+    /// In the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
@@ -509,15 +509,14 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Requests completed until the deadline, and the measured time until then; `None` if the
-    /// stream ended earlier.
+    /// Requests and measured time until the deadline; `None` if the stream ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Mean number of requests in flight over the measured part.
+    /// Mean number of requests in flight in the measured part.
     pub fn mean_depth(&self) -> f64 {
         let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
         let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
@@ -528,8 +527,7 @@ impl Stream {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// Mean time from issue to completion. With [`Stream::mean_depth`] and the rate it obeys
-    /// Little's law.
+    /// From issue to completion. With [`Stream::mean_depth`] and the rate it obeys Little's law.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64

@@ -1,5 +1,5 @@
 //! Measures two arms in turn until each question is decided or the time is up. A block of four runs
-//! is ABBA or BAAB: drift cancels out, and neither arm is always first.
+//! is ABBA or BAAB, so drift cancels out.
 
 use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
@@ -12,13 +12,13 @@ pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Half width of a change's interval, as a fraction, at which a question is decided.
+    /// A question with this relative half width is decided.
     pub until: f64,
-    /// For all questions. Each gets its minimum number of blocks even if that takes longer.
+    /// For all questions; each gets its minimum number of blocks anyway.
     pub budget_ns: Nanos,
     /// Per question; if runs differ, at least [`MIN_BLOCKS`].
     pub max_blocks: usize,
-    /// Closes a question as soon as arm 1 cannot be faster by this fraction.
+    /// Close a question once arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
     /// Repeated runs differ; otherwise one block is enough.
     pub noisy: bool,
@@ -36,7 +36,7 @@ impl Limits {
 pub enum Stop<E> {
     /// This question cannot be answered; the others continue.
     Question(String),
-    /// The user's interrupt; the blocks so far count if they are enough.
+    /// The blocks so far count if they are enough.
     Interrupted(E),
     /// Ends the measurement.
     All(E),
@@ -75,7 +75,7 @@ pub struct Turns<const N: usize> {
 }
 
 impl<const N: usize> Turns<N> {
-    /// Questions still open when the time was up.
+    /// When the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }

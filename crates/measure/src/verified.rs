@@ -263,11 +263,11 @@ pub fn read_back<M: Machine>(
 }
 
 /// Reads back everything after the last run. `run` distinguishes runs of the same workload;
-/// `fill_seed` is that of the target's initial data. Each write is in `log` before it is issued.
+/// `fill_seed` is that of the initial data. Each write is in `log` before it is issued.
 ///
 /// # Errors
-/// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target
-/// that cannot be read back.
+/// An interrupt; a workload that cannot be verified; a log that cannot be written; a target that
+/// cannot be read back.
 pub fn measure_verified<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,

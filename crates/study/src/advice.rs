@@ -9,7 +9,7 @@ use machine::units::show_size;
 use results::{CACHED_PERCENT, Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
-/// Gain over the first advice that the second needs.
+/// Minimum gain of a second advice over the first.
 const WORTH_MORE: f64 = 1.25;
 
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
@@ -150,8 +150,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// The entries before and after each single change, in the first order in which every step was
-/// measured; `None` without one, or if only one thing changes.
+/// Pairs of entries for each single change, in the first order in which every step was measured.
+/// `None` without one, or if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -219,8 +219,7 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Equal for workloads that agree. Waiting requires another engine, so that is not counted as a
-    /// change.
+    /// Waiting requires another engine, so that is not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

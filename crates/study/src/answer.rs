@@ -20,13 +20,12 @@ use results::{
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
-/// Maximum relative half width of a peak's interval.
+/// Relative half width of a peak's interval.
 const UNDECIDED: f64 = 0.1;
 
 /// Up to this size each random request costs a rotating disk a seek.
 const SMALL_RANDOM_BYTES: u32 = 8192;
 
-/// `cases` holds the rates whose limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
     trials: &[Trial],
@@ -152,7 +151,7 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     }
 }
 
-/// Most serious first: about the target, then the peaks, then those many points share.
+/// Most serious first.
 fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
@@ -221,8 +220,7 @@ fn random_burst(one: &RandomBurst, points: &[Point]) -> Option<PeakDoubt> {
     })
 }
 
-/// Writes on a rotating disk that are several times as fast as its random reads: both need the same
-/// seeks.
+/// Several times as fast as random reads on a rotating disk: both need the same seeks.
 fn cached_writes(found: &Found<'_>) -> Option<PeakDoubt> {
     let best = |op| {
         let random = found.points.iter().filter(|point| {
@@ -245,7 +243,6 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {
     (width > UNDECIDED).then_some(PeakDoubt::NotSettled { op: peak.op, percent: width * 100.0 })
 }
 
-/// Although no end of a burst was found.
 fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     let cap = peak.advertised.as_ref()?;
     let above = peak.throughput_bytes_per_s > cap.throughput_bytes_per_s * (1.0 + SAME);
@@ -257,7 +254,7 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// A peak that was different earlier: the tables and the peak describe two states of the target.
+/// The tables and the peak then describe two states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
@@ -274,7 +271,7 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     })
 }
 
-/// What the budget left out, one sentence each.
+/// One sentence each.
 pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
     for trial in trials {

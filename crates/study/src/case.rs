@@ -83,7 +83,7 @@ impl Case {
         ratio(&entries[self.base], &entries[*after])
     }
 
-    /// Trials whose intervals contain a threshold of the verdict.
+    /// Their intervals contain a threshold of the verdict.
     pub(crate) fn undecided<'a>(
         &'a self,
         entries: &'a [Entry],
@@ -102,7 +102,6 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

@@ -14,8 +14,7 @@ const WORTH: f64 = 1.1;
 
 const LARGE: u32 = 1 << 20;
 
-/// Half the bytes per request explain a factor of two; more gain comes from reads of the rest of a
-/// block.
+/// Half the bytes explain a factor of two; more gain comes from reads of the rest of a block.
 const REST_OF_BLOCK: f64 = 2.0 * WORTH;
 
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
@@ -101,7 +100,7 @@ impl Pair<'_> {
 }
 
 impl Gain {
-    /// Broken if the interval rules out a gain that is worth it.
+    /// Broken if the interval rules out a worthwhile gain.
     fn state(&self, worth: f64) -> RuleState {
         match self.interval {
             Some([low, _]) if self.ratio >= worth && low > worth / WORTH => RuleState::Held,
@@ -115,7 +114,7 @@ impl Gain {
     }
 }
 
-/// The largest gain, with certainty if possible.
+/// The largest gain, certain if possible.
 fn strongest<'a>(pairs: impl IntoIterator<Item = Option<Pair<'a>>>, worth: f64) -> Option<Gain> {
     let known = pairs.into_iter().flatten().filter_map(|pair| pair.gain());
     known.max_by(|a, b| {
@@ -194,7 +193,7 @@ fn deepest<'a>(found: &'a Found<'_>, op: OpKind, bytes: u32) -> Option<&'a Entry
         .map(|(_, one)| one)
 }
 
-/// At depth 1, each durable before the next.
+/// Depth 1, each durable before the next.
 fn written_through<'a>(found: &'a Found<'_>, bytes: u32) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Write
@@ -225,7 +224,7 @@ fn sizes(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["with 64 KiB", "with 4 KiB"])
 }
 
-/// Holds if the cache gains with small requests and not with large ones.
+/// The cache must gain with small requests and not with large ones.
 fn bypass(found: &Found<'_>) -> Judged {
     let buffered = |op: OpKind, bytes: u32| match op {
         OpKind::Write => flushed(found, bytes),
@@ -261,7 +260,7 @@ fn depth(found: &Found<'_>) -> Judged {
     by_gain([of(OpKind::Read), of(OpKind::Write)], WORTH, ["at best", "one at a time"])
 }
 
-/// On a stripe of N members N + 1 requests keep all of them busy.
+/// N + 1 requests keep a stripe of N members busy.
 fn one_more(found: &Found<'_>) -> Judged {
     let members = found.setting.members;
     if members < 2 || found.setting.facts.shared_by_members().is_some() {

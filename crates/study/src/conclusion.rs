@@ -38,7 +38,6 @@ pub(crate) struct Comparison {
     pub(crate) after: usize,
     pub(crate) title: String,
     pub(crate) setting: String,
-    /// If a plain program reaches it.
     pub(crate) reaches: Option<Goal>,
 }
 
@@ -65,7 +64,6 @@ impl Comparison {
         Comparison { reaches: Some(goal), ..self }
     }
 
-    /// `None` if 4 KiB suffices.
     pub(crate) fn of_sizes(curve: &[Reading], verb: &str) -> Option<Comparison> {
         let small = curve.iter().find(|reading| reading.x == 4096.0)?;
         let good = smallest(curve, ENOUGH)?;
@@ -76,7 +74,6 @@ impl Comparison {
         })
     }
 
-    /// `None` if depth 1 suffices.
     pub(crate) fn of_depths(
         curve: &[Reading],
         title: impl Fn(f64) -> String,

@@ -16,7 +16,7 @@ pub(crate) struct BestRates<'a> {
     pub(crate) random_bursts: &'a [RandomBurst],
 }
 
-/// Later in the budget, a new choice is not measured from scratch.
+/// Later, a new choice is not measured from scratch.
 const CHOICE_SHARE: f64 = 0.62;
 
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
@@ -32,10 +32,10 @@ const CHOSEN_WEIGHT: f64 = 30.0;
 
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
-/// Even past the budget: the answer depends on them.
+/// Made even past the budget: the answer depends on them.
 pub(crate) const MIN_RUNS: u32 = 3;
 
-/// In longer runs, because the maximum of many noisy values is biased upwards. Returns each
+/// Longer runs, because the maximum of many noisy values is biased upwards. Returns each
 /// operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
@@ -72,8 +72,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// From scratch, time permitting: the runs that selected the points are biased by luck. Further
-/// runs come with the trials and at the end, as consecutive runs sample the target at one time.
+/// Discards the runs that selected the points: they are biased by luck. Further runs come later, as
+/// consecutive runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],
@@ -86,8 +86,8 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// A trial that gains does not count: the limit reports it. Returns the operations whose peak
-/// moved.
+/// Returns the operations whose peak moved. A trial that gains does not count: the limit reports
+/// it.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,
@@ -155,7 +155,6 @@ pub(crate) fn candidates<M: Machine>(
     rated.into_iter().map(|(index, _)| index).collect()
 }
 
-/// In the steady state.
 fn longer<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     index: usize,

@@ -56,7 +56,7 @@ impl StudyContext {
         self.facts.direct_refused.clone().unwrap_or_default()
     }
 
-    /// Flushed at the end, and short enough for a quick flush.
+    /// Short enough for a quick flush.
     pub(crate) fn flushed_write(&self, request: u32) -> Workload {
         Workload {
             request_bytes: request,
@@ -69,7 +69,7 @@ impl StudyContext {
         }
     }
 
-    /// One at a time in a region that stays cached; `None` if a request is too large for that.
+    /// One at a time in a cached region; `None` if a request is too large for that.
     pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
         (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
             request_bytes: request,
@@ -80,7 +80,6 @@ impl StudyContext {
         })
     }
 
-    /// For experiments that would use direct I/O but cannot.
     pub(crate) fn note(&self) -> Vec<String> {
         if self.direct() {
             Vec::new()
@@ -97,7 +96,7 @@ impl StudyContext {
         Engine::asynchronous(&self.engines)
     }
 
-    /// Sequential at depth 1, direct if the target allows it.
+    /// Sequential, depth 1, direct if the target allows it.
     pub(crate) fn base(&self, op: OpKind) -> Workload {
         let direct = self.direct();
         Workload {
@@ -145,7 +144,7 @@ impl StudyContext {
         sizes
     }
 
-    /// What the device can fill and write back quickly.
+    /// Small enough to fill and write back quickly.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slower = if self.facts.writable {
             self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)

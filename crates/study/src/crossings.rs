@@ -12,7 +12,7 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// Ratio of two sizes up to which the curve between them follows Hockney's law.
+/// Ratio of two sizes between which the curve follows Hockney's law.
 const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
@@ -22,15 +22,14 @@ const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// Share of a short budget for curves deeper than one request.
+/// Of a short budget, for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
     trial: usize,
     like: Cell,
-    /// Of its operation's peak, in bytes per second.
+    /// In bytes per second.
     half: f64,
-    /// Measured or not.
     tried: BTreeSet<u64>,
 }
 
@@ -55,7 +54,7 @@ pub(crate) fn bracket<M: Machine>(
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
-/// Also those of which the grid left out every single-request cell.
+/// Includes those of which the grid left out every single-request cell.
 fn curves(
     trials: &[Trial],
     setting: &StudyContext,
@@ -132,7 +131,6 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// `None` if the requests of this size take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -150,8 +148,7 @@ fn add<M: Machine>(
     point
 }
 
-/// Size, rate and entry index by rising size, over all experiments; of several visits the longest
-/// runs count.
+/// Size, rate and entry index by rising size; of several visits the longest runs count.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
     let question = Question::of(&like.workload);
     let of_curve = |workload: &Workload| {
@@ -188,7 +185,7 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// `None` if the sizes around the crossing are close enough, or no other exists.
+/// `None` if no closer size around the crossing exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],
@@ -228,7 +225,7 @@ mod tests {
     const SIZES: [f64; 8] =
         [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
-    /// Until no size is missing; sizes that do not fit are `refused`.
+    /// `refused`: sizes that do not fit.
     fn measured(
         begun: &[usize],
         rate: impl Fn(f64) -> f64,

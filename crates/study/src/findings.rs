@@ -16,13 +16,12 @@ const MIN_GAIN: f64 = 1.1;
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
-    /// Large and certain: those a plain program would see first, cheapest first.
+    /// What a plain program would see, cheapest first.
     pub(crate) proven: Vec<Finding>,
-    /// Large enough, but uncertain.
     pub(crate) unproven: Vec<UncertainGain>,
 }
 
-/// `is_plain`: an entry is what a plain program does.
+/// `is_plain`: the entry is what a plain program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
@@ -54,8 +53,8 @@ pub(crate) fn findings(
 }
 
 /// First what a plain program would see, by certain gain per change; then other programs; then
-/// tuned programs; last warm caches, barely certain gains, and corner cases. Within each group the
-/// best of each kind ranks above the second of any kind.
+/// tuned programs; last warm caches, barely certain gains, and corner cases. In each group the best
+/// of each kind ranks above the second of any kind.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
@@ -106,8 +105,7 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Served or absorbed by the page cache without a flush: not a rate of the target unless it is in
-/// memory.
+/// Not a rate of the target unless it is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -186,7 +184,7 @@ fn finding(
     })
 }
 
-/// In bytes per second: from interleaved runs if there are several, otherwise from the two rates.
+/// In bytes per second; from interleaved runs if there are several.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests =
         f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);

@@ -9,12 +9,12 @@ use machine::{MemoryKind, MemoryUse};
 use results::{Axis, Numbers, Point, Value};
 use workload::OpKind;
 
-/// Share of the best rate for which the smallest setting is recommended.
+/// Share of the best rate at which the smallest setting is recommended.
 pub(crate) const ENOUGH: f64 = 0.9;
 
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
-/// Readings are the same if their intervals rule out a larger ratio.
+/// Maximum ratio of readings that are the same.
 const SAME: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +59,7 @@ pub(crate) struct Reading {
     /// In the unit of the curve's first figure, unless another axis was requested.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
-    /// A single run of a simulated machine, which needs no interval.
+    /// From a simulated machine: needs no interval.
     pub(crate) exact: bool,
     pub(crate) point: usize,
 }
@@ -110,7 +110,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// One thread, in bytes per second.
+    /// In bytes per second.
     pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
@@ -132,7 +132,7 @@ impl Found<'_> {
         self.curve_by(curve, curve.set.figures[0].y)
     }
 
-    /// On another axis than that of the curve's first figure.
+    /// As [`Found::curve`], on another axis.
     pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = value(cell, axis, point, &self.points[point]);
@@ -156,19 +156,18 @@ pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
 }
 
-/// Reaches this share of the best.
+/// Smallest setting with this share of the best.
 pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     let best = best(readings)?.y;
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// The median, in ns: a device that prefetches serves some requests late, and their mean would mix
-/// two regimes.
+/// The median: a device that prefetches serves some requests late, and their mean would mix two
+/// regimes.
 pub(crate) fn typical_ns(numbers: &Numbers) -> f64 {
     numbers.latency_ns.p50 as f64
 }
 
-/// `index` is that of the cell's point.
 pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Value {
     let empty = Value { x: cell.x, y: None, interval_95: None, point: Some(index) };
     let Some(numbers) = &point.numbers else { return empty };

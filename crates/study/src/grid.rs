@@ -103,7 +103,7 @@ pub(crate) struct Cell {
     pub(crate) x: f64,
     pub(crate) workload: Workload,
     pub(crate) shape: Option<StripeShape>,
-    /// Shows the rate to stable storage instead of the axis's value.
+    /// Shows the rate to stable storage.
     pub(crate) synced: bool,
     pub(crate) rank: Rank,
     pub(crate) point: Option<usize>,

@@ -8,15 +8,14 @@ use results::{LongWrites, WriteLevel, WriteRate};
 use sustained::{Look, LookLimits, look};
 use workload::{OpKind, Workload};
 
-/// Share of the budget.
 const END_SHARE: f64 = 0.985;
 
-/// Share of the budget, if the rest of the study keeps to its own.
+/// If the rest of the study keeps to its own share.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
 
-/// For a rate of several steps.
+/// Needed for a rate of several steps.
 const SHORTEST_NS: Nanos = 200_000_000;
 
 /// On a machine whose time costs nothing.
@@ -26,13 +25,13 @@ const MOST_SIMULATED: u64 = 200_000;
 const LARGE: u32 = 1 << 20;
 const USUAL_DEPTH: u32 = 16;
 
-/// In bytes: more would take longer than the time left at a rate that has fallen.
+/// At a rate that has fallen, more would take longer than the time left.
 const MOST_IN_FLIGHT: u64 = 32 << 20;
 
-/// A smaller fall below the peak is the drift of a shared machine.
+/// A smaller fall is the drift of a shared machine.
 const CLEARLY: f64 = 0.75;
 
-/// The target must be writable and have a state beyond its memory.
+/// Requires a writable target with a state beyond its memory.
 pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String> {
     if !setting.facts.writable {
         return Err("the target is only read".into());
@@ -43,10 +42,9 @@ pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String>
     Ok(())
 }
 
-/// `Err`: the reason for their absence.
 pub(crate) type Seen = std::result::Result<LongWrites, String>;
 
-/// They come last.
+/// They run last.
 pub(crate) const NOT_YET: &Seen = &Err(String::new());
 
 pub(crate) fn long_writes<M: Machine>(
@@ -91,7 +89,7 @@ pub(crate) fn long_writes<M: Machine>(
     }
 }
 
-/// As much outstanding as the best ones, and no flush after each run.
+/// As much outstanding as the best writes, and no flush after each run.
 fn at_full_speed(setting: &StudyContext, peak: &Workload) -> Workload {
     let align = setting.align().max(1);
     let largest = (setting.facts.size_bytes / 4).min(u64::from(LARGE)) / align * align;

@@ -13,9 +13,9 @@ const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 /// Smaller requests at the device are parts of one.
 const WHOLE: f64 = 0.75;
 
-/// Above it, a line does not describe all points: repeats of a point agree better.
+/// Repeats of a point agree better than this.
 const MAX_LINE_ERROR: f64 = 0.05;
-/// Factor by which two regimes fit better than one.
+/// Minimum factor by which two regimes fit better than one.
 const BETTER: f64 = 2.0;
 const GROWS: f64 = 1.5;
 
@@ -53,7 +53,7 @@ pub(crate) fn half_power_of_series(
     })
 }
 
-/// In the readings' own unit; the peak has an interval unless it is one of them.
+/// The peak has an interval unless it is one of the readings.
 fn half_power(
     of: Varied,
     readings: &[Reading],
@@ -96,7 +96,7 @@ fn half_power(
     })
 }
 
-/// Over size at each depth and over depth at each size: relative to the best measured rate and to a
+/// Over size at each depth and over depth at each size, relative to the best measured and to a
 /// layer's advertised rate.
 pub(crate) fn half_power_points(
     op: OpKind,
@@ -124,8 +124,8 @@ pub(crate) fn half_power_points(
     points
 }
 
-/// All experiments' points that differ from the curve's only in request size. Of several visits the
-/// longest runs count.
+/// All points that differ from the curve's only in request size. Of several visits the longest runs
+/// count.
 fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     let Some(first) = readings.first().and_then(|one| found.entries.get(one.point)) else {
         return readings.to_vec();
@@ -153,7 +153,6 @@ fn every_size(readings: &[Reading], found: &Found<'_>) -> Vec<Reading> {
     sizes.into_values().collect()
 }
 
-/// The share of the peak that the answer reports.
 pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], points: &[Point]) {
     let of_sizes = figures
         .iter_mut()
@@ -184,7 +183,7 @@ pub(crate) fn share_half_power(figures: &mut [Figure], answer: &[HalfPower], poi
     }
 }
 
-/// Depth curves per size, without sizes measured at few depths.
+/// Leaves out sizes measured at few depths.
 fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     let mut turned = std::collections::BTreeMap::<u64, Vec<Reading>>::new();
     for (depth, readings) in curves {
@@ -274,14 +273,14 @@ pub(crate) fn service_times(
 
 const MODEL_SIZES: usize = 4;
 
-/// Enough sizes for a fixed part and a part per byte, so that a missing model is a result.
+/// With enough sizes, a missing model is a result.
 pub(crate) fn could_have_model(found: &Found<'_>, curve: &Curve) -> bool {
     let measured =
         found.cells(curve).into_iter().filter(|(_, point)| found.points[*point].numbers.is_some());
     measured.count() >= MODEL_SIZES
 }
 
-/// Below a size and from it on, if they fit far better than one line.
+/// `None` unless two lines fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     if one.rms_relative_residual <= MAX_LINE_ERROR {
         return None;
@@ -307,8 +306,8 @@ fn makes_sense(fit: &LineFit) -> bool {
     fit.rate.is_some() || !grows(&fit.points)
 }
 
-/// `None` if the line does not describe its points, or if its fixed time is certainly negative,
-/// since a part of each request was ready in advance.
+/// `None` if the line does not describe its points, or if its fixed time is certainly negative: a
+/// part of each request was ready in advance.
 fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> Option<ServiceModel> {
     if fit.rms_relative_residual > MAX_FIT_ERROR || fit.intercept.high < 0.0 {
         return None;

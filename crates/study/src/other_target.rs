@@ -9,7 +9,6 @@ use workload::{OpKind, Workload};
 
 const PAIRS: u32 = 4;
 
-/// For filling new files.
 const FILL_SHARE: f64 = 0.04;
 
 const MIN_FILE_BYTES: u64 = 8 << 20;
@@ -25,11 +24,11 @@ pub(crate) enum OtherTarget {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OtherTargetTrial {
     pub(crate) other: OtherTarget,
-    /// Requests per second there over those on the study's target.
+    /// Other target over the study's.
     pub(crate) ratio: Ratio,
 }
 
-/// Time permitting; `None` without a target that fits the case's operation.
+/// `None` without time or a target that fits the case's operation.
 pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -96,7 +95,7 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Interleaves runs on both targets; `None` if runs fail there, or are too few.
+/// Interleaved; `None` if runs fail there, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

@@ -11,7 +11,7 @@ const QUIET_REQUESTS: f64 = 2000.0;
 
 const LONGEST_QUIET_NS: f64 = 10e9;
 
-/// The smallest target that fits any of the usual requests.
+/// Fits any of the usual requests.
 const MIN_BYTES: u64 = 4096;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
@@ -22,8 +22,7 @@ const RUN_SHARE: f64 = 3e-4;
 /// Longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
-/// A probing run takes at most one part in this many of what may still be written, so that most is
-/// left for the points.
+/// A probing run takes at most one part in this many of what may still be written.
 const PARTS_OF_ALLOWANCE: u64 = 50;
 
 /// With little left to write, times those outstanding.
@@ -31,7 +30,7 @@ const MIN_TURNS: u64 = 8;
 
 const BURSTY_SAMPLES: usize = 2;
 
-/// Before one is measured, in bytes per second: low, so no flush takes long.
+/// Until measured, in bytes per second: low, so no flush takes long.
 const PROBE_FLUSH: f64 = 4e6;
 
 const BURSTS_A_RUN: u64 = 2;
@@ -45,8 +44,8 @@ const PROBES: [(u32, u32, Pattern); 4] = [
     (1 << 20, 2, Pattern::Seq),
 ];
 
-/// The speed, the run length, and whether requests are admitted in bursts. Refuses a target smaller
-/// than a page.
+/// Speed, run length, and whether requests are admitted in bursts. Refuses a target smaller than a
+/// page.
 pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
     if facts.size_bytes < MIN_BYTES {
@@ -100,7 +99,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     Ok(setting)
 }
 
-/// Also the shortest mean request time in ns, and the runs in bursts.
+/// Also returns the shortest mean request time in ns; counts the runs in bursts.
 fn probe_one<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

@@ -28,7 +28,7 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyCon
     workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
-/// The rate is that of the target, not of a cache in front of it.
+/// The rate is the target's, not that of a cache.
 pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
     let workload = &entry.workload;
     let whole =

@@ -14,13 +14,13 @@ use results::{Point, Question, StripeRecord};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
-/// Maximum runs for one round of a workload's requests.
+/// Maximum for one round of a workload's requests.
 const ROUND_RUNS: f64 = 4.0;
 
 /// Of requests.
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// Of fast requests, if runs are repeated.
+/// Of fast, repeated requests.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
 /// Relative half width of the 95 % interval to reach.
@@ -39,12 +39,12 @@ pub(crate) struct Entry {
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
-    /// Between runs of similar points, once known.
+    /// Spread between runs of similar points.
     common: Option<Spread>,
-    /// Cached, as the statistics cost more than some runs.
+    /// Cached: the statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
-    /// Interval of all visits to its workload, in bytes per second, if they disagree.
+    /// Interval of all visits, in bytes per second, if they disagree.
     visits: Option<[f64; 2]>,
 }
 
@@ -81,7 +81,7 @@ impl Entry {
         (self.point, self.estimate, self.visits) = (OnceCell::new(), OnceCell::new(), None);
     }
 
-    /// From its own runs and the pooled spread of similar points.
+    /// Uses the pooled spread of similar points.
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
@@ -204,7 +204,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
             .for_each(|(ended, _)| *ended = now);
     }
 
-    /// Since the target last had a request of this workload's kinds.
+    /// Since the target last had a request of these kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
         let last = self
             .ended
@@ -241,7 +241,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// Unless it is already there. `None` if it would take too long.
+    /// `None` if the cell would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -292,7 +292,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.len() - 1
     }
 
-    /// Raises lower weights to this one.
     pub(crate) fn weigh(&mut self, indices: &[usize], weight: f64) {
         for &index in indices {
             let entry = &mut self.entries[index];
@@ -304,7 +303,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries[index].weight = 1.0;
     }
 
-    /// In a separate run.
     pub(crate) fn count_instructions(&mut self, index: usize) -> Result<()> {
         let workload = self.entries[index].workload.clone();
         if !may_run(self.machine, &workload) {
@@ -327,7 +325,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// In a separate run.
     pub(crate) fn trace(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
         let Some(iops) = entry.point().numbers.as_ref().map(|numbers| numbers.iops) else {
@@ -356,7 +353,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// In a new random order each round, until each has this many runs or the time is up.
+    /// In a new random order each round, until the time is up.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         let budget_ns = until.saturating_sub(self.now());
@@ -367,7 +364,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.iter().map(|entry| entry.samples().len()).sum()
     }
 
-    /// Time permitting.
     pub(crate) fn again(&mut self, indices: &[usize], until: Nanos) -> Result<()> {
         for &index in indices {
             let status = self.status(index);
@@ -378,7 +374,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs entries with a wider relative interval, most uncertain first.
+    /// Most uncertain first, up to `until`.
     pub(crate) fn tighten(
         &mut self,
         indices: &[usize],
@@ -392,7 +388,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
-    /// Over all points, as a few runs of one do not determine it.
+    /// A few runs of one point do not determine it.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;

@@ -17,22 +17,22 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// Share of the budget by which every point has run; points that need more runs get the rest.
+/// Of the budget; points that need more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
-/// Share of the budget for the first runs of every point.
+/// For the first runs of every point.
 const FIRST_SHARE: f64 = 0.42;
 
-/// Share of the budget for the first runs of the deciding points, however long the grid took.
+/// For the first runs of the deciding points, however long the grid took.
 const SPREAD_SHARE: f64 = 0.66;
 
-/// Share of the budget for the first turn of the deciding points.
+/// For the first turn of the deciding points.
 const DECISIVE_SHARE: f64 = 0.48;
 
-/// Share of the budget for the sizes around half-power points.
+/// For the sizes around half-power points.
 const REFINE_SHARE: f64 = 0.52;
 
-/// Shares of the budget at which the study turns to the most uncertain points, and stops measuring.
+/// Start of the most uncertain points, and end of measuring.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
 /// Ends a deciding point's first turn.
@@ -62,7 +62,7 @@ const WEIGHT_CLASS: u32 = 5;
 /// Points differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
 
-/// Afterwards the cells have their points' indices.
+/// Sets the points' indices in the cells.
 pub(crate) fn measure<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &mut StudyContext,
@@ -164,7 +164,7 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// Most dispensable cells first; says how many.
+/// Drops the most dispensable first; says how many.
 pub(crate) fn thin(trials: &mut [Trial], max: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
@@ -201,7 +201,7 @@ fn weight(cell: &Cell) -> u32 {
     if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
 }
 
-/// Every point once, with the minimum weight of its cells.
+/// The minimum weight of a point's cells.
 fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     let mut weights = BTreeMap::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
@@ -213,7 +213,7 @@ fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     weights
 }
 
-/// In separate runs: a counter slows the run.
+/// Separate runs: a counter slows the run.
 fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]) -> Result<()> {
     if !sampler.machine.capabilities().counts_instructions {
         return Ok(());
@@ -232,7 +232,6 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
     Ok(())
 }
 
-/// If that helps.
 fn refine<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

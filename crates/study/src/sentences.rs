@@ -47,7 +47,6 @@ pub(crate) fn effect(effect: Effect) -> String {
 
 pub(crate) const UNEVEN: &str = "the runs are too uneven";
 
-/// Sizes for the best rate, and for half of it.
 pub(crate) fn reach(
     subject: &str,
     readings: &[Reading],

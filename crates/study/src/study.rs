@@ -174,7 +174,6 @@ fn measure<M: Machine>(
 
 const MOVES: u32 = 3;
 
-/// Also investigates those that moved.
 fn settle_peaks<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

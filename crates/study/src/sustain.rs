@@ -11,16 +11,15 @@ use measure::stats::Verdict;
 use results::{Burst, FELL, RandomBurst};
 use workload::{OpKind, Stop, Workload};
 
-/// Ratio of writes to the best random reads at which a disk sorts the writes in its cache: both
-/// need the same seeks.
+/// Ratio of writes to random reads at which a disk sorts the writes in its cache: both need the
+/// same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
-/// Factor from one attempt to see the end of a burst to the next.
+/// Factor to the next attempt to see the end of a burst.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
 
-/// Share of the budget for the search for the end of a burst.
 const SUSTAIN_SHARE: f64 = 0.61;
 
 const RUNS: u32 = 3;
@@ -28,7 +27,7 @@ const RUNS: u32 = 3;
 /// Share of a run, after a burst, that shows the lasting rate.
 const LASTING: f64 = 0.3;
 
-/// Moves the peaks to the same requests after the burst's end; returns the bursts.
+/// Moves the peaks to the same requests after the burst; returns the bursts.
 pub(crate) fn sustain<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -50,7 +49,6 @@ pub(crate) fn sustain<M: Machine>(
     Ok(bursts)
 }
 
-/// After the cache or credit that serves the beginning of random requests.
 pub(crate) fn sustain_random<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -95,7 +93,7 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Returns the burst and the lasting entry.
+/// Also returns the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());
@@ -137,7 +135,7 @@ struct Fall {
     length_ns: Nanos,
 }
 
-/// The step that describes the slices best, if it is a fall and enough of the run follows.
+/// The best step, if it is a fall and enough of the run follows.
 fn fall(sample: &Sample) -> Option<Fall> {
     let rates: Vec<f64> = sample.warm_up_rates.iter().chain(&sample.slice_rates).copied().collect();
     let whole: f64 = rates.iter().sum();

@@ -11,10 +11,9 @@ use machine::{LayerKind, Machine, Nanos, Result, TargetKind, TargetSpec};
 use results::{LimitOf, RandomBurst};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// Share of the budget by which the trials end.
 const TRIALS_SHARE: f64 = 0.70;
 
-/// Share of the budget for the search for a deeper peak.
+/// For the search for a deeper peak.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
@@ -22,7 +21,6 @@ const CLIMBS: u32 = 3;
 /// Before the remaining time is divided.
 const RUNS: u32 = 4;
 
-/// Of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
 /// The peaks, a plain program's rates, and small random requests.
@@ -74,7 +72,7 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// An existing entry, or a new one; `None` if the change is invalid or the target too small.
+/// `None` if the change is invalid or the target too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -143,7 +141,7 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// All cases, the peaks first, time permitting.
+/// The peaks first, time permitting.
 pub(crate) fn investigate<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -206,8 +204,7 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// For a peak that moved after the trials; existing trials stay, and if `measure`, the others run
-/// once.
+/// Keeps existing trials; with `measure`, the others run once.
 pub(crate) fn investigate_peak<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -225,7 +222,6 @@ pub(crate) fn investigate_peak<M: Machine>(
     Ok(Case { of: LimitOf::Peak, op, base, trials, other_target: None })
 }
 
-/// A simulated machine reports it.
 fn obeys_hints(setting: &StudyContext) -> bool {
     setting.facts.kind != TargetKind::Simulated
         || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)

@@ -18,7 +18,6 @@ fn server(clients: u32, server_bytes_per_s: f64) -> Twin {
     Twin::from_name(&format!("{},clients={clients}", file.display())).unwrap()
 }
 
-/// With large reads.
 fn measured(twin: &Twin, clients: u32) -> Scaling {
     let with = |clients: u32| Workload {
         request_bytes: 49_152,

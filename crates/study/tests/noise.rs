@@ -1,5 +1,5 @@
-//! The study on a noisy machine: its intervals are honest, although its choice of points depends on
-//! the noise.
+//! The study on a noisy machine: its intervals are honest, although the noise influences its choice
+//! of points.
 
 mod noisy;
 mod seeds;

@@ -2,7 +2,6 @@
 
 use machine::units::show_rate;
 
-/// It gives the origin of each rate.
 const SOURCE: &str = "the machine's description";
 
 pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {

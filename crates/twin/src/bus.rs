@@ -32,7 +32,7 @@ pub struct BusKind {
     pub complete_us: f64,
 }
 
-/// As a bus analyser distinguishes them.
+/// Phases that a bus analyser distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -157,7 +157,7 @@ pub(crate) enum Connect {
 
 pub(crate) struct Bus {
     pub times: BusTimes,
-    /// And the event at the end of its connection.
+    /// The device, and the event at the end of its connection.
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
@@ -176,7 +176,8 @@ impl Bus {
         }
     }
 
-    /// In one connection, for a device that has the data or buffer space. Returns its end.
+    /// Runs a command in one connection, for a device that has the data or buffer space. Returns
+    /// its end.
     pub fn command(&mut self, at: Nanos, bytes: u64, write: bool, pci: &mut Pci) -> Nanos {
         let (times, phases) = (self.times, &mut self.phases);
         let mut t = at + phases.add(Phase::Arbitrate, times.arbitrate);
@@ -191,7 +192,7 @@ impl Bus {
         t + phases.add(Phase::MessageIn, times.complete)
     }
 
-    /// Without stalls on the path to memory.
+    /// Busy time without stalls on the path to memory.
     pub fn worked(&self) -> Nanos {
         self.phases.busy().saturating_sub(self.stalled)
     }
@@ -232,7 +233,7 @@ impl Channel {
     }
 }
 
-/// Between its disk buses and the I/O bus.
+/// An adapter between its disk buses and the I/O bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
@@ -268,7 +269,7 @@ impl Pci {
         self.bus.busy
     }
 
-    /// Of the busiest adapter; `None` if adapters never limit.
+    /// Busy time of the busiest adapter; `None` if adapters never limit.
     pub fn adapter_busy(&self) -> Option<Nanos> {
         self.adapters.iter().map(|adapter| adapter.busy).max()
     }

@@ -3,7 +3,7 @@ use machine::Nanos;
 /// Sets scheduling order and accounting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// In arrival order.
+    /// In arrival order, charged to the program.
     Program,
     /// Before program threads, charged to the program.
     System,
@@ -59,8 +59,8 @@ impl Cpu {
         self.threads.clear();
     }
 
-    /// On the first free core; returns the end. Program work that has started keeps its end: system
-    /// work preempts the core's next work.
+    /// Runs work on the first free core; returns its end. Program work that has started keeps its
+    /// end: system work preempts the core's next work.
     pub fn work(&mut self, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let core = self.free_core(what, now);
         self.work_at(core, what, now, cost)

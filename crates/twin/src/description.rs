@@ -79,7 +79,7 @@ pub struct Processor {
     pub parity_charged_ns_per_byte: f64,
 }
 
-/// With its cache, and the layers that split requests.
+/// The file system with its cache, and the layers that split requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystem {
@@ -199,7 +199,7 @@ drives! {
 }
 
 impl Drive {
-    /// What calibration may change.
+    /// Returns the numbers that calibration may change.
     pub fn tunable(&mut self) -> Vec<Tunable<'_>> {
         self.model_mut().tunable()
     }

@@ -1,4 +1,3 @@
-/// `what` is specific to the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wake {
     pub what: u8,

@@ -24,12 +24,10 @@ const MESSAGE: u64 = 200;
 const LISTED: u64 = 256;
 const ENTRY: u64 = 128;
 
-/// In the area of a client.
 type Name = (u32, FileId);
 
 struct Client {
     now: Nanos,
-    /// At the same time as others.
     works: bool,
     system_ns: Nanos,
     attributes: HashSet<Name>,
@@ -38,20 +36,18 @@ struct Client {
 
 struct Server {
     device: Box<dyn Device>,
-    /// Of a client for a request to the server; `call_ns` for a call that it serves itself.
+    /// Client's time for a request to the server; `call_ns` for a call that it serves itself.
     request_ns: Nanos,
     call_ns: Nanos,
-    /// A change holds its directory this long.
     hold_ns: Nanos,
     clients: Vec<Client>,
     sizes: HashMap<Name, u64>,
-    /// End of the last change.
     held: HashMap<(u32, u32), Nanos>,
     areas: HashMap<PathBuf, u32>,
 }
 
 impl Server {
-    /// The one that is furthest behind asks next.
+    /// The one furthest behind.
     fn next(&self) -> Option<usize> {
         let working = (0..self.clients.len()).filter(|&client| self.clients[client].works);
         working.min_by_key(|&client| self.clients[client].now)
@@ -80,7 +76,6 @@ impl Server {
         own.now = self.device.serve(own.now, &command);
     }
 
-    /// After the changes of others.
     fn change(&mut self, client: usize, area: u32, subdirectory: u32) {
         let held = self.held.entry((area, subdirectory)).or_default();
         let own = &mut self.clients[client];
@@ -100,7 +95,6 @@ impl Server {
 struct Shared {
     name: PathBuf,
     server: Mutex<Server>,
-    /// One per client.
     turns: Vec<Condvar>,
 }
 
@@ -156,7 +150,7 @@ pub struct FileServer {
 }
 
 impl FileServer {
-    /// `None` if the machine's volume is not on a server.
+    /// Returns `None` if the machine's volume is not on a server.
     pub fn new(setup: &Setup) -> Option<FileServer> {
         let Drive::Network(volume) = setup.drive() else { return None };
         let count = setup.clients.max(1);
@@ -205,7 +199,7 @@ impl FileServer {
         clients.iter().map(of).collect()
     }
 
-    /// For all clients.
+    /// Lets time pass for all clients.
     pub fn pause(&self, for_ns: Nanos) {
         self.shared.lock().clients.iter_mut().for_each(|client| client.now += for_ns);
     }
@@ -226,7 +220,7 @@ impl Drop for Working {
     }
 }
 
-/// As one client sees them, on its clock.
+/// Files as one client sees them, on its clock.
 pub struct FileClient {
     shared: Arc<Shared>,
     number: usize,
@@ -284,7 +278,7 @@ impl FileSystem for FileClient {
     }
 }
 
-/// Directories that several clients can use.
+/// Directories on the server, which several clients can use.
 pub struct ServerArea {
     client: FileClient,
     directory: PathBuf,
@@ -364,13 +358,13 @@ impl ServerWork {
         size.ok_or_else(|| FileError::of(act, self.path(file), io::ErrorKind::NotFound.into()))
     }
 
-    /// The server confirms that the client's copy is the latest.
+    /// The server confirms that the client's copy is current.
     fn opened(&self, server: &mut Server, file: FileId, act: FileAct) -> Result<u64, FileError> {
         server.ask(self.client, Op::Read, 0);
         self.size(server, file, act)
     }
 
-    /// On stable storage when the file is closed.
+    /// Stable when the file is closed.
     fn send(&self, server: &mut Server, bytes: usize) {
         if bytes > 0 {
             server.ask(self.client, Op::Write, bytes as u64);

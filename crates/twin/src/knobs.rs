@@ -8,7 +8,6 @@ use machine::units::show_size;
 use machine::{Alternative, Keep, Knob, Matters};
 
 struct Row {
-    /// In [`crate::settings::SETTINGS`].
     name: &'static str,
     about: &'static str,
     matters: Matters,

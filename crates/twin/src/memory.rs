@@ -41,16 +41,15 @@ pub struct MemoryLines {
     pub store_ns: f64,
 }
 
-/// A method of moving memory, by its use of a line.
+/// By its use of a line.
 struct Way {
     kind: MemoryKind,
     read: f64,
-    /// Read because they are stored into; only the bus waits.
+    /// Lines read because they are stored into; only the bus waits.
     owned: f64,
     written: f64,
-    /// Of the whole line, eight bytes at a time.
+    /// The whole line, eight bytes at a time.
     loads: bool,
-    /// Of the whole line, eight bytes at a time.
     stores: bool,
 }
 

@@ -86,7 +86,7 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
 /// Names a built-in machine; the file gives only what differs.
 const BASE: &str = "base";
 
-/// The machine with what its base adds; `None` without a base.
+/// `None` without a base.
 fn based(table: &DeTable<'_>, text: &str) -> Option<std::result::Result<toml::Table, String>> {
     let base = table.get(BASE)?.get_ref().as_str().unwrap_or_default();
     let whole = || {
@@ -128,12 +128,12 @@ impl Sourced {
         self.source.as_deref().is_some_and(|source| source.starts_with(how))
     }
 
-    /// To several figures at once.
+    /// Calibrated to several figures at once.
     pub fn is_fitted(&self) -> bool {
         self.came("fitted")
     }
 
-    /// From a published figure, which is then no test of it.
+    /// Computed from a published figure, which is then no test of it.
     pub fn is_solved(&self) -> bool {
         self.came("solved")
     }
@@ -261,7 +261,7 @@ fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
     }
 }
 
-/// In bytes; of the nearest enclosing table if the path is missing.
+/// The nearest enclosing table if the path is missing.
 fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (mut here, mut span) = (table, None);
     for part in path.split('.') {
@@ -275,7 +275,7 @@ fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     span
 }
 
-/// Returns the path and the reason.
+/// Returns the path of a contradiction, and the reason.
 pub fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));

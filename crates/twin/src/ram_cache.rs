@@ -29,7 +29,7 @@ pub struct RamCache {
     copy_ps: u64,
     limit: u64,
     scheduled: bool,
-    /// Bytes left of the current burst.
+    /// Left of the current burst.
     burst: u64,
     cleaning: u32,
     pub flushing: bool,
@@ -44,7 +44,7 @@ pub struct RamCache {
 
 pub const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-/// Lazy writes in flight: one thread writes them.
+/// One thread writes.
 const CLEANERS: u32 = 1;
 /// SuperSpeed, SuperCache FAQ.
 const BURST_PERIOD: Nanos = 1_000_000_000;
@@ -123,7 +123,7 @@ impl RamCache {
         if self.flushing || self.burst > 0 || !self.waiting.is_empty() { CLEANERS } else { 0 }
     }
 
-    /// Adjacent dirty pages, first byte and length; marks them clean.
+    /// Marks them clean.
     fn next_run(&mut self) -> Option<(u64, u64)> {
         let first = self.dirty.range(self.hand..).next().or_else(|| self.dirty.first()).copied()?;
         let (mut start, mut bytes, mut block) = (None, 0, first);
@@ -153,7 +153,7 @@ impl RamCache {
 }
 
 impl World {
-    /// The cache serves the transfer or it must wait; `false`: it goes to the volume.
+    /// `true` also if the transfer must wait; `false`: it goes to the volume.
     pub(crate) fn through_ram_cache(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         let again = transfer.combined

@@ -12,12 +12,9 @@ use std::collections::VecDeque;
 
 struct Job {
     files: Vec<u32>,
-    /// By file, in the world.
     accesses: Vec<u32>,
-    /// By file.
     aligns: Vec<u64>,
     blocking: bool,
-    /// A source takes completions in request order.
     oldest_first: bool,
     sync_at_end: bool,
     left: usize,
@@ -43,12 +40,12 @@ struct Source<'a, S> {
     done: bool,
     wake: Nanos,
     syncing: Option<Nanos>,
-    /// In flight, oldest first, if completions are in that order.
+    /// Oldest first, if completions are in that order.
     order: VecDeque<(u32, Option<Completion>)>,
 }
 
 impl<S: RequestSource> Source<'_, S> {
-    /// Every completion that no older request holds back; returns whether there was any.
+    /// Delivers what no older request holds back; returns whether there was any.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) =
             self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())
@@ -235,14 +232,13 @@ impl<'a, S: RequestSource> Run<'a, S> {
         target.map_or_else(|| files.clone(), |target| vec![files[target as usize]])
     }
 
-    /// Written to the file system's journal by a sync.
     fn journal_blocks(&self, waiter: Waiter) -> u32 {
         let Waiter::Source(source, stability) = waiter else { return 0 };
         let known = self.sources[source as usize].source.journal_blocks(None);
         known.unwrap_or(u32::from(stability == Stability::File))
     }
 
-    /// Completes the syncs whose data have left the caches, once the devices have flushed.
+    /// Completes the syncs whose data have left the caches.
     fn stable(&mut self) {
         let mut index = 0;
         while index < self.waiting.len() {
@@ -346,7 +342,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Truncates a request at the end of the target. Returns whether one is in flight.
+    /// Truncates at the end of the target. Returns whether a request is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let target = request.target as usize;

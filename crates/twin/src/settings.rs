@@ -34,7 +34,7 @@ pub struct Setup {
     pub ram_cache: Option<(u64, WritePolicy)>,
     /// Each read of a small file rewrites its record with the access time.
     pub last_access: bool,
-    /// Buffered writes stay in memory.
+    /// Buffered writes stay in memory, as for temporary files.
     pub temporary: bool,
     /// How a program with several requests outstanding per thread learns of completions.
     pub shape: Shape,
@@ -54,7 +54,6 @@ impl Given {
         format!("{}={}", self.key, self.value)
     }
 
-    /// `None` unless the setting is a percentage.
     fn percent(&self) -> Option<f64> {
         let scales =
             SETTINGS.iter().any(|(form, _)| form.strip_prefix(self.key) == Some("=PERCENT"));
@@ -140,7 +139,7 @@ fn split(settings: &str) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-/// A setting without effect, and the one that takes it away.
+/// A setting without effect, and its cause.
 fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
     let given = |key: &str| all.iter().find(|one| one.key == key);
     if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))
@@ -180,7 +179,7 @@ fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
 }
 
 impl Setup {
-    /// With default settings.
+    /// Creates a machine with default settings.
     pub fn of(description: Description) -> Self {
         let volume = description.volume.clone();
         Setup {

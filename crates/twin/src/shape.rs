@@ -12,7 +12,7 @@ pub enum Shape {
     Port,
 }
 
-/// Extra system calls per request, and whether completions are in request order.
+/// Extra system calls per request, and completions in request order.
 const SHAPES: [(Shape, &str, u32, bool); 3] = [
     // WaitForSingleObject.
     (Shape::Events, "events", 1, true),

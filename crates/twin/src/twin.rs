@@ -39,7 +39,7 @@ pub struct Twin {
     allowance: Option<Arc<Allowance>>,
 }
 
-/// Of a resource, in the last run.
+/// Utilisation of a resource in the last run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Utilisation {
     pub resource: String,
@@ -70,12 +70,12 @@ impl Drop for Target {
 }
 
 impl Target {
-    /// Per bus, in the last run.
+    /// Bus time by phase in the last run, per bus.
     pub fn bus_phases(&self) -> Vec<PhaseTimes> {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
-    /// In the last run.
+    /// Number of events in the last run.
     pub fn events(&self) -> u64 {
         self.lock().world.kernel.handled()
     }
@@ -95,7 +95,7 @@ impl Target {
             .collect()
     }
 
-    /// Share of the bytes requested, in the last run.
+    /// Share of the requested bytes that the RAM cache served in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock()
             .world
@@ -152,7 +152,7 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
-    /// Ways of completion differ only with a cost per system call.
+    /// Ways of completion differ only with a cost per call.
     fn has_calls(&self) -> bool {
         self.setup.description.processor.call_us > 0.0
     }

@@ -25,7 +25,7 @@ impl Level {
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
-    /// `None` unless the estimate is positive.
+    /// `None` unless positive.
     pub fn of(estimate: &Estimate) -> Option<Level> {
         Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
     }
@@ -84,8 +84,8 @@ impl Change {
     /// freedom (1947).
     ///
     /// Runs repeated until they agree may agree by chance and underestimate the error. So each side
-    /// has at least the spread of all runs of both sides: otherwise one in ten pairs without a
-    /// difference shows one.
+    /// has at least the spread of all runs: otherwise one in ten pairs without a difference shows
+    /// one.
     pub fn between(a: &Level, b: &Level) -> Change {
         let (a, b) = (&a.with_spread_of_both(b), &b.with_spread_of_both(a));
         let ratio = b.mean / a.mean;
@@ -137,8 +137,8 @@ impl Change {
         })
     }
 
-    /// Mean for exactly these questions, with independent errors. `None` for an empty list, or if a
-    /// change has no finite interval.
+    /// Mean for exactly these questions, with independent errors. `None` if empty, or if a change
+    /// has no finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;

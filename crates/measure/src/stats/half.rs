@@ -64,13 +64,13 @@ const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
 
-/// Finds the half-power point of measured points, in any order, relative to a peak.
+/// Finds the half-power point of points in any order, relative to a peak: the smallest setting that
+/// reaches half, whatever follows.
 ///
-/// It is the smallest setting that reaches half, whatever follows. Points that exceed the next only
-/// by chance are merged. Between settings the curve follows Hockney's law, setting / rate = a + b x
-/// setting, fitted to the two settings around the crossing, and to neighbours that agree. The
-/// interval is Fieller's (J. Royal Statistical Society B 16, 1954). `None` without points, or if a
-/// setting is not positive or a value not finite.
+/// Points that exceed the next only by chance are merged. Between settings the curve follows
+/// Hockney's law, setting / rate = a + b x setting, fitted to the two settings around the crossing
+/// and to neighbours that agree. The interval is Fieller's (J. Royal Statistical Society B 16,
+/// 1954). `None` without points, or if a setting is not positive or a value not finite.
 pub fn half_power(
     points: &[Point],
     peak: f64,
@@ -119,8 +119,7 @@ pub fn half_power(
     Some(HalfPower { half, reached })
 }
 
-/// Smooths points in ascending order of setting: merges a setting that exceeds the next one only by
-/// chance.
+/// Smooths points in ascending order of setting: merges one that exceeds the next only by chance.
 pub fn smoothed(points: &[Point]) -> Vec<f64> {
     // Rate, its variance, points.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();

@@ -78,12 +78,12 @@ const LARGEST_SHARE: f64 = 0.75;
 /// In standard errors from the slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
-/// Estimates the mean from several runs in order, each a series of rates in time slices of equal
-/// length. Leave warm-ups out first ([`super::warm_up`]).
+/// Estimates the mean from several runs in order, each of rates in time slices of equal length.
+/// Leave out warm-ups first ([`super::warm_up`]).
 ///
-/// A loop that repeats until the interval is narrow tends to stop if runs agree by chance: starting
-/// with five runs, the final interval covers the true value 91 to 95 % of the time; with three, 89
-/// to 94 % (simulated noise, goal 3 to 5 %).
+/// Repeating until the interval is narrow tends to stop when runs agree by chance: starting with
+/// five runs, the interval covers the true value 91 to 95 % of the time; with three, 89 to 94 %
+/// (simulated noise, goal 3 to 5 %).
 ///
 /// `None` for a single run of fewer than [`MIN_SLICES`] slices, no run, or a value that is not
 /// finite.
@@ -117,7 +117,7 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     })
 }
 
-/// Estimates the mean of one of many points: `common` is the spread shared by the runs of all
+/// Estimates the mean of one of many points; `common` is the spread shared by their runs
 /// ([`Spread::in_common`]). Even a single run gets an interval, which includes the difference
 /// between runs. It is asymmetric: the rate is nearer to its lower end.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {

@@ -5,9 +5,9 @@
 //! and as a value's uncertainty ([`GAP_FACTOR`], [`FEW_FACTOR`], [`LONE_FACTOR`]) or by a **test**:
 //! Student's t with autocorrelation.
 //!
-//! At most 1 of 100 stationary series shows a change, from 8 values on in the noises of
+//! At most 1 of 100 stationary series of 8 or more values shows a change, in the noises of
 //! `tests/stats_phases.rs` and `tests/course.rs`; fewer values only with a scatter of up to 20 %.
-//! On a machine with other load, up to 3 of 100 points of 3 runs of 0.2 to 0.5 s do.
+//! With other load, up to 3 of 100 points of 3 runs of 0.2 to 0.5 s do.
 
 use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};

@@ -50,8 +50,8 @@ pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// By Fieller's theorem (1954), with intervals normal about their means. `None` unless both means
-/// are positive and the interval of `a` excludes zero.
+/// By Fieller's theorem (1954). `None` unless both means are positive and the interval of `a`
+/// excludes zero.
 pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
     if !(a.mean > 0.0 && b.mean > 0.0) {
         return None;

@@ -66,7 +66,7 @@ const FIRST: [&str; 60] = [
     "sata_spd",
 ];
 
-/// They repeat the stage's name or another setting, or are never tuned.
+/// Repeat the stage's name or another setting, or are never tuned.
 const LEFT_OUT: [&str; 22] = [
     "mount",
     "size_bytes",

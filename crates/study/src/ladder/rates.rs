@@ -11,7 +11,7 @@ use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
-/// Generator and processors are rated with it.
+/// Used to rate generator and processors.
 const NAMED_REQUEST: u32 = 64 << 10;
 const NAMED_DEPTH: u32 = 8;
 
@@ -88,7 +88,7 @@ impl Rungs<'_> {
         )))
     }
 
-    /// Of one thread: a copy, or one side of it if the rate exceeds a copy. `None` above both:
+    /// A copy by one thread, or one side of it if the rate exceeds a copy. `None` above both:
     /// everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
@@ -143,19 +143,16 @@ impl Rungs<'_> {
         Some(StageRate { half_power_bytes: half, ..rate(op, below, Some(achieved)) })
     }
 
-    /// For the peak's kind of request.
     fn half_power_of_peak(&self, peak: &Peak) -> Option<f64> {
         let depth = self.found.points[peak.point].workload.depth;
         self.answer.half_power_size(peak.op, depth)?.setting()
     }
 
-    /// From the curve through the point that gave the rate.
     fn with_half_power(&self, rate: StageRate) -> StageRate {
         let point = rate.achieved.as_ref().and_then(|achieved| achieved.point);
         StageRate { half_power_bytes: point.and_then(|point| self.half_power(point)), ..rate }
     }
 
-    /// Relative to the best of the curve through the point.
     fn half_power(&self, point: usize) -> Option<f64> {
         let figures = self
             .experiments
@@ -230,8 +227,7 @@ impl Rungs<'_> {
         })
     }
 
-    /// Size for half of the component's best rate, from the points that differ from the peak only
-    /// in size.
+    /// From the points that differ from the peak only in size.
     fn half_power_by_busy_time(&self, peak: &Peak, kinds: &[ResourceKind]) -> Option<f64> {
         let own = &self.found.points[peak.point].workload;
         let shape = &self.found.entries.get(peak.point)?.shape;

@@ -101,7 +101,6 @@ fn the_best_of_each_kind_comes_first() {
     );
 }
 
-/// All from a plain program.
 fn of_plain(entries: &[Entry], pairs: &[(usize, usize, &str)]) -> (Vec<String>, Vec<String>) {
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let at = |point| reading(0.0, 0.0, point);
@@ -297,7 +296,7 @@ fn no_two_advices_are_nearly_the_same() {
     }
 }
 
-/// A 500 MB/s device whose plain requests get these shares of it at 64 and 4 KiB.
+/// A 500 MB/s device: plain requests get these shares of it at 64 and 4 KiB.
 fn plain_shares(large: f64, small: f64) -> (Measured, PeakRates) {
     let measured = Measured::new(setting(), move |cell| {
         let workload = &cell.workload;

@@ -59,7 +59,6 @@ fn ids_and_figures_are_unique() {
     );
 }
 
-/// All can open one file.
 fn of_clients() -> StudyContext {
     StudyContext { clients: 4, one_file: Ok(()), ..setting() }
 }

@@ -32,7 +32,6 @@ fn facts() -> TargetFacts {
     }
 }
 
-/// Supports every experiment.
 fn setting() -> StudyContext {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
     StudyContext {
@@ -52,7 +51,7 @@ fn setting() -> StudyContext {
     }
 }
 
-/// One second long; its slices vary by one percent.
+/// One second; slices vary by one percent.
 pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
     let service_ns = f64::from(workload.outstanding()) * 1e9 / iops;
     let mut latency = Histogram::new();
@@ -99,7 +98,6 @@ fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     entry
 }
 
-/// Every cell was measured.
 struct Measured {
     setting: StudyContext,
     trials: Vec<Trial>,
@@ -163,7 +161,7 @@ impl Measured {
     }
 }
 
-/// A fixed time plus a time per byte, up to 2 GB/s for reads and half of that for writes.
+/// A fixed time plus a time per byte; at most 2 GB/s for reads, half of that for writes.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);
     let max = if workload.writes() { 1e9 } else { 2e9 };

@@ -80,7 +80,6 @@ fn plan(budget_ns: Nanos, only: &[&str]) -> Plan {
     }
 }
 
-/// Also whether requests are admitted in bursts.
 fn probed(machine: &Other) -> Result<(crate::context::StudyContext, bool)> {
     let mut target = machine.open(&TargetSpec::default())?;
     let mut ignore = |_: crate::Progress<'_>| {};

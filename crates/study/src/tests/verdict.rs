@@ -36,7 +36,6 @@ pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     made
 }
 
-/// Those reads at this many per second.
 pub(super) fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
     let changed = match variant {
         Variant::Deeper => Workload { depth: 16, ..workload() },
@@ -568,7 +567,6 @@ fn an_undecided_verdict_names_its_experiment() {
     );
 }
 
-/// A nearly always busy thread on one of two processors.
 fn processors_of(sample: &mut measure::Sample) {
     sample.usage.cpu =
         CpuTimes { machine_ns: 950_000_000, user_ns: 950_000_000, ..CpuTimes::default() };

@@ -6,7 +6,7 @@ use machine::{Layer, LayerKind, TargetFacts, TargetKind};
 use results::{Advertised, Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf};
 use workload::OpKind;
 
-/// Of a throttle's rate, for a depth-1 program that it limits.
+/// Of a throttle's rate, for a depth-1 program.
 const MIN_SHARE: f64 = 0.3;
 
 /// Of a throttle's rate, if more requests would gain.
@@ -15,7 +15,7 @@ const NEARLY_ALL: f64 = 0.8;
 /// Of a throttle's rate, if more requests gain nothing.
 const MIN_SHARE_OF_MANY: f64 = 0.75;
 
-/// Of a throttle's rate: a short run through the page cache may start with burst credit.
+/// A short run through the page cache may start with burst credit.
 const MAX_SHARE: f64 = 1.5;
 
 /// A throttle counts each page of a block device's write-back, before requests merge.
@@ -97,7 +97,7 @@ impl Evidence<'_> {
         .then_some((Bottleneck::Throttle, cause))
     }
 
-    /// If the narrowest layer has more to give.
+    /// The narrowest layer has more to give.
     pub(super) fn share_of_narrowest(&self) -> Option<Exclusion> {
         let (layer, rate) = self.narrowest()?;
         let percent = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;

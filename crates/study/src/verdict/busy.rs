@@ -7,7 +7,7 @@ use crate::case::Variant;
 use machine::ResourceKind;
 use results::{Bottleneck, BusyPart, Cause, LimitOf};
 
-/// A component this busy is a limit if depth gains nothing: it also waits for others.
+/// A limit if depth gains nothing: the component also waits for others.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
 
 fn named(kind: ResourceKind) -> Bottleneck {
@@ -51,7 +51,6 @@ impl Evidence<'_> {
         self.busy_from(BUSY_PERCENT)
     }
 
-    /// If a greater depth gains nothing.
     fn rather_busy(&self) -> Option<Named> {
         self.busy_from(RATHER_BUSY_PERCENT).filter(|_| self.gains(Variant::Deeper) == Some(false))
     }
@@ -81,7 +80,6 @@ impl Evidence<'_> {
         self.flush().filter(|(what, _)| *what == Bottleneck::Flush)
     }
 
-    /// If twice as much read-ahead gains.
     fn ahead(&self) -> Option<Named> {
         let (what, _) = self.read_ahead_by_trial()?;
         Some((
@@ -90,7 +88,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Nothing is busy, and each request takes its time.
+    /// Nothing is busy.
     fn waits(&self) -> Option<Named> {
         Some((Bottleneck::Latency, Cause::NothingBusy { others: self.parts() }))
     }

@@ -8,32 +8,31 @@ use machine::units::MIB;
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
-/// Share of the generator's own ceiling.
+/// Of the generator's own ceiling.
 const CEILING_PERCENT: f64 = 80.0;
 
-/// A thread this busy waits for little else.
+/// Such a thread waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
 /// Of a request's time.
 const LARGER_PERCENT: f64 = 50.0;
 
-/// Share of the peak from which a plain program gets the device's full rate.
+/// Share of the peak at which a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
-/// Share of time that an otherwise busy thread waits for a processor.
+/// Time in which an otherwise busy thread waits for a processor.
 const UNSERVED_PERCENT: f64 = 25.0;
 
-/// Requests at the device are read-ahead if they are this many times the program's size.
+/// Requests at the device this many times the program's size are read-ahead.
 const AHEAD: f64 = 2.0;
 
 /// The limit if another thread's requests add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
-/// The smallest share to report.
+/// Smallest reported share.
 const IDLE_PERCENT: f64 = 1.0;
 
-/// The first cause that holds and that no trial refutes: reported and counted limits, then typical
-/// waits.
+/// Reported and counted limits come before typical waits.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let mut reported: Vec<Ask<'b>> =
         vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
@@ -195,7 +194,7 @@ impl Evidence<'_> {
             .then_some((Bottleneck::Thread, Cause::Thread { threads, busy_percent }))
     }
 
-    /// A greater depth gains: nothing is saturated.
+    /// More depth gains, so nothing is saturated.
     fn latency(&self) -> Option<Named> {
         (self.flat() == Some(false)).then_some((Bottleneck::Latency, Cause::NothingSaturated))
     }
@@ -216,7 +215,7 @@ impl Evidence<'_> {
         waits.then_some(busy)
     }
 
-    /// Busy for `min` percent or more; also returns its mean depth.
+    /// `min` is in percent; also returns the mean depth.
     fn busy_device(&self, min: f64) -> Option<(Named, f64)> {
         let achieved = &self.numbers.achieved;
         let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= min)?;
@@ -224,7 +223,7 @@ impl Evidence<'_> {
         Some(((self.saturated(), Cause::BusyDevice { busy_percent, mean_depth }), mean_depth))
     }
 
-    /// One more thread gains although a greater depth does not.
+    /// One more thread gains although more depth does not.
     fn wider(&self) -> Option<Named> {
         let cause = Cause::SerialKernel { thread_busy_percent: self.thread_percent() };
         (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, cause))
@@ -262,7 +261,7 @@ impl Evidence<'_> {
             .then_some((Bottleneck::Thread, Cause::PlainThread { busy_percent }))
     }
 
-    /// If the flush takes most of a plain write's time to stable storage.
+    /// The flush takes most of a plain write's time to stable storage.
     pub(super) fn flush(&self) -> Option<Named> {
         let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
         let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
@@ -311,7 +310,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// The processor, or the memory copy, if it takes more time than the waits at depth 1.
+    /// The processor or the memory copy takes more time than the waits at depth 1.
     pub(super) fn own_work(&self) -> Option<Named> {
         let percent = self.thread_percent().min(100.0);
         if self.workload.outstanding() != 1 || percent < LARGER_PERCENT {
@@ -333,13 +332,13 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Of the process, until the last request returned.
+    /// Until the last request returned.
     fn own_ns_per_mib(&self) -> f64 {
         let busy = self.thread_percent() / 100.0 * f64::from(self.threads());
         busy * 1e9 * MIB as f64 / self.numbers.returned_bytes_per_s()
     }
 
-    /// If the processor takes the smaller part of a read's time.
+    /// The processor takes the smaller part of a read's time.
     fn one_at_a_time(&self) -> Option<Named> {
         let busy_percent = Some(self.thread_percent()).filter(|&busy| busy >= IDLE_PERCENT);
         (self.case.op == OpKind::Read)

@@ -22,8 +22,8 @@ use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Cause, Limit, LimitChange, LimitOf, LimitTrial, Meaning, Point};
 
-/// `peak` is the best rate of the operation, `copy` the rate at which one thread copies memory, in
-/// bytes per second.
+/// `peak` is the best rate of the operation, `copy` that of one thread copying memory, in bytes per
+/// second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],

@@ -1,5 +1,4 @@
-//! The outcome that each verdict predicts for each trial: the experiment that would refute it, and
-//! whether it did.
+//! The outcome that each verdict predicts for each trial, and whether a trial refuted it.
 
 use super::evidence::{Ask, Evidence, Named, gains, is_flat, turns};
 use crate::case::{GAIN, SAME, Variant};
@@ -12,7 +11,7 @@ use workload::Pattern;
 /// One more still makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// And the causes that held until a trial refuted them.
+/// `refuted`: causes that held until a trial refuted them.
 pub(super) struct Found {
     pub(super) cause: Named,
     pub(super) refuted: Vec<Exclusion>,
@@ -70,7 +69,7 @@ impl<'b> Evidence<'b> {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// Decisive one first, with their outcome if the verdict is true.
+    /// Decisive one first, with the outcome if the verdict is true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -104,8 +103,8 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// What a component's utilisation allows. Disk heads gain more: with more requests they pick
-    /// the nearest.
+    /// Allowed by a component's utilisation. Disk heads gain more: with more requests they pick the
+    /// nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -135,8 +134,7 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// The first cause that no trial refutes. `reported` causes come first: a report or count is
-    /// more certain than a trial.
+    /// `reported` causes come first: a report or count is more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =
@@ -156,14 +154,13 @@ impl<'b> Evidence<'b> {
         Found { cause: (Bottleneck::Unknown, Cause::Unidentified { refuted: not }), refuted }
     }
 
-    /// The first trial made that tests a verdict.
     pub(super) fn tested(&self, what: Bottleneck) -> Option<Variant> {
         let made = |variant: &Variant| self.case.trials.iter().any(|(one, _)| one == variant);
         let tests = self.tests(what).into_iter().map(|(variant, _)| variant);
         tests.filter(made).find(|variant| self.ratio(*variant).is_some())
     }
 
-    /// `None` if the experiment ran and was decisive, or without a verdict.
+    /// `None` if the experiment ran and was decisive.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

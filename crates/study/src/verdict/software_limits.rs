@@ -8,25 +8,25 @@ use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, Cause, LimitOf, PlainWrite, Point, WriteBackWait};
 use workload::{OpKind, Workload};
 
-/// Requests wait in a stage that takes this share of their time.
+/// Share of their time for which requests wait in a stage.
 const WAIT_PERCENT: f64 = 50.0;
 
-/// Mean depth per device with one request at a time, with room for foreign ones.
+/// Depth per device of one request at a time, with room for foreign ones.
 const ONE: f64 = 1.3;
 
-/// Requests outstanding in the program per one at the device, if they are held back on the way.
+/// Requests in the program per one at the device, if they are held back.
 const HELD: f64 = 4.0;
 
-/// Share of the kernel's throttling limit around which dirty pages oscillate.
+/// Share of the kernel's limit around which dirty pages oscillate.
 const DIRTY_PERCENT: f64 = 95.0;
 
-/// Extra bytes at the device per byte written, with data journaling.
+/// Extra bytes at the device, with data journaling.
 const JOURNAL_SHARE: f64 = 0.5;
 
-/// Share of the rate: the device is as fast with half of the requests.
+/// Share of the rate that half of the requests reach.
 const FLAT_SHARE: f64 = 0.75;
 
-/// Nothing is saturated if twice the requests give this many times the rate.
+/// Ratio of rates with twice the requests if nothing is saturated.
 const STEEP: f64 = 1.6;
 
 /// Mean depth at the device over the length of its queue.
@@ -43,14 +43,14 @@ struct PlainWriteWaits {
 }
 
 impl PlainWriteWaits {
-    /// The kernel holds the writer, and not the flush.
+    /// By the kernel, and not the flush.
     fn held(&self) -> bool {
         self.wait.dirty_percent >= DIRTY_PERCENT && self.flush_percent < WAIT_PERCENT
     }
 }
 
 impl Evidence<'_> {
-    /// Of a request's time, if trace points report stages.
+    /// Of a request's time, from trace points.
     fn stage_percent(&self, stage: Stage) -> Option<f64> {
         let times = self.numbers.achieved.request_times.as_ref()?;
         let traced = times.source == TimesSource::TracePoints;
@@ -104,7 +104,7 @@ impl Evidence<'_> {
         Some((Bottleneck::FileSystem, cause))
     }
 
-    /// If almost no requests are in the block layer or at a device.
+    /// Almost no requests are in the block layer or at a device.
     pub(super) fn held_above(&self) -> Option<Named> {
         let achieved = &self.numbers.achieved;
         if self.thread_percent() >= WAIT_PERCENT || self.processors_percent() >= BUSY_PERCENT {
@@ -148,7 +148,7 @@ impl Evidence<'_> {
         submit.map(|_| named(Bottleneck::Throttle, None))
     }
 
-    /// If more requests wait for a slot, and half as many got less.
+    /// More requests wait for a slot, and half as many got less.
     pub(super) fn full_queue(&self) -> Option<Named> {
         let held = |layer: &Layer| layer.facts.queue_limit;
         let queue =
@@ -167,7 +167,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// About as fast; `None` without a point at half of this depth or less.
+    /// `None` without a point at half of this depth or less.
     fn less_sufficed(&self, outstanding: u32) -> Option<bool> {
         let best = self.best_of(|one| one.outstanding() <= outstanding / 2)?;
         Some(best >= self.rate * FLAT_SHARE)
@@ -179,7 +179,7 @@ impl Evidence<'_> {
         self.best_of(|one| one.outstanding() < own && one.outstanding() * 2 >= own)
     }
 
-    /// Of the points that differ only in depth.
+    /// Among points that differ only in depth.
     fn best_of(&self, test: impl Fn(&Workload) -> bool) -> Option<f64> {
         let own = self.workload;
         let alike = self.points.iter().filter(|point| {
@@ -196,7 +196,7 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// The stage in which requests spend their time, and the rate at half the depth.
+    /// Uses the stage in which requests spend their time, and the rate at half the depth.
     pub(super) fn by_stage(&self) -> Option<Named> {
         let waits = |stage| self.stage_percent(stage).filter(|&percent| percent >= WAIT_PERCENT);
         if let Some(percent) = waits(Stage::Queue) {
@@ -211,7 +211,7 @@ impl Evidence<'_> {
         Some((Bottleneck::Latency, Cause::HalfAsMany { percent: half / self.rate * 100.0 }))
     }
 
-    /// If no device below counts its requests, and the program's side waits for the server.
+    /// No device below counts its requests, and the program waits for the server.
     pub(super) fn served(&self) -> Option<Named> {
         let what = self.saturated();
         let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem)
@@ -235,7 +235,7 @@ impl Evidence<'_> {
         Some((what, Cause::DirtyPages { throttle, wait: waits.wait }))
     }
 
-    /// Now or if longer. `None` if unknown, or already said.
+    /// The wait now, or if longer. `None` if unknown or already said.
     pub(super) fn plain_write(&self, cause: &Cause) -> Option<PlainWrite> {
         let waits = self.plain_write_waits()?;
         let wait = waits.wait;
@@ -249,7 +249,7 @@ impl Evidence<'_> {
         (returned_bytes_per_s >= self.rate * SHORT).then_some(absorbed)
     }
 
-    /// `None` for another case, or if the system does not report them.
+    /// `None` unless it is a plain write whose waits the system reports.
     fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;

@@ -9,10 +9,10 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Share of the capacity over which write amplification approaches its final value: blocks of the
-/// previous pattern are collected first.
+/// Share of the capacity after which write amplification is final: blocks of the previous pattern
+/// are collected first.
 const SETTLING_SHARE: f64 = 0.25;
-/// Below the limit, when the hot state ends.
+/// Below the limit, where the hot state ends.
 const HYSTERESIS_C: f64 = 5.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,8 +33,8 @@ pub struct CachedFlashDrive {
     pub buffer_bytes: u64,
     /// While the drive holds no data.
     pub cache_bytes: u64,
-    /// If all space holds data; between the two the cache shrinks with the space written. Absent:
-    /// constant.
+    /// Size if all space holds data; between the two the cache shrinks with the space written.
+    /// Absent: constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_cache_bytes: Option<u64>,
     pub cache_bytes_per_s: f64,
@@ -54,7 +54,7 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-/// By writes: at a constant rate, the temperature approaches ambient + rise exponentially.
+/// Heating by writes: at a constant rate, the temperature approaches ambient + rise exponentially.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Heat {
@@ -127,7 +127,6 @@ impl Buffer {
         }
     }
 
-    /// Room for a write that the flash will have programmed at `programmed`.
     fn room(&mut self, size: u64, arrived: Nanos, bytes: u64, programmed: Nanos) -> Nanos {
         self.take_out(arrived);
         let mut at = arrived;
@@ -159,7 +158,7 @@ struct CachedFlash {
     buffer: Buffer,
     cached: f64,
     /// Cached bytes that are not rewrites: until they leave the cache, the rest of the drive is
-    /// that much emptier. The old copy of a rewrite is stale there, but not erased.
+    /// that much emptier. The old copy of a rewrite is stale, but not erased.
     fresh: f64,
     /// Since the drive was new or discarded.
     written: f64,
@@ -201,7 +200,6 @@ impl CachedFlash {
         self.fresh *= if before > 0.0 { self.cached / before } else { 0.0 };
     }
 
-    /// At a rate from the last time on.
     fn warm(&mut self, seconds: f64, bytes_per_s: f64) {
         let Some(heat) = self.drive.heat else { return };
         let target = heat.ambient_c + heat.rise_c * bytes_per_s / self.drive.cache_bytes_per_s;
@@ -210,7 +208,7 @@ impl CachedFlash {
         self.hot = self.celsius > if self.hot { heat.limit_c - HYSTERESIS_C } else { heat.limit_c };
     }
 
-    /// Smaller the more data the rest of the drive holds.
+    /// Smaller the more data the drive holds.
     fn cache_bytes(&self) -> f64 {
         let empty = self.drive.cache_bytes as f64;
         let full = self.drive.full_cache_bytes.map_or(empty, |bytes| bytes as f64);

@@ -25,8 +25,8 @@ pub struct CloudVolume {
     pub write_iops: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes_per_s: Option<f64>,
-    /// A Linux control group counts each block that a file system queues for its journal, before
-    /// they are merged, and each flush.
+    /// The limits of a Linux control group, which counts each block that a file system queues for
+    /// its journal, before they are merged, and each flush.
     #[serde(default, skip_serializing_if = "is_false")]
     pub throttle: bool,
     pub read_us: f64,
@@ -154,7 +154,6 @@ impl Quota {
         self.used = (0.0, 0.0);
     }
 
-    /// For a request that counts as `counted`.
     fn admit(&mut self, now: Nanos, counted: f64, bytes: f64) -> Nanos {
         self.used = (self.used.0 + counted, self.used.1 + bytes);
         self.requests.admit(now, counted).max(self.bytes.admit(now, bytes))
@@ -169,7 +168,7 @@ impl Quota {
 
 struct Cloud {
     volume: CloudVolume,
-    /// For reads, and for writes without their own quota.
+    /// Also for writes without their own.
     quota: Quota,
     writes: Option<Quota>,
     limited: Nanos,

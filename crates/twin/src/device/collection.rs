@@ -2,12 +2,11 @@
 
 /// Recent writes that decide the share of scattered ones.
 const REMEMBERED: f64 = 1024.0;
-/// Parts of a drive's space that are written or not.
+/// Parts of a drive that are written or not.
 const ZONES: u64 = 4096;
 
-/// Share of recent writes that did not continue the one before.
+/// Recent writes that did not continue the one before.
 pub(super) struct Scatter {
-    /// A write that starts here continues.
     end: u64,
     pub(super) share: f64,
 }
@@ -23,16 +22,16 @@ impl Scatter {
         self.share += (scattered - self.share) / REMEMBERED;
     }
 
-    /// Bytes programmed for one that the host writes. Uniform random writes with greedy cleaning
-    /// cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification analysis in
-    /// flash-based solid state drives", 2009); sequential ones leave whole blocks stale.
+    /// Uniform random writes with greedy cleaning cost about (1 + s) / (2 s) with spare share s (Hu
+    /// et al., "Write amplification analysis in flash-based solid state drives", 2009); sequential
+    /// ones leave whole blocks stale.
     pub(super) fn amplification(&self, spare: f64) -> f64 {
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
         1.0 + self.share * (random - 1.0)
     }
 }
 
-/// Space that holds data. Within a zone, space written twice counts twice.
+/// Within a zone, space written twice counts twice.
 pub(super) struct Filled {
     zones: Vec<u64>,
     bytes: u64,
@@ -66,7 +65,6 @@ impl Filled {
         self.bytes = 0;
     }
 
-    /// From 0 to 1.
     pub(super) fn share(&self) -> f64 {
         self.bytes as f64 / (ZONES * self.zone_bytes) as f64
     }

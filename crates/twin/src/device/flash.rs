@@ -81,7 +81,7 @@ struct Flash {
     link: [Nanos; 2],
     dies: Vec<Nanos>,
     channels: Vec<Nanos>,
-    /// Completion time and bytes of pages that move to the dies.
+    /// Completion time and bytes.
     buffer: VecDeque<(Nanos, u64)>,
     buffered: u64,
     next_die: usize,
@@ -205,7 +205,7 @@ impl Flash {
         last
     }
 
-    /// Page moves and erases, added to programming one page.
+    /// Added to programming one page.
     fn collection(&mut self) -> Nanos {
         let moves = self.scatter.amplification(self.drive.spare_percent / 100.0) - 1.0;
         self.collect += moves;

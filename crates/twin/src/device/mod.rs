@@ -58,7 +58,7 @@ impl Host<'_> {
         }
     }
 
-    /// Until its connection ends.
+    /// Gives the device the bus until its connection ends.
     pub fn connect(&mut self, bus: u32, connect: Connect, device: &mut dyn Device) {
         let (until, wake) = device.granted(connect, self);
         self.buses[bus as usize].holder = Some((self.number, wake));
@@ -68,7 +68,7 @@ impl Host<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The device can take another.
+    /// The device can take another command.
     Done(u32),
     Ready,
     Nothing,
@@ -80,15 +80,15 @@ pub(crate) trait Device: Send {
 
     fn queue(&self) -> u32;
 
-    /// `now` is on the clock that ends, after the last run and the rest that followed.
+    /// `now` is on the clock that ends, after the last run and the rest.
     fn rest(&mut self, now: Nanos);
 
-    /// Completion time, for a device that needs no other method.
+    /// Completion time; enough for a simple device.
     fn serve(&mut self, now: Nanos, _command: &Command) -> Nanos {
         now
     }
 
-    /// `false`: the host offers the command again after [`Outcome::Done`] or [`Outcome::Ready`].
+    /// `false`: offered again after [`Outcome::Done`] or [`Outcome::Ready`].
     fn accept(&mut self, command: u32, host: &mut Host<'_>) -> bool {
         let done = self.serve(host.now(), &host.commands[command]);
         host.wake(done, Wake { what: 0, command });
@@ -114,19 +114,17 @@ pub(crate) trait Device: Send {
         now
     }
 
-    /// A flush that is a request of its own has passed the volume's limits.
+    /// When a flush of its own has passed the volume's limits.
     fn admit_flush(&mut self, now: Nanos) -> Nanos {
         now
     }
 
-    /// As after a discard of the whole device.
     fn discard(&mut self) {}
 
     fn celsius(&self) -> Option<f64> {
         None
     }
 
-    /// With what each link carried so far.
     fn client_links(&self) -> Vec<ClientLink> {
         Vec::new()
     }
@@ -202,20 +200,19 @@ pub(crate) trait Model {
         None
     }
 
-    /// Several computers can use it at the same time.
     fn serves_clients(&self) -> bool {
         false
     }
 
-    /// From the top down, with advertised rates.
+    /// From the top down.
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer>;
 
-    /// Beyond mechanics and transfer.
+    /// Except mechanics and transfer.
     fn scale_latency(&mut self, by: f64);
 
     fn tunable(&mut self) -> Vec<Tunable<'_>>;
 
-    /// Within the description or with the machine's buses: the key, and why.
+    /// The key, and why.
     fn contradiction(&self, _buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
         None
     }

@@ -7,6 +7,7 @@ use machine::rng::SplitMix64;
 use machine::{Layer, LayerKind, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
+/// A volume over a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkVolume {
@@ -82,7 +83,7 @@ struct Link {
 }
 
 impl Link {
-    /// Data are ready at `at`; returns when the first and the last byte pass.
+    /// Returns when the first and the last byte pass.
     fn carry(&mut self, way: usize, at: Nanos, time: Nanos) -> (Nanos, Nanos) {
         self.busy[way] += time;
         let begin = self.free[way].max(at);
@@ -102,7 +103,7 @@ struct Network {
     workers: Vec<Nanos>,
     clients: Vec<Link>,
     server: Link,
-    /// By client, to the server and back, in all runs.
+    /// By client, to the server and back.
     carried: Vec<[u64; 2]>,
     worker_busy: Nanos,
     last_write: Nanos,
@@ -128,7 +129,7 @@ impl Network {
         }
     }
 
-    /// From 0 to 1, the same on every run.
+    /// The same on every run.
     fn uniform(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -140,7 +141,7 @@ impl Network {
         us(self.volume.round_trip_us * (normal * self.volume.round_trip_spread).exp())
     }
 
-    /// A byte passes both links without a pause, so the slower one sets the time.
+    /// No pause between the links, so the slower one sets the time.
     fn transfer(&mut self, way: usize, at: Nanos, command: &Command) -> Nanos {
         let link = self.volume.link_bytes_per_s;
         let server = self.volume.server_bytes_per_s.unwrap_or(link);

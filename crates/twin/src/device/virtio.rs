@@ -7,6 +7,7 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+/// A virtual disk served by a hypervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VirtioDisk {
@@ -76,7 +77,7 @@ struct Virtio {
     disk: VirtioDisk,
     workers: Vec<Nanos>,
     total: Nanos,
-    /// Not seen yet by a hypervisor that takes batches.
+    /// Not seen yet by the hypervisor.
     ring: VecDeque<u32>,
     awake: bool,
     worker_busy: Nanos,
@@ -101,7 +102,6 @@ impl Virtio {
         us(self.disk.notify_us / 2.0)
     }
 
-    /// Takes the whole ring; sleeps when it is empty.
     fn look(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let batch = self.ring.len().min(self.disk.queue as usize);

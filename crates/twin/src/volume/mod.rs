@@ -64,14 +64,14 @@ pub struct Layout {
     pub kind: Kind,
     pub members: u32,
     pub chunk: u64,
-    /// From the start of a row to the first byte of a file: file systems ignore chunks.
+    /// From the start of a row to a file's first byte: file systems ignore chunks.
     pub start: u64,
-    /// And the bytes at the start of its replacement that are rebuilt.
+    /// Failed member, and bytes at the start of its replacement that are rebuilt.
     pub failed: Option<(u32, u64)>,
     pub member_bytes: u64,
 }
 
-/// Of a transfer, on one member.
+/// A part of a transfer on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     pub member: u32,
@@ -80,7 +80,7 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// First pieces in parallel; then the second.
+/// The first pieces in parallel, then the second.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub first: Vec<Piece>,
@@ -127,7 +127,7 @@ impl Layout {
         }
     }
 
-    /// To lock: concurrent updates of one parity block would corrupt it.
+    /// Concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
         if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5) {
             return None;
@@ -136,7 +136,6 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
-    /// The chunk's number, the offset within it, and the length.
     fn each_chunk(&self, offset: u64, bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
         let (mut at, end) = (offset, offset + bytes);
         while at < end {

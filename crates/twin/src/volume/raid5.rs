@@ -1,7 +1,8 @@
 use super::{Layout, Piece, Plan};
 use machine::Op;
 
-/// Rotates backwards and the data follow it, so a sequential reader uses every member in turn.
+/// Parity rotates backwards and the data follow it, so a sequential reader uses every member in
+/// turn.
 fn parity_member(layout: &Layout, row: u64) -> u32 {
     let members = u64::from(layout.members);
     (members - 1 - row % members) as u32
@@ -43,8 +44,7 @@ fn read(layout: &Layout, piece: Piece, plan: &mut Plan) {
     plan.parity_bytes += piece.bytes * u64::from(layout.members - 1);
 }
 
-/// `at..end` is within one row. First reads the old data and parity, or the rest of the row,
-/// whichever is less.
+/// Within one row. First reads the old data and parity, or the rest of the row, whichever is less.
 fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let row = at / layout.row_bytes();
     let parity = parity_member(layout, row);
@@ -87,7 +87,6 @@ fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     plan.second.push(parity_piece);
 }
 
-/// The parts of `low..high` before and after the written piece.
 fn beside(member: u32, written: Option<Piece>, low: u64, high: u64) -> [Option<Piece>; 2] {
     let piece = |from: u64, to: u64| {
         (to > from).then(|| Piece { member, op: Op::Read, offset: from, bytes: to - from })

@@ -20,12 +20,12 @@ pub(crate) struct File {
     pub members: Vec<u32>,
     pub layout: Layout,
     whole: Layout,
-    /// First byte and bytes reserved on each member; `None`: the volume itself.
+    /// First byte and bytes on each member; `None`: the volume itself.
     extent: Option<(u64, u64)>,
     asked: Option<u64>,
     pub size: u64,
     pub start: u64,
-    /// End of the data: a write past it extends the file.
+    /// A write past the end extends the file.
     pub valid: u64,
     pub extending: bool,
     pub extenders: VecDeque<u32>,
@@ -175,7 +175,6 @@ impl Files {
         &mut self[Self::number_of(address)]
     }
 
-    /// More bytes of the replacement are rebuilt.
     pub fn restored(&mut self, bytes: u64) {
         let all =
             self.slots.iter_mut().flatten().flat_map(|file| [&mut file.layout, &mut file.whole]);
@@ -318,7 +317,6 @@ impl Files {
     }
 }
 
-/// Writes that must finish before data are on stable storage.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     /// With the bytes of each that must have been written.

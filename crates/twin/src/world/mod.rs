@@ -48,7 +48,6 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     Request(u32),
-    /// Read on demand or, with `ahead`, for read-ahead.
     Unit {
         unit: u64,
         pages: u64,
@@ -75,9 +74,7 @@ impl Owner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogOwner {
-    /// Durable write.
     Request(u32),
-    /// Of a source.
     Sync(u32),
 }
 
@@ -91,16 +88,14 @@ pub(crate) struct Transfer {
     pub durable: bool,
     pub pending: u32,
     pub combined: bool,
-    /// In progress.
     pub second: bool,
-    /// By a RAM cache: done.
+    /// Served by a RAM cache.
     pub copied: bool,
     /// When its data left for the array over the host bus, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,
     pub rows: Option<Range<u64>>,
 }
 
-/// A device and the host's side of it.
 pub(crate) struct Member {
     pub device: Box<dyn Device>,
     waiting: VecDeque<u32>,
@@ -187,12 +182,11 @@ impl From<&Processor> for Costs {
 }
 
 impl Costs {
-    /// Before the adapter and after the interrupt, for one uncached transfer.
+    /// Before the adapter and after the interrupt.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request, bytes)
     }
 
-    /// With a program's extra calls to learn of the completion.
     fn request(&self, more_calls: u32, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request + self.calls(more_calls), bytes)
     }
@@ -230,22 +224,18 @@ pub(crate) struct World {
     /// Of a hardware array.
     pub array: Option<Controller>,
     pub maker: Maker,
-    /// Parity updates in flight, and those that wait for them.
     rows: Rows,
     /// The replacement is rebuilt while the volume is in use.
     pub rebuilds: bool,
-    /// By part.
     pub accesses: Vec<Access>,
     /// Buffered writes stay in memory while there is room.
     pub temporary: bool,
     pub shape: Shape,
     pub writer: Writer,
-    /// By source.
     pub clients: Vec<u32>,
 }
 
 impl World {
-    /// An idle computer.
     pub fn new(
         fs: FileSystem,
         processor: &Processor,
@@ -293,7 +283,6 @@ impl World {
         self.members.iter_mut().for_each(|member| member.device.discard());
     }
 
-    /// Of the hottest drive.
     pub fn celsius(&self) -> Option<f64> {
         self.members.iter().filter_map(|member| member.device.celsius()).reduce(f64::max)
     }
@@ -337,7 +326,6 @@ impl World {
         Ok(file)
     }
 
-    /// Drops these addresses from the caches.
     pub fn forget(&mut self, addresses: Range<u64>) {
         self.cache.forget(addresses.clone());
         if let Some(cache) = &mut self.ram_cache {
@@ -368,7 +356,6 @@ impl World {
         self.kernel.now()
     }
 
-    /// For an event that does not belong to a source.
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Wake(_) | Event::Deliver(_) | Event::Synced(_) => {

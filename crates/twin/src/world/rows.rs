@@ -7,7 +7,7 @@ use machine::Op;
 use std::ops::Range;
 
 impl World {
-    /// Otherwise the transfer is launched when it gets its rows.
+    /// `false`: launched when it gets its rows.
     pub(super) fn has_rows(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         if transfer.rows.is_some() {

@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// It starts, its parity is computed, or its data have crossed the bus.
+    /// Starts it, or continues after parity or the bus.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;
@@ -95,7 +95,7 @@ impl World {
         self.maker == Maker::Host && self.files.of(offset).layout.kind == Kind::Raid5
     }
 
-    /// For the pieces after the first: each passes through the drivers separately.
+    /// Each piece after the first passes through the drivers separately.
     fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
         if self.maker != Maker::Host || pieces.len() < 2 {
             return;

@@ -8,8 +8,7 @@ use crate::ram_cache::RamCache;
 use crate::units::ms;
 use machine::{Hint, Nanos, Op};
 
-/// A pass writes one part in this many of the dirty pages: R. Nagar, Windows NT File System
-/// Internals, 1997.
+/// One part of the dirty pages: R. Nagar, Windows NT File System Internals, 1997.
 const PASS: u64 = 8;
 /// A mapped view of the cache, from the same book. A write-back never crosses it.
 const VIEW_BYTES: u64 = 256 << 10;
@@ -29,7 +28,6 @@ impl World {
         self.write_back();
     }
 
-    /// Repeats after a period while any dirty data are left.
     pub(super) fn lazy_scan(&mut self) {
         self.writer.scan_scheduled = self.cache.dirty_bytes > 0;
         self.writer.active = self.writer.scan_scheduled;
@@ -41,7 +39,7 @@ impl World {
     }
 
     /// A throttled writer starts the lazy writer, or keeps it working from its first pass on; above
-    /// the background limit write-back does not wait for a pass.
+    /// the background limit write-back does not wait.
     fn may_write(&self) -> bool {
         let w = &self.writer;
         let much = self.cache.dirty_bytes > self.fs.background_bytes;

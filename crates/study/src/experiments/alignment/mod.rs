@@ -124,7 +124,7 @@ fn chosen(reading: &Reading) -> Reading {
     Reading { interval_95: reading.interval_95.map(|ends| ends.map(wider)), ..*reading }
 }
 
-/// The target's start, unless another offset is certainly faster.
+/// Prefers the target's start unless another offset is certainly faster.
 fn aligned(readings: &[Reading]) -> Option<Reading> {
     let start = readings.iter().copied().find(|reading| reading.x == 0.0)?;
     let best = best(readings)?;
@@ -132,7 +132,7 @@ fn aligned(readings: &[Reading]) -> Option<Reading> {
     Some(if gain.is_some() { best } else { start })
 }
 
-/// On a stripe, from the nearest boundary of its chunks.
+/// On a stripe, measured from the nearest chunk boundary.
 fn distance(from: f64, to: f64, chunk: Option<u32>) -> f64 {
     let Some(chunk) = chunk.map(f64::from) else { return (to - from).abs() };
     let after = (to - from).rem_euclid(chunk);
@@ -177,7 +177,7 @@ fn by_offset(found: &Found<'_>, op: OpKind, bytes: u32) -> Vec<Reading> {
     published(&found.setting.facts).into_iter().filter_map(at).collect()
 }
 
-/// Best and worst point of the published figure.
+/// Best and worst.
 pub(crate) fn extremes(found: &Found<'_>, op: OpKind, bytes: u32) -> Option<[usize; 2]> {
     let readings = by_offset(found, op, bytes);
     let (best, worst) = (best(&readings)?, worst(&readings)?);

@@ -12,7 +12,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Large requests in sequence, small random ones.
 const LARGE_BYTES: u32 = 1 << 20;
 const SMALL_BYTES: u32 = 4096;
 
@@ -59,7 +58,7 @@ fn by_files(op: OpKind, files: ClientFiles) -> Curve {
     Curve::variant(&FILES, op, name).ordered(order)
 }
 
-/// 1, 2, 4 and so on, and all.
+/// Powers of two, and all.
 fn numbers(all: u32) -> Vec<(u32, Rank)> {
     let powers = std::iter::successors(Some(1u32), |one| one.checked_mul(2));
     let mut numbers: Vec<(u32, Rank)> =
@@ -115,7 +114,6 @@ fn grid(setting: &StudyContext) -> Grid {
     grid
 }
 
-/// At the largest number of clients.
 fn compare_files(found: &Found<'_>, conclusion: &mut Conclusion) {
     for files in ONE_FILE {
         let how = match files {

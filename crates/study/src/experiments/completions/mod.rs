@@ -12,7 +12,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Half of it at once is worth waiting for.
+/// Waiting for half of it at once is worthwhile.
 const DEPTH: u32 = 32;
 
 const COMPLETIONS: [(u32, Rank); 4] =
@@ -28,7 +28,7 @@ static BY_COMPLETIONS: CurveSet = CurveSet::new(
     )],
 );
 
-/// Takes each completion as it arrives.
+/// A program that takes each completion as it arrives.
 static POLLING: CurveSet = CurveSet::new(
     Axis::Completions,
     5,

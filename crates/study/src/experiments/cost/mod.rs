@@ -18,7 +18,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     )
 };
 
-/// Request size for which the saving is reported.
 const LARGE: f64 = 65_536.0;
 
 /// In processors.

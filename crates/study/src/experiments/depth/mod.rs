@@ -157,7 +157,7 @@ fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     }
 }
 
-/// At a depth at which several can be compared, slowest first.
+/// At a depth with several mechanisms, slowest first.
 fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     [32, 8].into_iter().find_map(|depth: u32| {
         let at = |engine| Some((engine, found.at(&mechanism(engine), depth)?));
@@ -167,7 +167,7 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     })
 }
 
-/// Cheapest first; `None` unless the mechanisms differ.
+/// Cheapest first.
 fn cost_by_mechanism(
     found: &Found<'_>,
     depth: u32,

@@ -76,7 +76,7 @@ impl DiskDrive {
     }
 }
 
-/// Golden-ratio sequence in 0..1: the first few values are well separated.
+/// Golden ratio: the first few values are well separated.
 pub(super) fn spread(number: u32) -> f64 {
     (f64::from(number) * 0.618_033_988_749_895).fract()
 }

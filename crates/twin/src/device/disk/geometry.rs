@@ -59,7 +59,6 @@ impl Geometry {
         }
     }
 
-    /// Spindles are not synchronised.
     pub(super) fn turned(mut self, phase: Nanos) -> Self {
         self.phase = phase % self.revolution;
         self
@@ -119,7 +118,7 @@ impl Geometry {
         self.media_time(lba, 0)
     }
 
-    /// Without the skew that follows the last block.
+    /// Without the skew after the last block.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }
@@ -130,7 +129,6 @@ impl Geometry {
         if angle >= here { angle - here } else { angle + self.revolution - here }
     }
 
-    /// In `from..=limit`, by `now`.
     pub(super) fn reached(&self, from: u64, began: Nanos, limit: u64, now: Nanos) -> u64 {
         let origin = self.start(from);
         let (mut low, mut high) = (from, limit);

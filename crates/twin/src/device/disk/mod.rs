@@ -19,8 +19,7 @@ use std::collections::VecDeque;
 /// The drives of the 1997 study queue fewer.
 const CHOICE: usize = 1024;
 
-/// Work that waited this many times its positioning time gains priority: it is done within two
-/// revolutions.
+/// Work that waited this many times its positioning time gains priority.
 const AGEING: Nanos = 8;
 
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +71,7 @@ struct MediaWork {
 enum Media {
     Free,
     Busy(MediaWork, Nanos),
-    /// By data that a command waits for, or by the rest of a track; an event follows.
+    /// By data that a command waits for, or by the rest of a track.
     Held,
 }
 
@@ -84,7 +83,6 @@ struct Chore {
     left: Nanos,
 }
 
-/// Seek plus rotation.
 fn reach(seek: &Seek, geometry: &Geometry, head: u64, lba: u64, write: bool, now: Nanos) -> Nanos {
     let arrived = now + seek.time(geometry.place(head), geometry.place(lba), write);
     arrived + geometry.rotation_to(lba, arrived)
@@ -100,9 +98,8 @@ struct Disk {
     wce: bool,
     queue_limit: u32,
     reads_limit: u32,
-    /// Inside the drive.
     reads: u32,
-    /// The adapter has requested the bus for them, or will at a scheduled time.
+    /// The adapter has requested the bus for them, or will.
     selecting: VecDeque<u32>,
     free_at: Nanos,
     left_bus: Nanos,
@@ -113,7 +110,7 @@ struct Disk {
     head_lba: u64,
     write_limit: u64,
     write_used: u64,
-    /// Back-to-back writes before the drive loses a revolution.
+    /// Back-to-back writes before a lost revolution.
     list_limit: u32,
     list: u32,
     media_end: Nanos,
@@ -180,7 +177,7 @@ impl Disk {
         reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
 
-    /// The work the head can start soonest. Priority grows with waiting time, so nothing starves.
+    /// Soonest reachable. Priority grows with waiting time, so nothing starves.
     fn pick(&mut self, now: Nanos) -> Option<MediaWork> {
         let cost = |work: &MediaWork| {
             // A sequential successor needs no track change, so it comes first even if another block
@@ -217,7 +214,7 @@ impl Disk {
         self.media_end
     }
 
-    /// A cache miss: returns when the last block is in the cache. Prefetch starts there.
+    /// Returns when the last block is in the cache; prefetch starts there.
     fn begin_read(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         let start = self.reach(work.lba, false, now);
