@@ -301,7 +301,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Refuses also writes to a read-only target.
+/// Also refuses writes to a read-only target.
 ///
 /// # Errors
 /// The reason.

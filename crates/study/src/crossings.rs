@@ -185,7 +185,7 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// `None` if no closer size around the crossing exists.
+/// `None` if the sizes around the crossing are close enough, or no other exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],

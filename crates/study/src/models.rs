@@ -10,7 +10,7 @@ use workload::{OpKind, Workload};
 
 /// The kernel splits larger requests, even if no counter shows it.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
-/// Smaller requests at the device are parts of one.
+/// Requests at the device below this share are parts of one.
 const WHOLE: f64 = 0.75;
 
 /// Repeats of a point agree better than this.

@@ -161,7 +161,7 @@ pub(crate) struct Bus {
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
-    /// Data phases that wait for the adapter or the I/O bus.
+    /// Data-phase time spent waiting for the adapter or the I/O bus.
     pub stalled: Nanos,
 }
 

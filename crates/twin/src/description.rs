@@ -54,14 +54,14 @@ pub struct Processor {
     /// To learn of a completion; see [`crate::Shape`].
     #[serde(default)]
     pub call_us: f64,
-    /// By the cache itself: page fault, read-ahead, write-back.
+    /// Transfers by the cache itself: page fault, read-ahead, write-back.
     pub paging_us: f64,
     /// Before the request reaches the adapter; the rest follows the interrupt.
     pub before_percent: f64,
     pub buffered_read_us: f64,
     /// Copied out of the file-system cache.
     pub buffered_read_ns_per_byte: f64,
-    /// Extra cost of at least one cache unit, whose buffer no longer fits the CPU cache.
+    /// Extra cost of reads of at least one cache unit, whose buffer no longer fits the CPU cache.
     pub large_read_ns_per_byte: f64,
     pub buffered_write_us: f64,
     /// Copied into the file-system cache.
