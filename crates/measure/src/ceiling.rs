@@ -5,23 +5,21 @@ use machine::{Engine, Machine, Nanos, NullBackend};
 use serde::{Deserialize, Serialize};
 use workload::{Stop, Workload};
 
-/// Run time of one stream's loop per attempt: thousands of requests.
 const ATTEMPT_NS: Nanos = 2_000_000;
 
-/// Run time per attempt with several streams: longer than a time slice of the scheduler, because
-/// more streams than processors take turns.
+/// Longer than a scheduler time slice: more streams than processors take turns.
 const ATTEMPT_TOGETHER_NS: Nanos = 8_000_000;
 
-/// Number of attempts. The ceiling is the best of them: brief interference can only lower it.
+/// Brief interference can only lower the ceiling, so the best counts.
 const ATTEMPTS: usize = 3;
 
 /// Requests per second of the driver if nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
-    /// The rate with requests that complete when issued: the limit of the generator.
+    /// With requests that complete when issued: the limit of the generator.
     pub generator_iops: f64,
-    /// The rate with no-op requests in the kernel: the limit of the generator and io_uring; absent
-    /// for other engines.
+    /// With no-op requests in the kernel: the limit of the generator and io_uring; absent for other
+    /// engines.
     pub no_op_iops: Option<f64>,
 }
 
@@ -31,15 +29,15 @@ impl Ceiling {
     }
 }
 
-/// The ceilings so far; each is measured once.
+/// Each ceiling is measured once.
 #[derive(Debug, Default)]
 pub struct Ceilings {
     known: Vec<(Workload, Option<Ceiling>)>,
 }
 
 impl Ceilings {
-    /// Returns the ceiling, shared by workloads that the loop cannot distinguish. `None` if the
-    /// driver has no limit of its own, or if verification needs real data.
+    /// Returns a ceiling, shared by workloads that the loop cannot distinguish. `None` without a
+    /// limit of the driver, or if verification needs real data.
     pub fn of<M: Machine>(
         &mut self,
         machine: &M,
@@ -128,8 +126,8 @@ struct Ran {
     requests: u64,
 }
 
-/// Computes the rate from the first start to the last end: streams that took turns on a processor
-/// never ran side by side, so their own rates do not add up. `None` if the attempt ended too early.
+/// From the first start to the last end: rates of streams that took turns on a processor do not add
+/// up. `None` if the attempt ended too early.
 fn rate_together(streams: impl Iterator<Item = Ran>) -> Option<f64> {
     let whole = streams.reduce(|a, b| Ran {
         began: a.began.min(b.began),

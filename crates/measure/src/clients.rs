@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// A client that begins later than this share of a run makes its result doubtful.
+/// A client that begins later makes the result doubtful.
 pub const LATE_SHARE: f64 = 0.01;
 
 /// The timing of one run on several clients, on the clock of the first.
@@ -40,23 +40,20 @@ pub struct ClientsRun {
 pub struct ClientSample {
     pub rank: u32,
     pub host: String,
-    /// Number of processors of the host.
+    /// Of the host.
     pub processors: u32,
-    /// Requests per second in the window in which all worked.
+    /// In the window in which all worked.
     pub iops: f64,
     pub latency: [SparseHistogram; 2],
-    /// Requests of the whole run.
     pub requests: u64,
-    /// Bytes of the whole run.
     pub bytes: u64,
     /// User and system time of the process.
     pub cpu_ns: Nanos,
-    /// Busy time of the host's processors.
     pub busy_ns: Nanos,
     pub elapsed_ns: Nanos,
-    /// Use of the host's busiest network link in percent, if known.
+    /// Of the host's busiest network link, if known.
     pub network_percent: Option<f64>,
-    /// Delay of its begin after the first client's.
+    /// Delay after the first client's begin.
     pub began_late_ns: Nanos,
 }
 
@@ -74,7 +71,6 @@ pub struct ClientsOrder {
     pub options: Options,
 }
 
-/// Lets the clients make a run.
 pub(crate) fn sample_of_clients(
     runs: &dyn ClientRuns,
     workload: &Workload,
@@ -90,10 +86,6 @@ pub(crate) fn sample_of_clients(
     serde_json::from_str(&result).map_err(confused)
 }
 
-/// Returns the number of clients that a workload uses on a machine with `all` clients.
-///
-/// # Errors
-/// It has fewer.
 pub(crate) fn clients_of(workload: &Workload, all: u32) -> Result<u32> {
     match workload.clients {
         Some(clients) if clients == 0 || clients > all => Err(Error::refused(
@@ -105,7 +97,6 @@ pub(crate) fn clients_of(workload: &Workload, all: u32) -> Result<u32> {
     }
 }
 
-/// Makes a run on a machine that simulates its clients.
 pub(crate) fn sample_simulated_clients<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -155,7 +146,6 @@ pub(crate) fn sample_simulated_clients<M: Machine>(
     Ok(sample)
 }
 
-/// Computes the timing of clients that began together.
 fn timing(sample: &Sample, streams: &[Stream], each: usize) -> ClientsRun {
     let ends: Vec<Nanos> = (streams.chunks(each))
         .map(|own| own.iter().map(Stream::lasted_until).max().unwrap_or(0))

@@ -9,12 +9,8 @@ struct JobRuns {
     together: Measured,
 }
 
-/// Measures each job by itself and all concurrently, round after round, so drift affects both
-/// equally.
-///
-/// # Errors
-/// The user's interrupt, or a workload that stops after an amount of data. Other errors fail the
-/// jobs that ran.
+/// Runs each job by itself and all concurrently, round after round, so drift affects both equally.
+/// Refuses a workload that stops after an amount of data.
 pub(crate) fn measure_concurrent<M: Machine>(
     machine: &M,
     jobs: &[Job<'_, M::Target>],

@@ -5,40 +5,39 @@ use crate::sample::Sample;
 use crate::stats::{self, Verdict};
 use machine::{Nanos, THROTTLE_SLICE_NS};
 
-/// Fewer runs than this cannot show a change by themselves: the slices within them count first.
+/// With fewer runs, their slices count first.
 const FEW_RUNS: usize = 4;
-/// Shorter runs, if they are few, show a change by their slices only: other load comes and goes
-/// between them. In the recordings in `tests/data` one of three runs of 200 ms often differs by a
-/// factor of 10.
+/// A few shorter runs show a change by their slices only: in `tests/data` one of three runs of 200
+/// ms often differs by a factor of 10.
 const LONG_RUN_NS: Nanos = 800_000_000;
 const BLOCKS: usize = 40;
-/// Shortest block: schedulers and quotas divide less time than this among programs.
+/// Schedulers and quotas divide less time than this.
 const MIN_BLOCK_NS: Nanos = 50_000_000;
-/// More phases than this within a run are a rhythm, which the mean describes.
+/// More phases within a run are a rhythm, which the mean describes.
 const MAX_WITHIN: usize = 4;
-/// Slices of a throttle in one block: one more or less of five is a small share.
+/// One slice more or less is then a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// The rates in the order of time: two or more.
+    /// In order of time: two or more.
     pub phases: Vec<RatePhase>,
-    /// The rate slid from the first phase to the last.
+    /// The rate changed gradually.
     pub gradual: bool,
-    /// The change was seen within one run, not between runs.
+    /// Seen within one run, not between runs.
     pub within: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePhase {
-    /// Start of the phase, since the program began.
+    /// Since the program began.
     pub from_ns: Nanos,
     /// Bytes that the point had moved by then.
     pub after_bytes: u64,
     pub iops: f64,
 }
 
-/// Returns how the rate changed over the runs; `None` if one rate describes them.
+/// Returns changes of the rate over the runs; `None` if one rate describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -103,7 +102,6 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
     one_by_one.or_else(|| found.cloned()).or_else(|| joined(samples))
 }
 
-/// A block of a run.
 #[derive(Clone, Copy)]
 struct Place {
     run: usize,
@@ -111,9 +109,8 @@ struct Place {
     width: Nanos,
 }
 
-/// Returns when the rate of a block began, if the block before it had another one, and whether that
-/// was within a run. Between runs it is the end of a run whose last requests took longer than a
-/// block.
+/// When the rate of a block began, if it differs from the block before, and whether that was within
+/// a run. Between runs: the end of a run whose last requests took longer than a block.
 fn began_between(samples: &[Sample], before: Place, first: Place) -> (RatePhase, bool) {
     let end = before.offset + before.width;
     let between = before.run != first.run;
@@ -123,8 +120,7 @@ fn began_between(samples: &[Sample], before: Place, first: Place) -> (RatePhase,
     (beginning(samples, first.run, first.offset), !between)
 }
 
-/// Finds a change near an end of a run, which few means do not show. Only one by
-/// [`stats::FEW_FACTOR`] counts.
+/// A change near an end of a run, which few means do not show.
 fn joined(samples: &[Sample]) -> Option<Course> {
     let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
     if !(2..stats::MIN_TESTED).contains(&samples.len()) || samples.iter().any(short) {
@@ -174,7 +170,6 @@ fn joined(samples: &[Sample]) -> Option<Course> {
     Some(Course { phases, gradual: false, within: within.contains(&true) })
 }
 
-/// Finds a rate that slides the same way in each run.
 fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
     let slides: Option<Vec<&Course>> =
         each.iter().map(|course| course.as_ref().filter(|one| one.gradual)).collect();
@@ -192,7 +187,7 @@ fn slide_of_each(each: &[Option<Course>]) -> Option<Course> {
 }
 
 /// Returns how the rate changed between runs. `uncertain`: half the relative interval of one rate.
-/// `straddled` is called if the rate changed within a run.
+/// `straddled` is called if it changed within a run.
 pub fn course_of_runs(
     runs: &[RatePhase],
     uncertain: f64,
@@ -212,8 +207,7 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// Returns the rates of a fast beginning. They are a change, unlike a warm-up: the rate leaves them
-/// out.
+/// A change, unlike a warm-up: the rate leaves it out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
@@ -253,7 +247,7 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// Returns the width of a block and the rates in blocks wide enough for the bursts of a throttle.
+/// Wide enough for the bursts of a throttle.
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();
@@ -303,8 +297,8 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     }
 }
 
-/// Computes half the 95 % interval of a run's rate, as a share: the median, because a change widens
-/// one; 0 if most runs have no interval. Chance exceeds twice this in 1 of 200 pairs.
+/// Half the 95 % interval of a run's rate, as a share: the median, because a change widens one; 0
+/// if most runs have none.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;

@@ -8,20 +8,18 @@ use serde::{Deserialize, Serialize};
 
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
-/// Number of buckets for all values of `u64`.
 const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
-/// Size of the table, a power of two: masking the index replaces the bounds check.
+/// A power of two: masking replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
-/// A histogram of latencies in nanoseconds. Count, sum, minimum and maximum are exact; percentiles
-/// are within 0.4 %. Recording never allocates or panics.
+/// A histogram of latencies in ns. Count, sum, minimum and maximum are exact; percentiles are
+/// within 0.4 %. Recording never allocates or panics.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "SparseHistogram", into = "SparseHistogram")]
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
-    /// The sum in 128 bits: 64 would overflow after 584 years of latencies, and checking for that
-    /// costs more than the carry.
+    /// 64 bits overflow after 584 years of latencies; checking for that costs more than the carry.
     sum: u128,
     min: u64,
     max: u64,
@@ -57,7 +55,6 @@ fn bounds_of(index: usize) -> (u64, u64) {
     (low, low + ((1 << shift) - 1))
 }
 
-/// Compares only what the public methods return.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         let exact = |h: &Self| (h.count, h.sum(), h.min, h.max);
@@ -86,7 +83,7 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// Creates an empty histogram. Only this function allocates.
+    /// Only this function allocates.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
@@ -141,7 +138,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Merges a histogram that was kept.
+    /// Merges a sparse histogram.
     pub fn merge_sparse(&mut self, other: &SparseHistogram) {
         if other.buckets.is_empty() {
             return;
@@ -155,7 +152,7 @@ impl Histogram {
         self.max = self.max.max(other.max_ns);
     }
 
-    /// Returns the values since an earlier state. Minimum and maximum are those of their buckets.
+    /// Values since an earlier state. Minimum and maximum are those of their buckets.
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut new = Histogram::new();
         for bucket in self.iter() {
@@ -190,28 +187,28 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Returns the sum in ns; saturates after 584 years.
+    /// In ns; saturates after 584 years.
     pub fn sum(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// Returns the exact minimum in ns; 0 when empty.
+    /// Exact, in ns; 0 when empty.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// Returns the exact maximum in ns; 0 when empty.
+    /// Exact, in ns; 0 when empty.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Returns the exact mean in ns; 0 when empty.
+    /// Exact, in ns; 0 when empty.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
-    /// Returns a percentile in ns: nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is
-    /// clamped to 0..=100. 0 when empty.
+    /// Nearest rank in ns, within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to 0..=100. 0
+    /// when empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -230,7 +227,7 @@ impl Histogram {
         self.max
     }
 
-    /// Returns the buckets that are not empty, in ascending order.
+    /// Iterates over the non-empty buckets in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
         let range = if self.count == 0 { 0..0 } else { index_of(self.min)..index_of(self.max) + 1 };
         range.filter(|&index| self.counts[index] > 0).map(|index| {
@@ -349,7 +346,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Generates log-uniform values, like latencies.
+    /// Log-uniform, like latencies.
     fn latency() -> impl Strategy<Value = u64> {
         (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
     }

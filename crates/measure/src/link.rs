@@ -2,7 +2,7 @@
 
 use machine::{Machine, Nanos, NetworkLink};
 
-/// The network counters at the start of a run.
+/// Network counters at the start of a run.
 pub struct LinkWatch {
     began: Nanos,
     before: Vec<NetworkLink>,
@@ -13,15 +13,14 @@ impl LinkWatch {
         LinkWatch { before: machine.network(), began: machine.now() }
     }
 
-    /// Returns the use of each link in its busier direction since the start, in percent of its
-    /// speed; `None` if the speed is not known. `active_ns`: the time in which the run did I/O.
+    /// Returns the use of each link in its busier direction, in percent of its speed; `None` if the
+    /// speed is unknown. `active_ns`: the time in which the run did I/O.
     pub fn each<M: Machine>(self, machine: &M, active_ns: Nanos) -> Vec<Option<f64>> {
         let passed = machine.now().saturating_sub(self.began).min(active_ns).max(1);
         percents(&self.before, &machine.network(), passed)
     }
 
-    /// Returns the use of the busiest link, as [`LinkWatch::each`]; `None` if no link has a known
-    /// speed.
+    /// Returns the use of the busiest link; `None` if no link has a known speed.
     pub fn busiest<M: Machine>(self, machine: &M, active_ns: Nanos) -> Option<f64> {
         self.each(machine, active_ns).into_iter().flatten().reduce(f64::max)
     }

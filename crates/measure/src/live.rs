@@ -9,21 +9,20 @@ use std::time::Instant;
 
 pub(crate) const SECOND_NS: Nanos = 1_000_000_000;
 
-/// A shorter last part of a run has no percentiles worth showing.
 const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
 
 #[derive(Debug, Clone)]
 pub struct Second {
-    /// Number of the run, from 0.
+    /// From 0.
     pub run: u64,
-    /// Number of the second in its run, from 0.
+    /// From 0.
     pub second: u64,
-    /// Length of the second; shorter at the end of a run.
+    /// Shorter at the end of a run.
     pub length_ns: Nanos,
     pub bytes: u64,
-    /// Latencies of reads and writes together.
+    /// Reads and writes together.
     pub latency: Histogram,
-    /// Time at which the first stream finished the second.
+    /// When the first stream finished the second.
     pub finished: Instant,
 }
 
@@ -32,7 +31,7 @@ impl Second {
         self.latency.count() as f64 * 1e9 / self.length_ns.max(1) as f64
     }
 
-    /// Computes the mean number of requests in flight by Little's law.
+    /// Mean number of requests in flight, by Little's law.
     pub fn mean_depth(&self) -> f64 {
         self.latency.sum() as f64 / self.length_ns.max(1) as f64
     }
@@ -58,7 +57,7 @@ impl SecondLog {
     }
 }
 
-/// A run whose seconds are counted, which takes some of the streams' time once a second.
+/// Counting takes some of the streams' time once a second.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedRun {
     log: Arc<SecondLog>,
@@ -79,7 +78,6 @@ impl SecondMark {
         SecondMark { run, measured_from: 0, began: 0, bytes: 0, latency: Histogram::new() }
     }
 
-    /// Starts the first second at `now`, when the stream clears its latencies.
     pub(crate) fn begin(&mut self, now: Nanos, bytes: u64) {
         (self.measured_from, self.began, self.bytes) = (now, now, bytes);
         self.latency.clear();

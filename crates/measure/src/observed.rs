@@ -2,12 +2,11 @@ use crate::stream::Stream;
 use machine::{Completion, Nanos, Next, Request, RequestSource, WrappedSource};
 use std::borrow::Borrow;
 
-/// Follows a stream's requests. The stream does whatever it leaves out.
 pub(crate) trait Observer: Send {
     #[inline(always)]
     fn issued(&mut self, _request: &Request, _now: Nanos) {}
 
-    /// Notes that a request ended, perhaps failed or short; the stream has not counted it yet.
+    /// The request may have failed; the stream has not counted it yet.
     #[inline(always)]
     fn ended(&mut self, _stream: &Stream, _completion: Completion, _now: Nanos) {}
 

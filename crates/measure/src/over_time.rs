@@ -7,15 +7,15 @@ use workload::Interval;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct IntervalSample {
-    /// Start, from the beginning of the measured part.
+    /// From the beginning of the measured part.
     pub from_ns: Nanos,
     pub until_ns: Nanos,
-    /// Requests per second of the load in this interval, if it changes over time.
+    /// Requests per second, if the load changes over time.
     pub offered_iops: Option<f64>,
     pub completed: u64,
-    /// Requests of this interval's step that were due and not issued before the run ended.
+    /// Requests that were due and not issued before the run ended.
     pub not_issued: u64,
-    /// Latency of the requests that were due in the interval; without a schedule, issued in it.
+    /// Of the requests that were due in the interval; without a schedule, issued in it.
     pub latency: Histogram,
 }
 
@@ -26,7 +26,7 @@ struct Counts {
 }
 
 pub(crate) struct Intervals {
-    /// End of each interval, from the beginning of the measured part.
+    /// From the beginning of the measured part.
     ends: Box<[Nanos]>,
     counts: Box<[Counts]>,
 }
@@ -40,7 +40,6 @@ impl Intervals {
         }
     }
 
-    /// Returns the counts of the interval at `time`; `None` before the first and after the last.
     fn at(&mut self, measured_from: Nanos, time: Nanos) -> Option<&mut Counts> {
         let passed = time.checked_sub(measured_from)?;
         let place = self.ends.partition_point(|end| *end <= passed);

@@ -1,5 +1,4 @@
-//! Repeats points in turn until each is precise enough, or the time or the number of runs is used
-//! up.
+//! Repeats points in turn until each is precise enough, or the time or the runs are used up.
 
 use crate::ceiling::Ceiling;
 use crate::sample::{Options, Sample, sample};
@@ -11,12 +10,12 @@ use workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Minimum number of runs, if the time allows.
+    /// If the time allows.
     pub min: u32,
     pub max: u32,
-    /// Goal for half the 95 % interval, as a fraction of the rate.
+    /// Half the 95 % interval, as a fraction of the rate.
     pub precision: f64,
-    /// Time limit: no run starts that would end later.
+    /// No run starts that would end later.
     pub budget_ns: Nanos,
 }
 
@@ -25,14 +24,13 @@ impl Repeats {
         Repeats { min: runs, max: runs, ..Repeats::default() }
     }
 
-    /// Returns these repeats, or one run if the machine's runs do not differ.
     pub(crate) fn on<M: Machine>(self, machine: &M) -> Repeats {
         if machine.capabilities().noisy { self } else { Repeats::exactly(1) }
     }
 }
 
 impl Default for Repeats {
-    /// Returns 3 to 10 runs, to within 3 %, without a time limit.
+    /// 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
         Repeats { min: 3, max: 10, precision: 0.03, budget_ns: Nanos::MAX }
     }
@@ -41,21 +39,21 @@ impl Default for Repeats {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PointStatus {
     pub runs: u32,
-    /// The point failed, or needs no more runs.
+    /// Failed, or needs no more runs.
     pub closed: bool,
     /// Weight of its precision relative to other points.
     pub weight: f64,
-    /// Time that another run takes.
+    /// Of another run.
     pub cost_ns: Nanos,
 }
 
 pub trait Repeated {
     fn status(&self, point: usize) -> PointStatus;
 
-    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
+    /// Half the 95 % interval as a fraction of the rate, or infinite.
     fn half_width(&self, point: usize) -> f64;
 
-    /// Runs a point again. A failed run closes its point; the others continue.
+    /// Runs a point again. A failed run closes its point.
     ///
     /// # Errors
     /// An error that ends the whole measurement, such as the user's interrupt.
@@ -118,7 +116,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
     }
 }
 
-/// Runs each point in rounds, and drops a point for which `run` returns `false`.
+/// Runs each point in rounds; drops a point for which `run` returns `false`.
 ///
 /// # Errors
 /// As `run`.
@@ -154,11 +152,10 @@ pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Measured {
-    /// The runs in order.
     pub samples: Vec<Sample>,
     pub failure: Option<String>,
     pub ceiling: Option<Ceiling>,
-    /// The half width, kept because the statistics take longer than some runs.
+    /// Kept because the statistics take longer than some runs.
     #[serde(skip)]
     half_width: OnceCell<f64>,
 }
@@ -199,7 +196,7 @@ impl Measured {
         }
     }
 
-    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
+    /// Half the 95 % interval as a fraction of the rate, or infinite.
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -208,8 +205,8 @@ impl Measured {
     }
 }
 
-/// Returns the runs that count: those without a warm-up, if there are two. A warm-up seen in a run
-/// is excluded from later ones, latencies included ([`ramp`]).
+/// Returns the runs without a warm-up, if there are two; otherwise all. A warm-up is excluded from
+/// later runs ([`ramp`]).
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
     if steady.len() >= 2 { steady } else { samples.iter().collect() }
@@ -220,7 +217,7 @@ pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// Estimates the rate of one of many points whose runs share this spread
+/// As [`rate_estimate`], for one of many points whose runs share this spread
 /// ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
@@ -233,8 +230,7 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Returns whether all runs end with a flush. Each run is then a single value, because slices end
-/// before the flush.
+/// Each run is then a single value: slices end before the flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -244,8 +240,8 @@ pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// Returns the rates in slices of equal width, so that each run is weighted by its time: a slow run
-/// has wider ones. A run by bytes may be too short for slices, and is then a single rate.
+/// In slices of equal width, so that each run is weighted by its time. A run too short for slices
+/// is a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -255,8 +251,7 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// Returns a run's slices, scaled to its rate: they end with the last complete one, before the end
-/// of the run.
+/// Scaled to the run's rate: the slices end before the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
     let slices: Vec<f64> = sample
@@ -308,11 +303,7 @@ where
     }
 }
 
-/// Runs workloads in turn ([`repeat`]); `sample` makes each run. If runs do not differ, each
-/// workload runs once.
-///
-/// # Errors
-/// The user's interrupt; `measured` holds the runs before it.
+/// On an interrupt `measured` holds the runs before it.
 pub(crate) fn repeat_workloads<M: Machine>(
     machine: &M,
     work: &[(&Workload, TargetFacts)],
@@ -333,22 +324,22 @@ pub fn may_run<M: Machine>(machine: &M, workload: &Workload) -> bool {
 }
 
 /// Returns options for requests that a throttle admits in bursts: the run starts and ends midway
-/// between two bursts, at least `ramp_ns` after the beginning. That excludes the first burst, which
-/// is admitted at once, and the second, which may spread over half a slice.
+/// between two bursts, at least `ramp_ns` after the beginning. That excludes the first burst,
+/// admitted at once, and the second, which may spread over half a slice.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
     await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
-/// Waits for the end of a throttle's last slice: only the remaining quota is left of it, and later
+/// Waits for the end of a throttle's last slice: only the rest of its quota is left, and later
 /// bursts would follow its timing. `idle_ns`: time since the last request of this kind.
 pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
 
-/// Returns the options of the next run: with the [`ramp`]; under a throttle after its last slice,
-/// and with [`of_whole_bursts`] if requests are admitted in bursts.
+/// Returns the options of the next run: with the [`ramp`]; after a throttle's last slice, and with
+/// [`of_whole_bursts`] if requests are admitted in bursts.
 pub fn next_run<M: Machine>(
     machine: &M,
     facts: &TargetFacts,
@@ -368,10 +359,10 @@ pub fn next_run<M: Machine>(
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// Makes the first run of a workload. On a machine whose runs repeat exactly it is the answer.
+/// Makes the first run of a workload; the answer if runs repeat exactly.
 ///
 /// # Errors
-/// A workload or an access mode that the target does not support, or a failed request.
+/// An unsupported workload or access mode, or a failed request.
 pub fn first_run<M: Machine>(
     machine: &M,
     target: &mut M::Target,
@@ -394,13 +385,13 @@ pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Points whose intervals narrow with every run. Each run advances the clock by its cost.
+    /// Intervals narrow with every run, which advances the clock by its cost.
     #[derive(Default)]
     struct Fake {
         runs: Vec<u32>,
-        /// Half width of each point after one run.
+        /// Of each point after one run.
         width: Vec<f64>,
-        /// The point and the run that fail.
+        /// Point and run.
         fails: Option<(usize, u32)>,
         failed: Vec<usize>,
         order: Vec<usize>,

@@ -1,5 +1,4 @@
-//! Continues an interrupted or killed measurement: a later process takes over the finished runs
-//! instead of repeating them.
+//! Continues an interrupted measurement: a later process takes over the finished runs.
 //!
 //! The clock moves with them, so a budget counts the time of both processes, and decisions that
 //! depend on the time are the same.
@@ -19,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use workload::Workload;
 
-/// The settings that identify a run; runs with the same ones are repetitions.
+/// Runs with the same settings are repetitions.
 #[derive(Serialize)]
 struct Description<'a> {
     target: &'a str,
@@ -38,7 +37,7 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// The machine and targets when they were opened.
+/// The machine and targets when opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub machine: MachineFacts,
@@ -48,7 +47,7 @@ pub struct Opened {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLine {
     run: String,
-    /// End of the run on the clock of the measurement.
+    /// On the clock of the measurement.
     ended_ns: Nanos,
     result: Box<RawValue>,
 }
@@ -61,9 +60,8 @@ struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     pub version: String,
-    /// The settings that determine what is measured.
     pub settings: Vec<String>,
-    /// Seconds since 1970-01-01 UTC.
+    /// Since 1970-01-01 UTC.
     pub unix_s: u64,
 }
 
@@ -94,7 +92,7 @@ struct State {
 }
 
 impl Journal {
-    /// Creates a journal; `before` and `runs` are those of an earlier process.
+    /// `before` and `runs` are those of an earlier process.
     pub fn new(before: Option<Opened>, runs: Vec<RunLine>, write: WriteLine) -> Journal {
         let pending = runs.len();
         let mut kept: HashMap<String, VecDeque<Kept>> = HashMap::new();
@@ -110,7 +108,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the time in ns over all processes.
+    /// In ns, over all processes.
     pub fn now(&self) -> Nanos {
         self.began.elapsed().as_nanos() as Nanos + self.shift_ns()
     }
@@ -119,7 +117,7 @@ impl Journal {
         self.state().shift_ns
     }
 
-    /// Returns the number of runs of earlier processes that were not recalled yet.
+    /// Returns how many runs of earlier processes were not recalled yet.
     pub fn pending(&self) -> usize {
         self.state().pending
     }
@@ -128,7 +126,7 @@ impl Journal {
         self.state().written
     }
 
-    /// Returns the changes of the machine since the earlier process, in sentences.
+    /// Sentences about how the machine differs from the earlier process's.
     pub fn changes(&self) -> Vec<String> {
         let state = self.state();
         let (Some(before), Some(now)) = (&state.before, &state.opened) else { return Vec::new() };
@@ -159,8 +157,7 @@ impl Journal {
             .collect()
     }
 
-    /// Returns the targets with the earlier process's sizes, so that requests have the same
-    /// offsets.
+    /// With the earlier process's sizes, so that offsets are the same.
     fn sized(&self, specs: &[TargetSpec]) -> Vec<TargetSpec> {
         let state = self.state();
         let before = state.before.as_ref().map_or(&[][..], |before| &before.targets);
@@ -248,7 +245,7 @@ pub struct Resumable<M> {
     journal: Arc<Journal>,
     /// Settings and stripe, which distinguish runs with the same description.
     scope: RefCell<[String; 2]>,
-    /// Pause that is due before the next run, unless that is a kept one.
+    /// Pause due before the next run, unless that is a kept one.
     owed_ns: Cell<Nanos>,
 }
 

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
-/// A size for checks before the target is open.
 const ANY_SIZE: u64 = u64::MAX >> 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,11 +29,11 @@ pub enum Arrangement {
     /// One at a time, interleaved.
     #[default]
     InTurn,
-    /// Each by itself and all at once, round after round.
+    /// Each by itself, then all at once, round after round.
     Concurrent,
 }
 
-/// The targets to open, the workloads to run on them, and how often.
+/// Targets, workloads to run on them, and how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -46,12 +45,11 @@ pub struct RunRequest {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunSamples {
-    /// The targets as they were measured.
+    /// As measured.
     pub facts: Vec<TargetFacts>,
-    /// The runs of each part by itself.
+    /// Each part by itself.
     pub parts: Vec<Measured>,
-    /// The runs of each part while all others ran; empty if none did. Processor time is that of all
-    /// parts.
+    /// Each part while all others ran; empty if none did. Processor time is that of all parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<Measured>,
 }
@@ -67,7 +65,7 @@ impl RunRequest {
         }
     }
 
-    /// Returns the buffers of each group of parts that run at the same time.
+    /// One group per set of parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -132,12 +130,12 @@ impl<'m, M: Machine> Runner<'m, M> {
     /// Opens the targets of a request. Nothing is written before all checks pass.
     ///
     /// # Errors
-    /// A part invalid on its target, a target that cannot be opened, not enough memory.
+    /// An invalid part, a target that cannot be opened, or not enough memory.
     pub fn open(machine: &'m M, request: &RunRequest) -> Result<Runner<'m, M>> {
         Runner::open_then(machine, request, |_| Ok(()))
     }
 
-    /// Opens the targets of a request. `last` runs after the checks and before anything is written.
+    /// As [`Runner::open`]; `last` runs after the checks, before any write.
     ///
     /// # Errors
     /// As [`Runner::open`] and `last`.
@@ -162,10 +160,10 @@ impl<'m, M: Machine> Runner<'m, M> {
     }
 
     /// Opens targets for work that depends on their facts. `check` refuses invalid work, and
-    /// returns the buffers of each group of streams that run at the same time.
+    /// returns the buffers of each group of concurrent streams.
     ///
     /// # Errors
-    /// As [`Machine::open_all`] and `check`, or not enough memory.
+    /// As [`Machine::open_all`] and `check`; not enough memory.
     pub fn open_checked(
         machine: &'m M,
         specs: &[TargetSpec],
@@ -196,7 +194,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// Returns the facts of the targets as they were opened.
+    /// Facts of the opened targets.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -231,7 +229,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.run(&RunRequest::in_turn(&TargetSpec::default(), workloads, repeats), on_progress)
     }
 
-    /// Takes the runs before the user's interrupt ended [`Runner::run`].
+    /// Takes the runs made before an interrupt of [`Runner::run`].
     pub fn take_interrupted(&mut self) -> Option<RunSamples> {
         let parts = self.interrupted.take()?;
         Some(RunSamples { facts: self.facts.clone(), parts, together: Vec::new() })
@@ -241,8 +239,8 @@ impl<'m, M: Machine> Runner<'m, M> {
     /// after the last part means all at once.
     ///
     /// # Errors
-    /// The user's interrupt; concurrent parts that stop after an amount of data. Others are
-    /// failures of their part.
+    /// The user's interrupt; concurrent parts that stop after an amount of data. Other errors fail
+    /// their part.
     pub fn run(
         &mut self,
         request: &RunRequest,
@@ -295,7 +293,7 @@ impl<'m, M: Machine> Runner<'m, M> {
     }
 }
 
-/// Checks the memory for each group of streams that run at the same time.
+/// Checks the memory for each group of concurrent streams.
 ///
 /// # Errors
 /// Not enough memory.
@@ -303,7 +301,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Checks a workload on a target; also refuses writes to a read-only target.
+/// Also refuses writes to a read-only target.
 ///
 /// # Errors
 /// The reason.
@@ -329,10 +327,10 @@ pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     })
 }
 
-/// Refuses writes to a target that is only read; `hint` says how to allow them.
+/// `hint` says how to allow writes.
 ///
 /// # Errors
-/// The target is only read, and `writes` is true.
+/// `writes` is true and the target is read-only.
 pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<()> {
     if writes && !facts.writable {
         return Err(Error::refused(&facts.name, "it was there before and is only read", hint));
@@ -340,7 +338,6 @@ pub fn check_writable(facts: &TargetFacts, writes: bool, hint: &str) -> Result<(
     Ok(())
 }
 
-/// Refuses workloads that need more of a new file than is certain to be filled.
 fn check_certain_size(
     workloads: &[&Workload],
     spec: &TargetSpec,
@@ -363,7 +360,7 @@ fn check_certain_size(
     })
 }
 
-/// Refuses to overwrite a target in vain, if none of the workloads can run on it.
+/// Avoids overwriting a target on which no workload can run.
 fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
     if spec.destroy.is_empty() {
         return Ok(());
@@ -391,14 +388,14 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// The amount of writes that is known before the runs start.
+/// Writes that are known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
-    /// Minimum of the runs that end after bytes.
+    /// Of the runs that end after bytes.
     pub min_bytes: u64,
-    /// Maximum, if every point takes all its runs; [`u64::MAX`] if not known.
+    /// If every point takes all its runs; [`u64::MAX`] if unknown.
     pub max_bytes: u64,
-    /// Time of the runs that only time ends.
+    /// Of the runs that only time ends.
     pub timed_ns: u64,
 }
 

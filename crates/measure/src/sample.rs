@@ -18,40 +18,38 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Pattern, Stop, Workload};
 
-/// Fast requests are bursty if at least this fraction of the slices has no completion.
+/// Share of slices without a completion from which fast requests are bursty.
 const BURSTY_SHARE: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Options {
-    /// Start of the run, on the machine's clock.
+    /// On the machine's clock.
     pub start: Start,
-    /// Time at the beginning that is not measured.
+    /// Not measured, at the beginning.
     pub ramp_ns: Nanos,
-    /// Count instructions. Do not use the rate of such a run.
+    /// Do not use the rate of such a run.
     pub count_instructions: bool,
-    /// Trace requests in the block layer. Do not use the rate of such a run.
+    /// In the block layer. Do not use the rate of such a run.
     pub trace: bool,
-    /// Count completions until the deadline: right if as many requests are in flight at the
-    /// beginning as at the end (after a ramp), or if they are admitted in bursts. Otherwise the run
-    /// counts until the last completion.
+    /// Count until the deadline, not the last completion: right if as many requests are in flight
+    /// at the beginning as at the end (after a ramp), or if they are admitted in bursts.
     pub until_deadline: bool,
-    /// Bytes that a previous run of this kind brought into an empty page cache, if known.
+    /// Brought into an empty page cache by a previous run of this kind, if known.
     pub cache_bytes: Option<u64>,
-    /// Keep a run that the user interrupts instead of discarding it ([`Usage::interrupted`]).
+    /// Keep a run that the user interrupts ([`Usage::interrupted`]).
     pub keep_interrupted: bool,
 }
 
 /// The figures of one run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
-    /// Length of the measured part.
     pub measured_ns: Nanos,
-    /// Requests in the measured part.
+    /// In the measured part.
     pub requests: u64,
     pub bytes: u64,
     /// Requests per second over all streams and the whole measured part.
     pub rate: f64,
-    /// Latencies of reads and of writes.
+    /// Reads, then writes.
     pub latency: [Histogram; 2],
     pub slice_ns: Nanos,
     /// Fraction of the finest slices without a completion.
@@ -59,30 +57,30 @@ pub struct Sample {
     /// Requests per second over all streams, without the warm-up.
     pub slice_rates: Vec<f64>,
     pub warm_up_rates: Vec<f64>,
-    /// The beginning that the data show to be a warm-up, or a burst above the long-run rate.
+    /// A beginning that the data show to be a warm-up or a burst.
     pub warm_up_ns: Nanos,
-    /// Steadiness of the rate; positions count from the start of the warm-up.
+    /// Positions count from the start of the warm-up.
     pub verdict: stats::Verdict,
-    /// Mean number of requests in flight over all streams.
+    /// Of requests in flight, over all streams.
     pub mean_depth: f64,
-    /// Mean time from issue to completion.
+    /// From issue to completion.
     pub mean_service_ns: f64,
-    /// Use of resources over the whole run, with the ramp.
+    /// Over the whole run, with the ramp.
     pub usage: Usage,
-    /// Requests of the whole run, to match [`Sample::usage`].
+    /// To match [`Sample::usage`].
     pub requests_with_ramp: u64,
     pub bytes_with_ramp: u64,
-    /// Figures of each of the [`Workload::intervals`].
+    /// One for each of the [`Workload::intervals`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalSample>,
-    /// The share of each client, if the machine has several.
+    /// If the machine has several clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
 }
 
 impl Sample {
-    /// Returns requests per second: with a flush at the end those of the whole run to stable
-    /// storage, otherwise those after the warm-up until the last request returned.
+    /// Requests per second: with a flush at the end, of the whole run to stable storage; otherwise
+    /// after the warm-up until the last request returned.
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
@@ -93,8 +91,8 @@ impl Sample {
         }
     }
 
-    /// Returns requests per second without the warm-up and the flush. For buffered writes it is the
-    /// rate at which the cache absorbed them.
+    /// Without the warm-up and the flush: for buffered writes the rate at which the cache absorbed
+    /// them.
     pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
@@ -103,29 +101,28 @@ impl Sample {
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
     }
 
-    /// Returns the bytes of reads and of writes, with the ramp.
+    /// Reads and writes, with the ramp.
     pub fn bytes_by_op(&self) -> [f64; 2] {
         let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
         let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
         [reads * each, writes * each]
     }
 
-    /// Returns whether something admits requests in time slices.
+    /// Something admits requests in time slices.
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
         self.empty_share >= BURSTY_SHARE && quick * 8 < SLICE_NS
     }
 
-    /// Returns the deviation from Little's law for rate, mean latency and mean depth: L = X R
-    /// (Little, 1961).
+    /// Deviation from Little's law for rate, mean latency and mean depth: L = X R (Little, 1961).
     pub fn little_error(&self) -> f64 {
         let expected = self.rate / 1e9 * self.mean_service_ns;
         if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
     }
 }
 
-/// Makes a run, or takes it from the machine's [`machine::RunLog`] if an earlier process made it.
+/// Makes a run, or takes it from the [`machine::RunLog`] of an earlier process.
 ///
 /// # Errors
 /// The target does not support it, or a request failed.
@@ -198,7 +195,6 @@ fn sample_now<M: Machine>(
     Ok(sample)
 }
 
-/// Returns options that measure a load from its first step on.
 fn at_once(options: Options) -> Options {
     Options { ramp_ns: 0, until_deadline: false, ..options }
 }
@@ -248,13 +244,13 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok((sample, streams))
 }
 
-/// One part of a run.
+/// One of several concurrent runs.
 pub struct Job<'t, T> {
     pub target: &'t T,
     pub facts: &'t TargetFacts,
     pub workload: &'t Workload,
     pub access: Access,
-    /// Processors on which it runs; empty for all.
+    /// Empty: all.
     pub processors: &'t [u32],
 }
 
@@ -267,7 +263,7 @@ impl<'t, T> Job<'t, T> {
 /// The run of a job, with its sources.
 pub type JobRun<A> = Result<(Sample, Vec<A>)>;
 
-/// Runs all jobs at once, and again if the program was paused. `sources` makes each job's sources.
+/// Runs all jobs at once, again if the program was paused. `sources` makes each job's sources.
 ///
 /// # Errors
 /// As [`Machine::run`] and `sources`; for a job, no request completed.
@@ -302,10 +298,10 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok(all)
 }
 
-/// Upper bound for the rate at which a run fills the cache, if nothing else is known.
+/// Upper bound, if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
-/// Returns the bytes that a run may bring into the cache: 25 % more than the previous run.
+/// 25 % more than in the previous run.
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
@@ -352,7 +348,7 @@ pub(crate) fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
 
-/// Creates one source per stream or, for an engine with one request outstanding, per unit of depth
+/// Creates a source per stream or, if the engine has one request outstanding, per unit of depth
 /// with a shared cursor. All share it with [`Pattern::Together`].
 ///
 /// # Errors
@@ -378,7 +374,7 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     Ok(streams)
 }
 
-/// Computes the rate until the deadline; `None` if a stream ended earlier.
+/// `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     let windows: Option<Vec<(u64, Nanos)>> =
         streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
@@ -478,8 +474,8 @@ pub fn gather<S: Borrow<Stream>>(
     Ok(sample)
 }
 
-/// Whether more than a tenth of the slices are empty. The longest pause does not count if there is a
-/// rate apart from it: a limit that falls stops the requests in flight once.
+/// More than a tenth. The longest pause does not count if there is a rate apart from it: a limit
+/// that falls stops the requests in flight once.
 fn often_empty(slice_rates: &[f64]) -> bool {
     const RATE: usize = 4;
     let pauses =
@@ -503,7 +499,7 @@ fn show(sample: &Sample, workload: &Workload) {
     machine::live::finished(workload.short(), op, numbers);
 }
 
-/// Notes the bytes that the other concurrent workloads requested from the same devices.
+/// Notes the bytes of other concurrent workloads on the same devices.
 pub fn note_others<'s>(
     samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>,
 ) {

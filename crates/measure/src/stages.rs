@@ -11,16 +11,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::{Stop, Workload};
 
-/// Enough requests for a good mean, and few enough for a small trace.
+/// Enough for a good mean, few enough for a small trace.
 const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
-/// Numbers that differ by at most this fraction count as equal.
+/// Fraction by which equal numbers may differ.
 const AS_MANY: f64 = 0.02;
 
-/// Breaks down a request's time by the device counters, if the program and the devices count the
-/// same number of requests or, past the page cache, the same bytes in a uniform split or merge.
+/// Breaks down a request's time by the device counters, if program and devices count the same
+/// requests or, past the page cache, the same bytes in a uniform split or merge.
 ///
 /// # Errors
 /// The reason, as a clause after "because".
@@ -85,8 +85,8 @@ pub fn counted_times(
     })
 }
 
-/// Traces requests in a short separate run. `None` if it cannot trace, others interfere, or the
-/// block layer splits requests. `iops` is the rate so far.
+/// Traces requests in a short separate run. `None` if the machine cannot trace, others interfere,
+/// or the block layer splits requests. `iops` is the rate so far.
 ///
 /// # Errors
 /// The user's interrupt; others would show in the runs that count.
@@ -126,7 +126,7 @@ pub fn traced_times<M: Machine>(
     }
 }
 
-/// Sums of times modulo 2^64; only differences are used.
+/// Modulo 2^64; only differences are used.
 #[derive(Debug, Default)]
 struct Sums {
     requests: AtomicU64,
@@ -145,7 +145,7 @@ impl Sums {
     }
 }
 
-/// Computes the stages if the program's sums and the block layer's cover the same requests.
+/// `None` unless both cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     if of(&sums.requests) != seen.bios || seen.bios == 0 {
@@ -196,8 +196,6 @@ mod tests {
     use crate::stats::Verdict;
     use machine::{Buffering, Usage};
 
-    /// Creates a run of a thousand requests of 64 KiB, each in flight for a millisecond, with these
-    /// counters.
     fn sample(device: DeviceUse) -> Sample {
         Sample {
             measured_ns: 1_000_000_000,

@@ -1,5 +1,5 @@
 //! Keeps its requests outstanding and issues the next one on each completion. All of it is the hot
-//! path of host and simulator: no allocation, no lock, no formatting.
+//! path: no allocation, no lock, no formatting.
 
 mod source;
 
@@ -15,7 +15,7 @@ pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// The scheduled time in an open loop, otherwise the time of issue.
+    /// Scheduled in an open loop, otherwise issued.
     since: Nanos,
     offset: u64,
     len: u32,
@@ -25,7 +25,7 @@ struct Slot {
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// Computes share `k` of `whole` in `parts`; shares differ by at most one.
+/// Share `k` of `parts`; shares differ by at most one.
 fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
     at(k + 1) - at(k)
@@ -36,11 +36,11 @@ pub struct Stream {
     sequence: Sequence,
     filler: Filler,
     slots: Box<[Slot]>,
-    /// The slot used next: last in, first out; if slots pause, first in, first out.
+    /// Last in, first out; if slots pause, first in, first out.
     free: u32,
     free_last: u32,
     in_flight: u32,
-    /// The end of each slot's pause between completion and issue.
+    /// End of each slot's pause after completion.
     rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
@@ -48,41 +48,37 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Bytes left to request when the sequence was at `settled`; counts down to 0.
+    /// Bytes left at `settled`; counts down to 0.
     budget: i64,
-    /// Position in the sequence up to which requests are taken off `budget`.
+    /// Position in the sequence.
     settled: u64,
-    /// The last request may exceed the budget.
     ends_whole: bool,
-    /// Bytes by which the last request exceeded the budget.
+    /// Excess of the last request, in bytes.
     beyond: i64,
     deadline: Nanos,
-    /// Time until which a free slot is enough to issue: the deadline, or 0 if other conditions
-    /// apply.
+    /// Until then a free slot is enough to issue; 0 if other conditions apply.
     plain_until: Nanos,
     began: Nanos,
-    /// The end of the ramp.
     measured_from: Nanos,
     last_event: Nanos,
     slice_end: Nanos,
-    /// The end of a slice, or the first nanosecond past the deadline.
+    /// End of a slice, or 1 ns past the deadline.
     next_mark: Nanos,
     measuring: bool,
     before: u64,
-    /// Requests completed in the measured part until the deadline, once it has passed.
+    /// Requests until the deadline, once it has passed.
     in_time: Option<u64>,
-    /// Bytes completed, with those of the ramp.
+    /// With those of the ramp.
     bytes: u64,
     bytes_before: u64,
     /// Part of the latencies in ns: before the issue, and within the ramp.
     not_served: u64,
-    /// Time of failed requests, which are not recorded.
+    /// Failed requests are not recorded.
     abandoned_ns: u64,
     latency: [Histogram; 2],
     slices: Slices,
-    /// Totals that [`machine::live`] already has of the present measurement.
+    /// What [`machine::live`] already has.
     shown: Reading,
-    /// The current second, if the run is watched.
     second: Option<Box<SecondMark>>,
 }
 
@@ -185,7 +181,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Starts the measured part at `from`, noticed at `now`; discards what the ramp counted.
+    /// `from` is noticed at `now`; discards what the ramp counted.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.shown = Reading { bytes: self.bytes, ..Reading::default() };
@@ -207,7 +203,6 @@ impl Stream {
         self.not_served = self.passed_in_flight(from);
     }
 
-    /// Sums the time in flight of outstanding requests, from the start of each.
     fn passed_in_flight(&self, until: Nanos) -> u64 {
         let passed = |slot: &Slot| until.saturating_sub(slot.since);
         let all: u64 = self.slots.iter().map(passed).sum();
@@ -227,7 +222,6 @@ impl Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
-    /// Adds the new counts to [`machine::live`].
     fn show(&mut self) {
         let now = Reading {
             requests: self.completed(),
@@ -284,8 +278,7 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Takes uncounted requests off the budget. Only requests that leave some budget pass
-    /// uncounted.
+    /// Only requests that leave some budget pass uncounted.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -297,7 +290,6 @@ impl Stream {
         self.sequence.limit_short(self.budget.max(0) as u64);
     }
 
-    /// Takes the next request, cut to the bytes left.
     #[inline(never)]
     fn take_counted(&mut self) -> (Op, u64, u32) {
         self.settle();
@@ -314,7 +306,7 @@ impl Stream {
         (op, offset, len)
     }
 
-    /// Issues a request on the sequence's fast path; `None`: no slot is free, or that path ends.
+    /// `None`: no slot is free, or the fast path ends.
     #[inline(always)]
     fn issue_short(&mut self, since: Nanos) -> Option<Request> {
         // [`NO_SLOT`] is beyond the slots.
@@ -340,7 +332,7 @@ impl Stream {
         request
     }
 
-    /// Handles a mark for a request without a slot that has completed but is not counted yet.
+    /// The request has no slot, and has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -349,7 +341,6 @@ impl Stream {
         self.free = 0;
     }
 
-    /// Adds a slot to the list of pausing slots.
     #[inline(never)]
     fn rest(&mut self, index: u32, now: Nanos) {
         self.rests[index as usize] = now + self.think;
@@ -362,7 +353,7 @@ impl Stream {
         self.free_last = index;
     }
 
-    /// Returns the next step if a slot is free but other conditions apply.
+    /// A slot is free but other conditions apply.
     #[inline(never)]
     fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
@@ -394,8 +385,7 @@ impl Stream {
         Next::Issue(request)
     }
 
-    /// Makes the stream last to the deadline, even if it had nothing to do at the end: its next
-    /// request was not due, or it paused.
+    /// Even if there was nothing to do at the end.
     #[cold]
     fn last_to_deadline(&mut self, now: Nanos) {
         if self.budget > 0 && now >= self.deadline {
@@ -410,12 +400,12 @@ impl Stream {
         }
     }
 
-    /// Keeps the last request whole instead of cutting it to the remaining bytes.
+    /// Keeps the last request whole instead of cutting it.
     pub fn end_with_a_whole_request(&mut self) {
         self.ends_whole = true;
     }
 
-    /// Corrects the budget for a next request that is `bytes` shorter than the sequence says.
+    /// Adapts the budget to a next request that is `bytes` shorter than the sequence says.
     pub fn adjust_budget(&mut self, bytes: i64) {
         self.settle();
         // Bytes by which the last request was cut, or exceeded the end, are not requested again.
@@ -424,12 +414,12 @@ impl Stream {
         self.count_from_here();
     }
 
-    /// Returns whether the stream issues nothing from `now` on.
+    /// The stream issues nothing from `now` on.
     pub fn is_over(&self, now: Nanos) -> bool {
         self.budget == 0 || now >= self.deadline
     }
 
-    /// Sets the operation of the request that is about to be issued.
+    /// Sets the operation of the next request.
     pub fn set_slot_op(&mut self, slot: u32, op: Op) {
         self.slots[slot as usize].op = op;
     }
@@ -441,17 +431,16 @@ impl Stream {
         self.not_served += now - since;
     }
 
-    /// Returns when a request was due or, without a schedule, issued.
+    /// When the request was due or, without a schedule, issued.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
 
-    /// Returns the start of the measured part on the machine's clock.
+    /// On the machine's clock.
     pub(crate) fn measured_from(&self) -> Nanos {
         if self.measuring { self.measured_from } else { self.began.saturating_add(self.ramp) }
     }
 
-    /// Returns the scheduled requests that were not issued, by step of the load.
     pub(crate) fn not_issued(&self) -> Vec<u64> {
         self.pace.as_ref().map_or_else(Vec::new, Pace::left)
     }
@@ -492,12 +481,12 @@ impl Stream {
         self.began
     }
 
-    /// Returns when the last request completed, or the time was over.
+    /// When the last request completed, or the time was over.
     pub fn lasted_until(&self) -> Nanos {
         self.last_event
     }
 
-    /// Returns the number of requests completed in the measured part.
+    /// In the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
@@ -506,7 +495,7 @@ impl Stream {
         self.before + self.completed()
     }
 
-    /// Returns the bytes completed in the measured part.
+    /// In the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }
@@ -520,28 +509,25 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Returns the requests completed until the deadline, and the measured time until then; `None`
-    /// if the stream ended earlier.
+    /// Requests and measured time until the deadline; `None` if the stream ended earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Returns the mean number of requests in flight over the measured part.
+    /// Mean number of requests in flight in the measured part.
     pub fn mean_depth(&self) -> f64 {
         let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
         let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
         time as f64 / self.measured_ns().max(1) as f64
     }
 
-    /// Returns the sum of the latencies in the measured part.
     fn latencies_ns(&self) -> u64 {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// Returns the mean time from issue to completion. With [`Stream::mean_depth`] and the rate it
-    /// obeys Little's law.
+    /// From issue to completion. With [`Stream::mean_depth`] and the rate it obeys Little's law.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64
@@ -557,7 +543,7 @@ impl Stream {
         }
     }
 
-    /// Returns the latencies of reads and of writes.
+    /// Reads, then writes.
     pub fn latency(&self) -> &[Histogram; 2] {
         &self.latency
     }

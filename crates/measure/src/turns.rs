@@ -1,11 +1,10 @@
 //! Measures two arms in turn until each question is decided or the time is up. A block of four runs
-//! is ABBA or BAAB: drift cancels out, and neither arm is always first.
+//! is ABBA or BAAB, so drift cancels out.
 
 use crate::stats::{MIN_BLOCKS, change_at_any_time, holm};
 use machine::Nanos;
 use workload::rng::SplitMix64;
 
-/// Error probability of a 95 % interval.
 const CHANCE: f64 = 0.05;
 
 /// The values of a block by arm, value and turn.
@@ -13,17 +12,17 @@ pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Half width of a change's interval, as a fraction, at which a question is decided.
+    /// A question with this relative half width is decided.
     pub until: f64,
-    /// Time for all questions. Each gets its minimum number of blocks even if that takes longer.
+    /// For all questions; each gets its minimum number of blocks anyway.
     pub budget_ns: Nanos,
-    /// Maximum number of blocks per question; if runs differ, at least [`MIN_BLOCKS`].
+    /// Per question; if runs differ, at least [`MIN_BLOCKS`].
     pub max_blocks: usize,
-    /// Closes a question as soon as arm 1 cannot be faster by this fraction.
+    /// Close a question once arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
     /// Repeated runs differ; otherwise one block is enough.
     pub noisy: bool,
-    /// Seed of the order of the arms.
+    /// For the order of the arms.
     pub seed: u64,
 }
 
@@ -37,16 +36,16 @@ impl Limits {
 pub enum Stop<E> {
     /// This question cannot be answered; the others continue.
     Question(String),
-    /// The user's interrupt; the blocks so far count if they are enough.
+    /// The blocks so far count if they are enough.
     Interrupted(E),
-    /// An error that ends the measurement.
+    /// Ends the measurement.
     All(E),
 }
 
 pub trait Arms<const N: usize> {
     type Error;
 
-    /// Returns the time in nanoseconds from an arbitrary start.
+    /// In ns, from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// Runs arm 0 or 1; returns the values, the rate first.
@@ -55,7 +54,7 @@ pub trait Arms<const N: usize> {
     /// A failed run, or an interrupt.
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
 
-    /// Runs before each block, counted from 1.
+    /// `block` counts from 1.
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
@@ -63,9 +62,9 @@ pub trait Arms<const N: usize> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
-    /// The arm that failed, and the reason.
+    /// The arm and the reason.
     pub failed: Option<(usize, String)>,
-    /// The question is decided or failed.
+    /// Decided or failed.
     pub closed: bool,
 }
 
@@ -76,7 +75,7 @@ pub struct Turns<const N: usize> {
 }
 
 impl<const N: usize> Turns<N> {
-    /// Returns the number of questions still open when the time was up.
+    /// When the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
@@ -145,7 +144,7 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// Closes questions that are decided after Holm's correction, whose interval is as narrow as
+/// Closes questions decided after Holm's correction, whose interval is as narrow as
 /// [`Limits::until`], or that exclude gains of [`Limits::gain_wanted`].
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {
@@ -177,7 +176,7 @@ mod tests {
 
     type HowItStops = fn() -> Stop<&'static str>;
 
-    /// Arms with known rates. Each run advances the clock by a millisecond.
+    /// Each run advances the clock by a millisecond.
     struct Fake {
         rates: Vec<[f64; 2]>,
         noise: SplitMix64,

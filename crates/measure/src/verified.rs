@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use workload::Workload;
 use workload::verify::{Expected, Fault, Log, Verifier};
 
-/// Maximum number of faults that are described; the rest are only counted.
+/// The rest are only counted.
 const MAX_DESCRIBED: usize = 100;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    /// Returns a sentence about the bytes that could not be judged.
+    /// In a sentence.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0).then(|| {
@@ -68,12 +68,12 @@ pub struct VerifyStats {
     verifier: Verifier,
     log: Option<Mutex<Log<File>>>,
     found: Mutex<Verification>,
-    /// Error in the log, which must then not be trusted.
+    /// After an error the log must not be trusted.
     log_error: Mutex<Option<io::Error>>,
 }
 
 impl VerifyStats {
-    /// Creates the statistics of a run. Every write is recorded in `log`.
+    /// Every write is recorded in `log`.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -87,7 +87,7 @@ impl VerifyStats {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns an error in the log, only once.
+    /// Only once.
     pub fn log_error(&self) -> Option<io::Error> {
         self.log_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -141,7 +141,6 @@ impl Observer for Verifying {
         self.asked[slot as usize] = PendingRequest { op, offset, len, generation: 0, expected };
     }
 
-    /// Counts a write as complete only if all its bytes were written.
     fn ended(&mut self, _stream: &Stream, completion: Completion, _now: Nanos) {
         let PendingRequest { op, offset, len, generation, .. } =
             self.asked[completion.slot as usize];
@@ -152,7 +151,6 @@ impl Observer for Verifying {
         }
     }
 
-    /// Does nothing: each write is filled when it is issued.
     fn fill_buffers(&mut self, _stream: &mut Stream, _buffers: &mut [u8]) {}
 
     fn fill(&mut self, _stream: &mut Stream, request: &Request, buffer: &mut [u8]) {
@@ -173,7 +171,6 @@ impl Observer for Verifying {
     }
 }
 
-/// Reads blocks back in ascending order, several at a time.
 struct ReadBack<'a> {
     stats: &'a VerifyStats,
     block: u32,
@@ -230,7 +227,7 @@ impl RequestSource for ReadBack<'_> {
     }
 }
 
-/// Reads back what was written, past the page cache or after dropping it.
+/// Reads past the page cache or after dropping it.
 ///
 /// # Errors
 /// The target cannot be read.
@@ -266,11 +263,11 @@ pub fn read_back<M: Machine>(
 }
 
 /// Reads back everything after the last run. `run` distinguishes runs of the same workload;
-/// `fill_seed` is that of the target's initial data. Each write is in `log` before it is issued.
+/// `fill_seed` is that of the initial data. Each write is in `log` before it is issued.
 ///
 /// # Errors
-/// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target
-/// that cannot be read back.
+/// An interrupt; a workload that cannot be verified; a log that cannot be written; a target that
+/// cannot be read back.
 pub fn measure_verified<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,

@@ -1,5 +1,5 @@
-//! Changes of a rate as the runs of a point show them, with their slices: seldom in stationary
-//! noise and in recordings of real sweeps, and often if there is one.
+//! Changes of a rate over the runs of a point: seldom shown in stationary noise and in recordings
+//! of real sweeps, and often if there is one.
 
 mod noise;
 
@@ -11,7 +11,7 @@ use noise::{Noise, Random, WHITE};
 
 const SLICE_NS: u64 = 10_000_000;
 
-/// A run with these slices. A bursty one completes nothing in most slices.
+/// A bursty run completes nothing in most slices.
 fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> Sample {
     let judged = judge(&slices);
     let (elapsed_ns, rate) =
@@ -40,8 +40,7 @@ fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> S
     }
 }
 
-/// Runs of this many slices each, whose rates are `level` of the time (from 0 to 1 over all runs)
-/// in this noise.
+/// Runs of this many slices, whose rates are `level` of the time (0 to 1 over all runs).
 fn runs(
     noise: &Noise,
     seed: u64,
@@ -72,7 +71,7 @@ const STATIONARY: &[Noise] = &[
     Noise { name: "20 % between runs", between: 0.2, between_skewed: true, spread: 0.05, ..WHITE },
 ];
 
-/// At most 1 of 100 points shows a change.
+/// At most 1 of 100 points.
 #[test]
 fn runs_in_stationary_noise_show_no_change() {
     let wrong: Vec<String> = std::thread::scope(|scope| {
@@ -83,7 +82,7 @@ fn runs_in_stationary_noise_show_no_change() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The numbers of runs and slices with more than 1 % of false alarms in this noise.
+/// Those with more than 1 % of false alarms.
 fn false_alarms(noise: &Noise) -> Vec<String> {
     let mut wrong = Vec::new();
     for (count, slices, points) in [
@@ -115,8 +114,8 @@ fn false_alarms(noise: &Noise) -> Vec<String> {
     wrong
 }
 
-/// The share, in percent, of points with a step by `factor` between `from` and `to` of the time
-/// that show two rates that `right` accepts.
+/// Percentage of points with a step by `factor` between `from` and `to` of the time that show two
+/// rates that `right` accepts.
 fn found(
     noise: &Noise,
     [count, slices]: [usize; 2],
@@ -134,7 +133,7 @@ fn found(
     100.0 * hits.count() as f64 / POINTS as f64
 }
 
-/// Two or three runs have to be 0.8 s long: see `LONG_RUN_NS` of the course.
+/// Two or three runs have to be 0.8 s long: see `LONG_RUN_NS`.
 #[test]
 fn a_step_to_a_tenth_is_found_at_any_number_of_runs_wherever_it_is() {
     let noise = Noise { between: 0.1, ..WHITE };
@@ -153,8 +152,7 @@ fn a_step_to_a_tenth_is_found_at_any_number_of_runs_wherever_it_is() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// Runs of 3 s on a throttle that admits requests every 100 ms: the blocks of one run are too few
-/// to show a change by themselves, and its mean mixes both rates.
+/// The blocks of one run are too few to show a change by themselves, and its mean mixes both rates.
 #[test]
 fn both_rates_and_the_time_are_right_in_whichever_run_a_throttle_changes() {
     const SECONDS: usize = 3;
@@ -200,8 +198,7 @@ fn half_the_rate_is_found_from_eight_runs_on() {
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// Points of three short runs each, of sweeps on this kind of machine: 40 of each sweep, with the
-/// number that shows a change.
+/// 40 points of three short runs per sweep, with the number that shows a change.
 const RECORDED: &[(&str, usize)] = &[
     ("tmpfs-200", 0),
     ("ext4-direct-200", 0),
@@ -212,8 +209,8 @@ const RECORDED: &[(&str, usize)] = &[
     ("loop-direct-loaded-300", 0),
 ];
 
-/// The runs of each recorded point: place, point, and for each run the rate that 999 stands for,
-/// the width of a slice in milliseconds, whether it was bursty, and its slices.
+/// Place, point, and for each run the rate that 999 stands for, the width of a slice in ms, whether
+/// it was bursty, and its slices.
 fn recorded() -> Vec<(&'static str, Vec<Sample>)> {
     let point = |line: &'static str| {
         let mut fields = line.split(',');

@@ -1,4 +1,4 @@
-//! Streams with a byte limit: their requests add up to the limit, whatever their number. A stream
+//! Requests of streams with a byte limit add up to the limit, whatever their number. A stream
 //! driven through its fast path measures the same as otherwise.
 
 use machine::{Completion, Engine, Next, RequestSource};
@@ -10,13 +10,11 @@ use workload::{Cursor, Filler, Pattern, SizeMix, Sizes, Stop, Workload};
 
 const REGION: u64 = 1 << 30;
 
-/// Requests and bytes issued by a workload's streams until they are done, and the bytes they report
-/// as completed.
+/// Requests and bytes issued, and the bytes reported as completed.
 fn asked(workload: &Workload) -> (u64, u64, u64) {
     asked_in(workload, REGION)
 }
 
-/// The same in a region of this many bytes.
 fn asked_in(workload: &Workload, region: u64) -> (u64, u64, u64) {
     let together = if workload.engine == Engine::Threads { workload.depth } else { 1 };
     let (mut requests, mut bytes, mut completed) = (0, 0, 0);

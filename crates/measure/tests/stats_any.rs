@@ -6,7 +6,7 @@ use measure::stats::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// All kinds of doubles, with many edge cases.
+/// With many edge cases.
 fn number() -> impl Strategy<Value = f64> {
     let edges = vec![
         0.0,

@@ -7,8 +7,7 @@ use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 200;
 
-/// Runs of a noisy disk: rates spread by 5 % between runs, stalls that only slow down, and a
-/// wandering drift.
+/// Rates spread by 5 % between runs, stalls that only slow down, and a wandering drift.
 struct Disk {
     random: Random,
     level: f64,
@@ -19,14 +18,13 @@ impl Disk {
         Disk { random: Random(seed), level: 0.0 }
     }
 
-    /// The measured rate of the next run.
     fn run(&mut self, rate: f64) -> f64 {
         self.level = 0.95 * self.level + 0.01 * self.random.normal();
         let stall = if self.random.uniform() < 0.05 { 0.9 } else { 1.0 };
         rate * (self.level + 0.05 * self.random.normal()).exp() * stall
     }
 
-    /// The logarithm of the ratio of one block, ABBA or BAAB.
+    /// Logarithm of the ratio of one block, ABBA or BAAB.
     fn block(&mut self, ratio: f64) -> f64 {
         let first_is_b = self.random.uniform() < 0.5;
         let order =
@@ -39,7 +37,7 @@ impl Disk {
     }
 }
 
-/// Imitates `compare`: adds blocks until a difference is significant, differences above `until` are
+/// Adds blocks, like `compare`, until a difference is significant, differences above `until` are
 /// excluded, or the time is up.
 fn decided(seed: u64, ratio: f64, until: f64, max_blocks: usize) -> Option<Change> {
     let mut disk = Disk::new(seed);
@@ -60,7 +58,7 @@ fn decided(seed: u64, ratio: f64, until: f64, max_blocks: usize) -> Option<Chang
     None
 }
 
-/// The default length: a minute of blocks of four runs of 0.4 s.
+/// A minute of blocks of four runs of 0.4 s.
 const DEFAULT_BLOCKS: usize = 37;
 
 #[test]
@@ -95,7 +93,7 @@ fn two_percent_is_found_with_until_one_percent() {
     assert!(found >= 180, "found in {found} of {SERIES}");
 }
 
-/// A side measured separately: 3 to 10 runs, until half the interval is within 3 %.
+/// 3 to 10 runs, until half the interval is within 3 %.
 fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
     let runs = noise.runs(random, 10, 64);
     let scaled: Vec<Vec<f64>> =
@@ -136,7 +134,7 @@ fn separate_measurements() {
     assert!(found >= 180, "10 % were found in {found} of {SERIES}");
 }
 
-/// 80 nightly values with and without a step.
+/// 80 values with and without a step.
 fn nightly(seed: u64, step: Option<(usize, f64)>) -> Vec<f64> {
     let mut random = Random(seed);
     let value = |night: usize, random: &mut Random| {

@@ -8,8 +8,8 @@ use measure::stats::{
 };
 use noise::{Noise, Random, WHITE};
 
-/// Percentage of seeded trials whose interval contains the long-run rate of 1, and the mean
-/// relative half width.
+/// Percentage of trials whose interval contains the long-run rate of 1, and the mean relative half
+/// width.
 fn coverage(trials: u64, seed: u64, mut trial: impl FnMut(&mut Random) -> Estimate) -> (f64, f64) {
     let mut random = Random(seed);
     let (mut covered, mut width) = (0, 0.0);
@@ -94,7 +94,6 @@ fn intervals_cover_the_truth() {
     assert!(wrong.is_empty(), "outside 93 to 97 %:\n{}", wrong.join("\n"));
 }
 
-/// One value per run, and ratios of runs made in turn while the machine drifts.
 #[test]
 fn values_and_ratios_cover_the_truth() {
     const TRIALS: u64 = 6000;
@@ -119,7 +118,6 @@ fn values_and_ratios_cover_the_truth() {
     }
 }
 
-/// The intervals of a line's coefficients hold in relative noise, with and without outliers.
 #[test]
 fn lines_cover_the_truth() {
     const TRIALS: u64 = 3000;
@@ -168,7 +166,6 @@ fn repeating_until_tight_costs_little_from_five_runs_on() {
     }
 }
 
-/// Estimate and interval come from the same estimator.
 #[test]
 fn an_interval_contains_its_estimate() {
     let mut random = Random(42);
@@ -188,13 +185,11 @@ fn an_interval_contains_its_estimate() {
     }
 }
 
-/// Runs with one value each around a rate of 1.
 fn runs(random: &mut Random, count: usize, spread: f64) -> Vec<[f64; 1]> {
     (0..count).map(|_| [1.0 + spread * random.normal()]).collect()
 }
 
-/// A few runs of many points with equal or different spreads: with the common spread, the intervals
-/// have their nominal coverage and are narrower than those of each point by itself.
+/// Intervals have their nominal coverage and are narrower than those of each point by itself.
 #[test]
 fn pooled_spread_covers_the_truth() {
     for apart in [0.0, 0.3, 0.8] {
@@ -228,7 +223,7 @@ fn pooled_spread_covers_the_truth() {
     }
 }
 
-/// A single run has an interval that includes the difference between runs.
+/// The interval includes the difference between runs.
 #[test]
 fn a_single_run_with_pooled_spread_covers_the_truth() {
     let mut random = Random(11);
@@ -245,8 +240,7 @@ fn a_single_run_with_pooled_spread_covers_the_truth() {
     assert!((93.0..=97.0).contains(&percent), "{percent} %");
 }
 
-/// Sizes by powers of four with noise in every rate and in the peak: the interval covers the true
-/// crossing, and the estimate is better than one from only the two neighbouring sizes.
+/// The estimate is better than one from only the two neighbouring sizes.
 #[test]
 fn half_power_covers_the_truth() {
     for noise in [0.02, 0.05, 0.1] {

@@ -7,7 +7,6 @@ use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 2000;
 
-/// Kind of noise around a level.
 #[derive(Clone, Copy)]
 enum Kind {
     Slices(Noise),
@@ -44,7 +43,7 @@ fn series(kind: Kind, seed: u64, count: usize) -> Vec<f64> {
     }
 }
 
-/// At most 1 of 100 stationary series shows a change.
+/// At most 1 of 100 series.
 #[test]
 fn stationary_noise_shows_no_change() {
     let mut worst: Vec<String> = Vec::new();
@@ -67,8 +66,7 @@ fn stationary_noise_shows_no_change() {
     assert!(worst.is_empty(), "{worst:#?}");
 }
 
-/// A step or a slide to half the rate is found from 8 values on in at least 85 of 100 series with
-/// noise of 5 %, and in 70 with noise of 10 % from 20 values on.
+/// In at least 85 of 100 series with noise of 5 %, and in 70 with noise of 10 % from 20 values on.
 #[test]
 fn half_the_rate_is_found_from_eight_runs_on() {
     const TRIALS: u64 = 300;

@@ -15,8 +15,7 @@ const NOISES: &[Noise] = &[
     Noise { name: "lognormal 40 %", spread: 0.4, skewed: true, ..WHITE },
 ];
 
-/// Percentage of trials that satisfy `right`, with stationary noise multiplied by `shape` in each
-/// slice.
+/// Percentage of trials that satisfy `right`, with noise multiplied by `shape` in each slice.
 fn share(
     noise: &Noise,
     slices: usize,
@@ -34,8 +33,7 @@ fn share(
     100.0 * hits as f64 / TRIALS as f64
 }
 
-/// Stationary noise is called steady: at most 3 of 100 series get another verdict, and at most 2 of
-/// 100 lose a slice.
+/// At most 3 of 100 series get another verdict, and at most 2 of 100 lose a slice.
 #[test]
 fn stationary_noise_raises_few_alarms() {
     for noise in NOISES {
@@ -55,7 +53,7 @@ fn stationary_noise_raises_few_alarms() {
     }
 }
 
-/// A change that noise does not hide is found in at least 95 of 100 series of 500 slices.
+/// In at least 95 of 100 series of 500 slices.
 #[test]
 fn labelled_series_are_recognised() {
     const N: usize = 500;
@@ -109,7 +107,6 @@ fn labelled_series_are_recognised() {
     );
 }
 
-/// Even 50 slices show a clear change in weak noise.
 #[test]
 fn short_series_show_plain_changes() {
     let burst = share(
@@ -140,8 +137,7 @@ fn short_series_have_no_verdict() {
     );
 }
 
-/// Without noise, periodic series and whole requests show no change, whatever the phase at the end
-/// of the run.
+/// Without noise, whatever the phase at the end of the run.
 #[test]
 fn a_periodic_series_is_steady() {
     for rate in [1.02f64, 1.31, 1.5, 1.98, 4.25, 33.4] {

@@ -20,13 +20,12 @@ use results::{
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
-/// A peak is undecided if the relative half-width of its interval is larger.
+/// Relative half width of a peak's interval.
 const UNDECIDED: f64 = 0.1;
 
-/// The size up to which each random request costs a rotating disk a seek.
+/// Up to this size each random request costs a rotating disk a seek.
 const SMALL_RANDOM_BYTES: u32 = 8192;
 
-/// Draws the conclusions. `cases` holds the rates whose limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
     trials: &[Trial],
@@ -132,7 +131,7 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
-/// Returns both points of each change that may be reported.
+/// Both points of each change that may be reported.
 pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
     let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
@@ -152,8 +151,7 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     }
 }
 
-/// Lists the doubts, most serious first: about the target, then the peaks, then those many points
-/// share.
+/// Most serious first.
 fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
@@ -222,8 +220,7 @@ fn random_burst(one: &RandomBurst, points: &[Point]) -> Option<PeakDoubt> {
     })
 }
 
-/// Doubts writes on a rotating disk that are several times as fast as its random reads: both need
-/// the same seeks.
+/// Several times as fast as random reads on a rotating disk: both need the same seeks.
 fn cached_writes(found: &Found<'_>) -> Option<PeakDoubt> {
     let best = |op| {
         let random = found.points.iter().filter(|point| {
@@ -246,7 +243,6 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<PeakDoubt> {
     (width > UNDECIDED).then_some(PeakDoubt::NotSettled { op: peak.op, percent: width * 100.0 })
 }
 
-/// Doubts a peak above the advertised rate although no end of a burst was found.
 fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     let cap = peak.advertised.as_ref()?;
     let above = peak.throughput_bytes_per_s > cap.throughput_bytes_per_s * (1.0 + SAME);
@@ -258,8 +254,7 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// Doubts a peak that was different earlier in the study: the tables and the peak describe two
-/// states of the target.
+/// The tables and the peak then describe two states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
@@ -276,7 +271,7 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     })
 }
 
-/// Describes what the budget left out, one sentence each.
+/// One sentence each.
 pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
     for trial in trials {
@@ -304,7 +299,7 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     said
 }
 
-/// Removes points that were not reached; returns the new index of each entry.
+/// Returns the new index of each entry.
 pub(crate) fn keep_reached<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     trials: &mut [Trial],

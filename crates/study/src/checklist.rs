@@ -14,8 +14,7 @@ const WORTH: f64 = 1.1;
 
 const LARGE: u32 = 1 << 20;
 
-/// Half the bytes per request explain a factor of two; more gain comes from reads of the rest of a
-/// block.
+/// Half the bytes explain a factor of two; more gain comes from reads of the rest of a block.
 const REST_OF_BLOCK: f64 = 2.0 * WORTH;
 
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
@@ -83,7 +82,6 @@ struct Pair<'a> {
 struct Gain {
     what: String,
     rates: [f64; 2],
-    /// The mean ratio, with its 95 % interval if the runs give one.
     ratio: f64,
     interval: Option<[f64; 2]>,
 }
@@ -102,7 +100,7 @@ impl Pair<'_> {
 }
 
 impl Gain {
-    /// Returns whether the gain is worth it and certain; broken if the interval rules that out.
+    /// Broken if the interval rules out a worthwhile gain.
     fn state(&self, worth: f64) -> RuleState {
         match self.interval {
             Some([low, _]) if self.ratio >= worth && low > worth / WORTH => RuleState::Held,
@@ -116,7 +114,7 @@ impl Gain {
     }
 }
 
-/// Returns the gain that a rule is judged by: the largest, with certainty if possible.
+/// The largest gain, certain if possible.
 fn strongest<'a>(pairs: impl IntoIterator<Item = Option<Pair<'a>>>, worth: f64) -> Option<Gain> {
     let known = pairs.into_iter().flatten().filter_map(|pair| pair.gain());
     known.max_by(|a, b| {
@@ -147,7 +145,7 @@ fn entry<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<&
     found.entries.iter().filter(usual).find(|entry| pick(&entry.workload))
 }
 
-/// Finds a read that is buffered and not cached, one at a time.
+/// Buffered and not cached, one at a time.
 fn cold<'a>(found: &'a Found<'_>, bytes: u32, hint: Hint) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Read
@@ -195,7 +193,7 @@ fn deepest<'a>(found: &'a Found<'_>, op: OpKind, bytes: u32) -> Option<&'a Entry
         .map(|(_, one)| one)
 }
 
-/// Finds direct writes at depth 1, each durable before the next.
+/// Depth 1, each durable before the next.
 fn written_through<'a>(found: &'a Found<'_>, bytes: u32) -> Option<&'a Entry> {
     entry(found, |one| {
         one.op() == OpKind::Write
@@ -226,7 +224,7 @@ fn sizes(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["with 64 KiB", "with 4 KiB"])
 }
 
-/// Judges the rule: it holds if the cache gains with small requests and not with large ones.
+/// The cache must gain with small requests and not with large ones.
 fn bypass(found: &Found<'_>) -> Judged {
     let buffered = |op: OpKind, bytes: u32| match op {
         OpKind::Write => flushed(found, bytes),
@@ -262,7 +260,7 @@ fn depth(found: &Found<'_>) -> Judged {
     by_gain([of(OpKind::Read), of(OpKind::Write)], WORTH, ["at best", "one at a time"])
 }
 
-/// Judges whether on a stripe of N members N + 1 requests keep all of them busy.
+/// N + 1 requests keep a stripe of N members busy.
 fn one_more(found: &Found<'_>) -> Judged {
     let members = found.setting.members;
     if members < 2 || found.setting.facts.shared_by_members().is_some() {
@@ -294,7 +292,7 @@ fn preallocate(found: &Found<'_>) -> Judged {
     by_gain(pairs, WORTH, ["in place", "as the file grows"])
 }
 
-/// Compares whole blocks with parts: a partial write first reads the rest of the block.
+/// A partial write first reads the rest of the block.
 fn whole_blocks(found: &Found<'_>) -> Judged {
     let block = found.setting.facts.block_bytes.max(4096);
     let whole = flushed(found, block)?;
@@ -318,7 +316,7 @@ fn flush_once(found: &Found<'_>) -> Judged {
     by_gain([of(4096), of(65_536)], WORTH, ["without a flush each", "with one each"])
 }
 
-/// Compares sequential requests from a chunk's start with the slowest offset.
+/// Compares a chunk's start with the slowest offset.
 fn align_requests(found: &Found<'_>) -> Judged {
     let of = |op: OpKind, bytes: u32| {
         let [best, worst] = alignment::extremes(found, op, bytes)?;

@@ -16,28 +16,27 @@ pub(crate) struct BestRates<'a> {
     pub(crate) random_bursts: &'a [RandomBurst],
 }
 
-/// The share of the budget after which a new choice is not measured from scratch.
+/// Later, a new choice is not measured from scratch.
 const CHOICE_SHARE: f64 = 0.62;
 
-/// Rounds of requests in a run that confirms a peak.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
 const CANDIDATES: usize = 2;
 
-/// Above this relative half-width of a peak's interval only the rates decide.
+/// Relative half width of a peak's interval above which only the rates decide.
 const UNKNOWN: f64 = 0.5;
 
-/// The weights of peak candidates and of the chosen peak, relative to other points.
+/// Relative to other points.
 const PEAK_WEIGHT: f64 = 2.0;
 const CHOSEN_WEIGHT: f64 = 30.0;
 
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
-/// Runs that are made even past the budget: the answer depends on them.
+/// Made even past the budget: the answer depends on them.
 pub(crate) const MIN_RUNS: u32 = 3;
 
-/// Measures the peaks in longer runs, because the maximum of many noisy values is biased upwards.
-/// Returns each operation's best entry.
+/// Longer runs, because the maximum of many noisy values is biased upwards. Returns each
+/// operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -73,12 +72,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// Measures the chosen points from scratch, time permitting: the runs that selected them are biased
-/// by luck. Further runs come with the trials and at the end, as consecutive runs sample the target
-/// at one time.
-///
-/// # Errors
-/// The user's interrupt.
+/// Discards the runs that selected the points: they are biased by luck. Further runs come later, as
+/// consecutive runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],
@@ -91,8 +86,8 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Moves the peaks to faster points that were measured later. A trial that gains does not count:
-/// the limit reports it. Returns the operations whose peak moved.
+/// Returns the operations whose peak moved. A trial that gains does not count: the limit reports
+/// it.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,
@@ -160,7 +155,6 @@ pub(crate) fn candidates<M: Machine>(
     rated.into_iter().map(|(index, _)| index).collect()
 }
 
-/// Adds an entry with a longer run, in the steady state.
 fn longer<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     index: usize,

@@ -14,9 +14,8 @@ pub(crate) struct StudyContext {
     pub(crate) run_ns: Nanos,
     pub(crate) seed: u64,
     pub(crate) members: u32,
-    /// The number of clients that the machine has.
     pub(crate) clients: u32,
-    /// Whether they can also use one file together, or why not.
+    /// `Err`: the reason.
     pub(crate) one_file: Result<(), String>,
 }
 
@@ -24,7 +23,7 @@ pub(crate) struct StudyContext {
 pub(crate) struct Speed {
     pub(crate) read: OpSpeed,
     pub(crate) write: OpSpeed,
-    /// The rate from a dirty page cache to stable storage.
+    /// From a dirty page cache to stable storage.
     pub(crate) flush_bytes_per_s: f64,
 }
 
@@ -57,8 +56,7 @@ impl StudyContext {
         self.facts.direct_refused.clone().unwrap_or_default()
     }
 
-    /// Returns writes through the page cache, flushed at the end, and short enough for a quick
-    /// flush.
+    /// Short enough for a quick flush.
     pub(crate) fn flushed_write(&self, request: u32) -> Workload {
         Workload {
             request_bytes: request,
@@ -71,8 +69,7 @@ impl StudyContext {
         }
     }
 
-    /// Returns one request at a time in a region that stays cached; `None` if a request is too
-    /// large for that.
+    /// One at a time in a cached region; `None` if a request is too large for that.
     pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
         (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
             request_bytes: request,
@@ -83,7 +80,6 @@ impl StudyContext {
         })
     }
 
-    /// Returns a note for experiments that would use direct I/O but cannot.
     pub(crate) fn note(&self) -> Vec<String> {
         if self.direct() {
             Vec::new()
@@ -100,7 +96,7 @@ impl StudyContext {
         Engine::asynchronous(&self.engines)
     }
 
-    /// Returns sequential requests at depth 1, direct if the target allows it.
+    /// Sequential, depth 1, direct if the target allows it.
     pub(crate) fn base(&self, op: OpKind) -> Workload {
         let direct = self.direct();
         Workload {
@@ -129,8 +125,7 @@ impl StudyContext {
         if workload.writes() { self.speed.write } else { self.speed.read }
     }
 
-    /// Returns the sizes of the 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16
-    /// MiB.
+    /// The 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16 MiB.
     pub(crate) fn sizes(&self) -> Vec<(u32, Rank)> {
         let min = if self.direct() { self.facts.direct_align_bytes } else { 512 };
         let kib = |k: u64| (k * units::KIB) as u32;
@@ -149,7 +144,7 @@ impl StudyContext {
         sizes
     }
 
-    /// Returns a size that the device can fill and write back quickly.
+    /// Small enough to fill and write back quickly.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slower = if self.facts.writable {
             self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)
@@ -160,7 +155,7 @@ impl StudyContext {
         quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
     }
 
-    /// Returns the number of bytes that the device writes in about three runs.
+    /// What the device writes in about three runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let max = (self.facts.size_bytes / 2).max(u64::from(request));

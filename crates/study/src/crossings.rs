@@ -12,30 +12,28 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// The ratio of two sizes up to which the curve between them follows Hockney's law.
+/// Ratio of two sizes between which the curve follows Hockney's law.
 const NEAR: f64 = 2.0;
 
-/// The ratio from one size to the next.
 const STRIDE: f64 = 4.0;
 
-/// Runs per size: one run has no interval, and a throttle may admit an extra slice in it.
+/// One run has no interval, and a throttle may admit an extra slice in it.
 const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// The share of a short budget for curves deeper than one request.
+/// Of a short budget, for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
     trial: usize,
     like: Cell,
-    /// Half of its operation's peak, in bytes per second.
+    /// In bytes per second.
     half: f64,
-    /// Sizes that were tried, measured or not.
     tried: BTreeSet<u64>,
 }
 
-/// Measures the sizes around half of `peaks`, those of single requests whatever the time.
+/// Sizes of single requests are measured whatever the time.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -56,7 +54,7 @@ pub(crate) fn bracket<M: Machine>(
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
-/// Returns the curves, also those of which the grid left out every single-request cell.
+/// Includes those of which the grid left out every single-request cell.
 fn curves(
     trials: &[Trial],
     setting: &StudyContext,
@@ -133,7 +131,6 @@ fn bracket_curves<M: Machine>(
     }
 }
 
-/// Adds a size to a curve; `None` if the requests of this size take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -151,8 +148,7 @@ fn add<M: Machine>(
     point
 }
 
-/// Returns size, rate and entry index by rising size, over all experiments; of several visits the
-/// longest runs count, as in the answer.
+/// Size, rate and entry index by rising size; of several visits the longest runs count.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
     let question = Question::of(&like.workload);
     let of_curve = |workload: &Workload| {
@@ -189,8 +185,7 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// Returns the next size to measure; `None` if those around the crossing are close enough, or no
-/// other size exists.
+/// `None` if the sizes around the crossing are close enough, or no other exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],
@@ -230,7 +225,7 @@ mod tests {
     const SIZES: [f64; 8] =
         [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
-    /// Measures until no size is missing; sizes that do not fit are `refused`.
+    /// `refused`: sizes that do not fit.
     fn measured(
         begun: &[usize],
         rate: impl Fn(f64) -> f64,

@@ -9,13 +9,13 @@ use machine::Machine;
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// Peak candidates per operation: each may turn out to be its peak.
+/// Each may turn out to be the peak.
 const CANDIDATES: usize = 3;
 
 const AROUND: usize = 2;
 
-/// Returns the peak candidates, the best of small random requests, a plain program's points, and
-/// those around half-power points. All must have been run.
+/// Peak candidates, the best of small random requests, a plain program's points, and those around
+/// half-power points. All must have been run.
 pub(crate) fn decisive<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,

@@ -16,13 +16,12 @@ const MIN_GAIN: f64 = 1.1;
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
-    /// Large and certain gains: those a plain program would see first, cheapest first.
+    /// What a plain program would see, cheapest first.
     pub(crate) proven: Vec<Finding>,
-    /// Gains that are large enough, but uncertain.
     pub(crate) unproven: Vec<UncertainGain>,
 }
 
-/// Selects the gains to report. `is_plain`: an entry is what a plain program does.
+/// `is_plain`: the entry is what a plain program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
@@ -53,9 +52,9 @@ pub(crate) fn findings(
     Findings { proven: ranked(found, entries), unproven }
 }
 
-/// Ranks findings: first those a plain program would see, by certain gain per change; then those
-/// for other programs; then those for tuned programs; last warm caches, barely certain gains, and
-/// corner cases. Within each group the best of each kind ranks above the second of any kind.
+/// First what a plain program would see, by certain gain per change; then other programs; then
+/// tuned programs; last warm caches, barely certain gains, and corner cases. In each group the best
+/// of each kind ranks above the second of any kind.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
@@ -106,8 +105,7 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Returns whether the page cache serves its reads, or absorbs its writes without a flush: not a
-/// rate of the target unless it is in memory.
+/// Not a rate of the target unless it is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -115,14 +113,13 @@ fn in_cache(entry: &Entry) -> bool {
     served && !entry.facts.in_memory
 }
 
-/// Returns whether a comparison has, or may have, a reportable gain.
 pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> bool {
     !matches!(gain_of(comparison, entries), Gain::Small)
 }
 
 enum Gain {
     Small,
-    /// A gain that would be reportable if it were certain; its interval, if it has one.
+    /// Reportable if it were certain.
     Unproven(f64, Option<[f64; 2]>),
     Proven(Ratio),
 }
@@ -187,8 +184,7 @@ fn finding(
     })
 }
 
-/// Computes the gain in bytes per second: from interleaved runs if there are several, otherwise
-/// from the two rates.
+/// In bytes per second; from interleaved runs if there are several.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests =
         f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);

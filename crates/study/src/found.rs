@@ -9,12 +9,12 @@ use machine::{MemoryKind, MemoryUse};
 use results::{Axis, Numbers, Point, Value};
 use workload::OpKind;
 
-/// The share of the best rate for which the smallest setting is recommended.
+/// Share of the best rate at which the smallest setting is recommended.
 pub(crate) const ENOUGH: f64 = 0.9;
 
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
-/// Readings are the same if their intervals rule out a larger ratio.
+/// Maximum ratio of readings that are the same.
 const SAME: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,17 +56,17 @@ impl PeakRates {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) x: f64,
-    /// The value in the unit of the curve's first figure, unless another axis was requested.
+    /// In the unit of the curve's first figure, unless another axis was requested.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
-    /// The value of a single run of a simulated machine, which needs no interval.
+    /// From a simulated machine: needs no interval.
     pub(crate) exact: bool,
     pub(crate) point: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Effect {
-    /// A relative change: 0.5 is 50 % more, -0.4 is 40 % less.
+    /// 0.5 is 50 % more, -0.4 is 40 % less.
     By(f64),
     Nothing,
     Unsure,
@@ -82,7 +82,7 @@ impl Effect {
 }
 
 impl Reading {
-    /// Compares two readings; `Nothing` requires intervals that rule out a large difference.
+    /// `Nothing` requires intervals that rule out a large difference.
     pub(crate) fn change_to(&self, other: &Reading) -> Effect {
         let interval = |one: &Reading| one.interval_95.or(one.exact.then_some([one.y, one.y]));
         let (Some(a), Some(b)) = (interval(self), interval(other)) else { return Effect::Unsure };
@@ -110,7 +110,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Returns the rate of one thread, in bytes per second.
+    /// In bytes per second.
     pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
@@ -127,12 +127,12 @@ impl Found<'_> {
         cells
     }
 
-    /// Returns the readings by rising x, without failed points.
+    /// By rising x, without failed points.
     pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
         self.curve_by(curve, curve.set.figures[0].y)
     }
 
-    /// Returns the readings for another axis than that of the curve's first figure.
+    /// As [`Found::curve`], on another axis.
     pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = value(cell, axis, point, &self.points[point]);
@@ -156,19 +156,18 @@ pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
 }
 
-/// Returns the smallest setting that reaches this share of the best.
+/// Smallest setting with this share of the best.
 pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     let best = best(readings)?.y;
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// Returns the time of most requests in ns. A device that prefetches serves some requests late, and
-/// their mean would mix two regimes.
+/// The median: a device that prefetches serves some requests late, and their mean would mix two
+/// regimes.
 pub(crate) fn typical_ns(numbers: &Numbers) -> f64 {
     numbers.latency_ns.p50 as f64
 }
 
-/// Returns the value on an axis with its interval; `index` is that of its point.
 pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Value {
     let empty = Value { x: cell.x, y: None, interval_95: None, point: Some(index) };
     let Some(numbers) = &point.numbers else { return empty };

@@ -2,8 +2,7 @@ use crate::context::StudyContext;
 use results::{Axis, CurveName};
 use workload::{OpKind, Workload};
 
-/// The importance of a cell. [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a
-/// full one.
+/// [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Core,
@@ -21,10 +20,9 @@ pub(crate) struct StripeShape {
 pub(crate) struct CurveSet {
     pub(crate) x: Axis,
     pub(crate) half_power: bool,
-    /// The answer reports where each curve reaches half of the peak.
     pub(crate) half_of_peak: bool,
     every_size: bool,
-    /// The order of removal when time is short, 0 last.
+    /// Order of removal when time is short, 0 last.
     priority: u32,
     pub(crate) figures: &'static [FigureDesign],
 }
@@ -60,8 +58,7 @@ impl FigureDesign {
     }
 }
 
-/// The identity of a curve. Grid and conclusion build it from shared constants and functions, so a
-/// lookup cannot miss.
+/// Grid and conclusion build it from shared constants and functions, so a lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
@@ -85,7 +82,6 @@ impl Curve {
         Curve { set, name: name.to_string().into() }
     }
 
-    /// Returns the curve of a variant for one operation.
     pub(crate) fn variant(set: &'static CurveSet, op: OpKind, variant: impl ToString) -> Curve {
         Curve { set, name: CurveName::from(variant.to_string()).in_group(op) }
     }
@@ -107,14 +103,14 @@ pub(crate) struct Cell {
     pub(crate) x: f64,
     pub(crate) workload: Workload,
     pub(crate) shape: Option<StripeShape>,
-    /// Shows the rate to stable storage, with the flush, instead of the axis's value.
+    /// Shows the rate to stable storage.
     pub(crate) synced: bool,
     pub(crate) rank: Rank,
     pub(crate) point: Option<usize>,
 }
 
 impl Cell {
-    /// Returns how little the curve's shape needs the cell: 0 for a cell that every study needs.
+    /// 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,

@@ -8,32 +8,30 @@ use results::{LongWrites, WriteLevel, WriteRate};
 use sustained::{Look, LookLimits, look};
 use workload::{OpKind, Workload};
 
-/// The share of the budget at which the experiment ends.
 const END_SHARE: f64 = 0.985;
 
-/// The share of the budget for long writes, if the rest of the study keeps to its own.
+/// If the rest of the study keeps to its own share.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
 
-/// The time that a rate of several steps needs.
+/// Needed for a rate of several steps.
 const SHORTEST_NS: Nanos = 200_000_000;
 
-/// The maximum number of requests on a machine whose time costs nothing.
+/// On a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
 /// Smaller requests cost more processor time, and many are outstanding.
 const LARGE: u32 = 1 << 20;
 const USUAL_DEPTH: u32 = 16;
 
-/// Maximum bytes in flight: at a rate that has fallen, more would take longer than the time left.
+/// At a rate that has fallen, more would take longer than the time left.
 const MOST_IN_FLIGHT: u64 = 32 << 20;
 
-/// The rate fell if it is below this share of the peak: a smaller fall is the drift of a shared
-/// machine.
+/// A smaller fall is the drift of a shared machine.
 const CLEARLY: f64 = 0.75;
 
-/// Checks that the target can be written and has a state beyond its memory.
+/// Requires a writable target with a state beyond its memory.
 pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String> {
     if !setting.facts.writable {
         return Err("the target is only read".into());
@@ -44,14 +42,11 @@ pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String>
     Ok(())
 }
 
-/// The long writes, or the reason for their absence.
 pub(crate) type Seen = std::result::Result<LongWrites, String>;
 
-/// The long writes before they ran: they come last.
+/// They run last.
 pub(crate) const NOT_YET: &Seen = &Err(String::new());
 
-/// # Errors
-/// The user's interrupt.
 pub(crate) fn long_writes<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -94,7 +89,7 @@ pub(crate) fn long_writes<M: Machine>(
     }
 }
 
-/// Returns writes with as much outstanding as the best ones, and without a flush after each run.
+/// As much outstanding as the best writes, and no flush after each run.
 fn at_full_speed(setting: &StudyContext, peak: &Workload) -> Workload {
     let align = setting.align().max(1);
     let largest = (setting.facts.size_bytes / 4).min(u64::from(LARGE)) / align * align;

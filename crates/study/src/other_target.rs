@@ -9,31 +9,26 @@ use workload::{OpKind, Workload};
 
 const PAIRS: u32 = 4;
 
-/// The share of the budget for filling new files.
 const FILL_SHARE: f64 = 0.04;
 
 const MIN_FILE_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OtherTarget {
-    /// The device below, faster than the file system if that is a limit.
+    /// Faster if the file system is a limit.
     Device(String),
-    /// Two files, faster if the writers of one file share a limit.
+    /// Faster if the writers of one file share a limit.
     TwoFiles,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OtherTargetTrial {
     pub(crate) other: OtherTarget,
-    /// Requests per second there over those on the study's target.
+    /// Other target over the study's.
     pub(crate) ratio: Ratio,
 }
 
-/// Runs a case on another target, time permitting; `None` without a target that fits the case's
-/// operation.
-///
-/// # Errors
-/// The user's interrupt.
+/// `None` without time or a target that fits the case's operation.
 pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -100,8 +95,7 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Interleaves runs on the study's target and on the other; `None` if runs fail there, or are too
-/// few.
+/// Interleaved; `None` if runs fail there, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

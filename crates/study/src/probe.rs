@@ -6,38 +6,35 @@ use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
 
-/// Requests per run on a machine whose runs repeat exactly.
+/// On a machine whose runs repeat exactly.
 const QUIET_REQUESTS: f64 = 2000.0;
 
 const LONGEST_QUIET_NS: f64 = 10e9;
 
-/// The size of the smallest target that fits any of the usual requests.
+/// Fits any of the usual requests.
 const MIN_BYTES: u64 = 4096;
 
 const SHORTEST_RUN_NS: f64 = 30e6;
 
-/// The share of the budget for one run: longer studies see effects that settle slowly.
+/// Longer studies see effects that settle slowly.
 const RUN_SHARE: f64 = 3e-4;
 
-/// A probing run, longer than a burst of throttled requests.
+/// Longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
-/// A probing run takes at most one part in this many of what may still be written, so that most is
-/// left for the points.
+/// A probing run takes at most one part in this many of what may still be written.
 const PARTS_OF_ALLOWANCE: u64 = 50;
 
-/// Requests of a probing run with little left to write, times those outstanding.
+/// With little left to write, times those outstanding.
 const MIN_TURNS: u64 = 8;
 
 const BURSTY_SAMPLES: usize = 2;
 
-/// The assumed flush rate before one is measured, in bytes per second: low, so no flush takes long.
+/// Until measured, in bytes per second: low, so no flush takes long.
 const PROBE_FLUSH: f64 = 4e6;
 
-/// Bursts per run on a target that admits requests in bursts.
 const BURSTS_A_RUN: u64 = 2;
 
-/// Single requests per run.
 const REQUESTS_A_RUN: f64 = 20.0;
 
 const PROBES: [(u32, u32, Pattern); 4] = [
@@ -47,10 +44,8 @@ const PROBES: [(u32, u32, Pattern); 4] = [
     (1 << 20, 2, Pattern::Seq),
 ];
 
-/// Measures the speed, the run length, and whether requests are admitted in bursts.
-///
-/// # Errors
-/// A target smaller than a page; a failed probing run; the user's interrupt.
+/// Speed, run length, and whether requests are admitted in bursts. Refuses a target smaller than a
+/// page.
 pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
     if facts.size_bytes < MIN_BYTES {
@@ -104,8 +99,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     Ok(setting)
 }
 
-/// Measures an operation's speed and its shortest mean request time in ns; counts the runs in
-/// bursts.
+/// Also returns the shortest mean request time in ns; counts the runs in bursts.
 fn probe_one<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

@@ -2,17 +2,17 @@ use crate::sampler::Entry;
 use measure::Sample;
 use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
 
-/// With fewer pairs than this, the variance pooled over all points is used.
+/// With fewer, the variance pooled over all points is used.
 const FEW_PAIRS: usize = 5;
 
-/// Computes the ratio of requests per second; if runs repeat exactly, one of each suffices.
+/// Of requests per second; one of each suffices if runs repeat exactly.
 pub(crate) fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run =
         || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
     of_one_run().or_else(|| iops_ratio(before, after))
 }
 
-/// Computes the ratio on a machine whose runs repeat exactly.
+/// `None` unless runs repeat exactly.
 pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Ratio> {
     let ratio = b / a;
     let exact = before.repeats_exactly() && after.repeats_exactly() && a > 0.0;

@@ -14,16 +14,16 @@ use results::{Point, Question, StripeRecord};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
-/// A workload is left out if one round of its requests takes this many runs.
+/// Maximum for one round of a workload's requests.
 const ROUND_RUNS: f64 = 4.0;
 
-/// Rounds of requests per run.
+/// Of requests.
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// The longest run of fast requests, if runs are repeated.
+/// Of fast, repeated requests.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// The relative half-width of the 95 % interval to reach.
+/// Relative half width of the 95 % interval to reach.
 pub(crate) const PRECISION: f64 = 0.03;
 
 const MAX_RUNS: u32 = 32;
@@ -36,16 +36,15 @@ pub(crate) struct Entry {
     pub(crate) facts: TargetFacts,
     weight: f64,
     pub(crate) ramp_ns: Nanos,
-    /// Runs start and end between two bursts.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
-    /// The spread between runs of similar points, once known.
+    /// Spread between runs of similar points.
     common: Option<Spread>,
-    /// Cached, as the statistics cost more than some runs.
+    /// Cached: the statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
-    /// The interval of all visits to its workload, in bytes per second, if they disagree.
+    /// Interval of all visits, in bytes per second, if they disagree.
     visits: Option<[f64; 2]>,
 }
 
@@ -69,7 +68,6 @@ impl Entry {
         }
     }
 
-    /// Returns whether its interval covers all visits to its workload.
     pub(crate) fn disagrees(&self) -> bool {
         self.visits.is_some()
     }
@@ -83,7 +81,7 @@ impl Entry {
         (self.point, self.estimate, self.visits) = (OnceCell::new(), OnceCell::new(), None);
     }
 
-    /// Estimates requests per second from its own runs and the pooled spread of similar points.
+    /// Uses the pooled spread of similar points.
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
@@ -92,7 +90,7 @@ impl Entry {
         self.common.is_some()
     }
 
-    /// Returns the kind of spread: the page cache and the device each have their own.
+    /// The page cache and the device have a spread each.
     fn kind(&self) -> (bool, bool) {
         (self.workload.writes(), self.workload.buffering.is_direct())
     }
@@ -125,7 +123,6 @@ impl Entry {
         &self.measured.samples
     }
 
-    /// Returns whether one run is enough.
     pub(crate) fn repeats_exactly(&self) -> bool {
         self.facts.kind == TargetKind::Simulated
     }
@@ -136,7 +133,7 @@ impl Entry {
 }
 
 pub struct Progress<'a> {
-    /// The current work, in a few words.
+    /// In a few words.
     pub doing: &'a str,
     pub passed_ns: Nanos,
     pub budget_ns: Nanos,
@@ -147,17 +144,17 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// The number of workloads of which one round of requests takes too long.
+    /// Workloads of which one round of requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
-    /// Runs differ, so they are repeated; otherwise each workload runs once, in virtual time.
+    /// Otherwise each workload runs once, in virtual time.
     pub(crate) noisy: bool,
     whole: StripeShape,
     shape: StripeShape,
     seed: u64,
-    /// The time of a sample beyond its run, in nanoseconds.
+    /// Of a sample beyond its run, in ns.
     pub(crate) overhead: f64,
     pub(crate) bursty: bool,
     ended: [Nanos; 2],
@@ -207,7 +204,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
             .for_each(|(ended, _)| *ended = now);
     }
 
-    /// Returns the time since the target last had a request of this workload's kinds.
+    /// Since the target last had a request of these kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
         let last = self
             .ended
@@ -231,7 +228,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// Returns the time at a share of the budget; without noise time is unlimited.
+    /// Unlimited without noise.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -244,7 +241,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// Adds a cell unless it is already there. `None` if it would take too long.
+    /// `None` if the cell would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -295,7 +292,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.len() - 1
     }
 
-    /// Raises lower weights to this one.
     pub(crate) fn weigh(&mut self, indices: &[usize], weight: f64) {
         for &index in indices {
             let entry = &mut self.entries[index];
@@ -307,10 +303,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries[index].weight = 1.0;
     }
 
-    /// Counts instructions in a separate run.
-    ///
-    /// # Errors
-    /// The user's interrupt.
     pub(crate) fn count_instructions(&mut self, index: usize) -> Result<()> {
         let workload = self.entries[index].workload.clone();
         if !may_run(self.machine, &workload) {
@@ -333,10 +325,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Traces requests in a separate run.
-    ///
-    /// # Errors
-    /// The user's interrupt.
     pub(crate) fn trace(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
         let Some(iops) = entry.point().numbers.as_ref().map(|numbers| numbers.iops) else {
@@ -365,8 +353,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs the entries in a new random order each round, until each has this many runs or the time
-    /// is up.
+    /// In a new random order each round, until the time is up.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         let budget_ns = until.saturating_sub(self.now());
@@ -377,10 +364,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.iter().map(|entry| entry.samples().len()).sum()
     }
 
-    /// Runs each entry one more time, time permitting.
-    ///
-    /// # Errors
-    /// The user's interrupt.
     pub(crate) fn again(&mut self, indices: &[usize], until: Nanos) -> Result<()> {
         for &index in indices {
             let status = self.status(index);
@@ -391,11 +374,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs entries with a wider relative interval, most uncertain first, until none is left or the
-    /// time is up.
-    ///
-    /// # Errors
-    /// The user's interrupt.
+    /// Most uncertain first, up to `until`.
     pub(crate) fn tighten(
         &mut self,
         indices: &[usize],
@@ -409,7 +388,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
-    /// Learns the spread over all points, as a few runs of one do not determine it.
+    /// A few runs of one point do not determine it.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;
@@ -429,8 +408,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Unites the visits to a workload: if they disagree, the target changed between them, and an
-    /// interval covers them.
+    /// If visits to a workload disagree, the target changed between them, and an interval covers
+    /// them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;
@@ -459,7 +438,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Drops entries that were not reached; returns the new index of each remaining entry.
+    /// Returns the new index of each remaining entry.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self
@@ -499,7 +478,7 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             .map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
     }
 
-    /// Runs an entry once; not if its writes would exceed what may be written.
+    /// Not if its writes would exceed what may be written.
     fn run(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
         if !may_run(self.machine, &entry.workload) {

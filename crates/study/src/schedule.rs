@@ -17,28 +17,25 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// The share of the budget by which every point has run: the grid comes first, and points that need
-/// more runs get the rest.
+/// Of the budget; points that need more runs get the rest.
 const GRID_SHARE: f64 = 0.58;
 
-/// The share of the budget by which every point has had its first runs.
+/// For the first runs of every point.
 const FIRST_SHARE: f64 = 0.42;
 
-/// The share of the budget by which the deciding points have had their first runs, however long the
-/// grid took.
+/// For the first runs of the deciding points, however long the grid took.
 const SPREAD_SHARE: f64 = 0.66;
 
-/// The share of the budget by which the deciding points have had their first turn.
+/// For the first turn of the deciding points.
 const DECISIVE_SHARE: f64 = 0.48;
 
-/// The share of the budget by which the sizes around half-power points have run.
+/// For the sizes around half-power points.
 const REFINE_SHARE: f64 = 0.52;
 
-/// The shares of the budget at which the study turns to the most uncertain points, and stops
-/// measuring.
+/// Start of the most uncertain points, and end of measuring.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
-/// The precision that ends a deciding point's first turn.
+/// Ends a deciding point's first turn.
 const FIRST_PRECISION: f64 = 0.15;
 
 const DECISIVE_WEIGHT: f64 = 3.0;
@@ -47,26 +44,25 @@ const SIDE_WEIGHT: f64 = 2.0;
 
 const REFINE_RUNS: u32 = 2;
 
-/// Runs of each point before the deciding points are chosen.
+/// Before the deciding points are chosen.
 const FIRST_RUNS: u32 = 3;
 
-/// The share of the budget for the points every answer needs.
+/// For the points every answer needs.
 const OVERRUN_SHARE: f64 = 2.0;
 
-/// The minimum number of points, whatever the budget.
+/// Whatever the budget.
 const MIN_POINTS: usize = 16;
 
-/// Time per run for opening files, preparing caches, writing back dirty data.
+/// Opening files, preparing caches, writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
 /// Weights within this range are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
-/// Runs per point: they differ by more than a longer run would reveal.
+/// Points differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
 
-/// Fits the grids to the budget, and refines the curves around half power. Afterwards the cells
-/// have their points' indices.
+/// Sets the points' indices in the cells.
 pub(crate) fn measure<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &mut StudyContext,
@@ -127,8 +123,7 @@ pub(crate) fn measure<M: Machine>(
     Ok(trials)
 }
 
-/// Gives the most uncertain points the remaining time. New runs can move crossings, so those are
-/// measured as well.
+/// New runs can move crossings, so those are measured as well.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -169,7 +164,7 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// Drops the most dispensable cells first; reports how many.
+/// Drops the most dispensable first; says how many.
 pub(crate) fn thin(trials: &mut [Trial], max: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
@@ -206,7 +201,7 @@ fn weight(cell: &Cell) -> u32 {
     if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
 }
 
-/// Returns every point once, with the minimum weight of its cells.
+/// The minimum weight of a point's cells.
 fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     let mut weights = BTreeMap::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
@@ -218,7 +213,7 @@ fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     weights
 }
 
-/// Counts instructions in separate runs: a counter slows the run.
+/// Separate runs: a counter slows the run.
 fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]) -> Result<()> {
     if !sampler.machine.capabilities().counts_instructions {
         return Ok(());
@@ -237,7 +232,6 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
     Ok(())
 }
 
-/// Adds a size between the two around each half-power point, if that helps.
 fn refine<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

@@ -20,12 +20,12 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Formats a ratio: `13.7 times`.
+/// `13.7 times`
 pub(crate) fn times(ratio: f64) -> String {
     format!("{} times", significant(ratio, 3))
 }
 
-/// Formats a request rate: `595 thousand requests/s`.
+/// `595 thousand requests/s`
 pub(crate) fn per_second(rate: f64) -> String {
     match rate {
         999_500.0.. => format!("{} million requests/s", significant(rate / 1e6, 3)),
@@ -34,7 +34,7 @@ pub(crate) fn per_second(rate: f64) -> String {
     }
 }
 
-/// Describes an effect: `gains 12 %`, `costs 40 %`, `changes nothing`.
+/// `gains 12 %`, `costs 40 %`, `changes nothing`
 pub(crate) fn effect(effect: Effect) -> String {
     match effect {
         Effect::By(more) if more >= 1.0 => format!("gives {} the rate", times(more + 1.0)),
@@ -47,7 +47,6 @@ pub(crate) fn effect(effect: Effect) -> String {
 
 pub(crate) const UNEVEN: &str = "the runs are too uneven";
 
-/// Describes the sizes for its best rate, and for half of it.
 pub(crate) fn reach(
     subject: &str,
     readings: &[Reading],
@@ -67,7 +66,7 @@ pub(crate) fn reach(
     })
 }
 
-/// Makes sentences; equal ones become one: `Reads and writes gain nothing from polling.`
+/// Merges equal ones: `Reads and writes gain nothing from polling.`
 pub(crate) fn statements(all: Vec<(OpKind, String)>) -> Vec<String> {
     let mut merged: Vec<(String, Vec<OpKind>)> = Vec::new();
     for (op, text) in all {
@@ -79,7 +78,7 @@ pub(crate) fn statements(all: Vec<(OpKind, String)>) -> Vec<String> {
     merged.iter().map(|(text, ops)| format!("{} {text}.", together(ops))).collect()
 }
 
-/// Names operations: `Reads and writes`.
+/// `Reads and writes`
 pub(crate) fn together(ops: &[OpKind]) -> String {
     match ops {
         [OpKind::Read, OpKind::Write] => "Reads and writes".into(),

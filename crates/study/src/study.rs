@@ -24,8 +24,8 @@ const FILL_SHARE: f64 = 0.10;
 
 const MEMORY_SHARE: f64 = 0.02;
 
-/// Runs every experiment that fits the target and the budget. The user's interrupt ends it without
-/// an answer.
+/// Runs every experiment that fits the target and the budget. An interrupt ends it without an
+/// answer.
 ///
 /// # Errors
 /// A target that cannot be opened; an interrupt before the first point. Later failures become
@@ -174,7 +174,6 @@ fn measure<M: Machine>(
 
 const MOVES: u32 = 3;
 
-/// Moves the peaks to faster points, and investigates those that moved.
 fn settle_peaks<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

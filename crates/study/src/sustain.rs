@@ -11,24 +11,23 @@ use measure::stats::Verdict;
 use results::{Burst, FELL, RandomBurst};
 use workload::{OpKind, Stop, Workload};
 
-/// A disk sorts the writes in its cache if they are this many times as fast as the best random
-/// reads: both need the same seeks.
+/// Ratio of writes to random reads at which a disk sorts the writes in its cache: both need the
+/// same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
-/// The factor from one attempt to see the end of a burst to the next.
+/// Factor to the next attempt to see the end of a burst.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
 
-/// The share of the budget for the search for the end of a burst.
 const SUSTAIN_SHARE: f64 = 0.61;
 
 const RUNS: u32 = 3;
 
-/// The share of a run, after a burst, that shows the rate that lasts.
+/// Share of a run, after a burst, that shows the lasting rate.
 const LASTING: f64 = 0.3;
 
-/// Moves the peaks to the same requests after the burst's end; returns the bursts.
+/// Moves the peaks to the same requests after the burst; returns the bursts.
 pub(crate) fn sustain<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -50,8 +49,6 @@ pub(crate) fn sustain<M: Machine>(
     Ok(bursts)
 }
 
-/// Measures the best random requests and those one at a time, after the cache or the credit that
-/// serves their beginning.
 pub(crate) fn sustain_random<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -88,7 +85,7 @@ pub(crate) fn sustain_random<M: Machine>(
     Ok(bursts)
 }
 
-/// Returns whether the rate is above what a layer advertises, or fell within a run.
+/// Above what a layer advertises, or fell within a run.
 fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     let cap = verdict::advertised(&setting.facts, op).map(|one| one.throughput_bytes_per_s);
     let above = cap.zip(entry.point().rate()).is_some_and(|(cap, rate)| rate > cap * (1.0 + SAME));
@@ -96,7 +93,7 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Measures a peak beyond its burst; returns the burst and the lasting entry.
+/// Also returns the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());
@@ -133,12 +130,12 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
-    /// Requests per second before the fall.
+    /// Before the fall.
     iops: f64,
     length_ns: Nanos,
 }
 
-/// Finds the step that describes the slices best, if it is a fall and enough of the run follows.
+/// The best step, if it is a fall and enough of the run follows.
 fn fall(sample: &Sample) -> Option<Fall> {
     let rates: Vec<f64> = sample.warm_up_rates.iter().chain(&sample.slice_rates).copied().collect();
     let whole: f64 = rates.iter().sum();

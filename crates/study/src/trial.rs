@@ -11,21 +11,19 @@ use machine::{LayerKind, Machine, Nanos, Result, TargetKind, TargetSpec};
 use results::{LimitOf, RandomBurst};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// The share of the budget by which the trials end.
 const TRIALS_SHARE: f64 = 0.70;
 
-/// The share of the budget by which the search for a deeper peak ends.
+/// For the search for a deeper peak.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
-/// Runs of a trial, before the remaining time is divided.
+/// Before the remaining time is divided.
 const RUNS: u32 = 4;
 
-/// The weight of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// Returns the cases: the peaks, a plain program's rates, and small random requests.
+/// The peaks, a plain program's rates, and small random requests.
 fn cases<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,
@@ -74,8 +72,7 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// Returns an existing entry, or a new one; `None` if the change is invalid or the target too
-/// small.
+/// `None` if the change is invalid or the target too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -144,10 +141,7 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// Runs the trials of all cases, the peaks first, time permitting.
-///
-/// # Errors
-/// The user's interrupt.
+/// The peaks first, time permitting.
 pub(crate) fn investigate<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -210,8 +204,7 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// Investigates a peak that moved after the trials; existing trials stay, and if `measure`, the
-/// others run once.
+/// Keeps existing trials; with `measure`, the others run once.
 pub(crate) fn investigate_peak<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -229,7 +222,6 @@ pub(crate) fn investigate_peak<M: Machine>(
     Ok(Case { of: LimitOf::Peak, op, base, trials, other_target: None })
 }
 
-/// Returns whether the target obeys hints; a simulated machine says so itself.
 fn obeys_hints(setting: &StudyContext) -> bool {
     setting.facts.kind != TargetKind::Simulated
         || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)

@@ -7,7 +7,7 @@ use study::{Effort, Plan};
 use twin::Twin;
 use workload::Workload;
 
-/// A server whose link carries this much, and clients whose links carry 10 MB/s each.
+/// Clients' links carry 10 MB/s each.
 fn server(clients: u32, server_bytes_per_s: f64) -> Twin {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("server.toml");
@@ -18,7 +18,6 @@ fn server(clients: u32, server_bytes_per_s: f64) -> Twin {
     Twin::from_name(&format!("{},clients={clients}", file.display())).unwrap()
 }
 
-/// The scaling of large reads with 1 to this many clients.
 fn measured(twin: &Twin, clients: u32) -> Scaling {
     let with = |clients: u32| Workload {
         request_bytes: 49_152,

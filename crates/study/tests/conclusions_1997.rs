@@ -31,7 +31,7 @@ fn limit(results: &Results, op: OpKind) -> Bottleneck {
     limits.iter().find(|limit| limit.of == LimitOf::Peak && limit.op == op).expect("a limit").what
 }
 
-/// The point of sequential requests over the whole preallocated file.
+/// Sequential over the whole preallocated file.
 fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u32) -> usize {
     let found = results.points.iter().position(|point| {
         let one = &point.workload.workload;
@@ -45,7 +45,7 @@ fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u
     found.unwrap_or_else(|| panic!("no {op} of {kib} KiB, {depth} deep, {buffering:?}"))
 }
 
-/// Its rate in MiB/s.
+/// In MiB/s.
 fn direct(results: &Results, op: OpKind, kib: u32, depth: u32) -> f64 {
     results.points[place(results, op, Buffering::Direct, kib, depth)].rate().expect("a rate") / MIB
 }
@@ -54,7 +54,6 @@ fn sentence<'a>(results: &'a Results, experiment: &str) -> &'a str {
     &results.experiments.iter().find(|one| one.id == experiment).expect("an experiment").sentence
 }
 
-/// The study's advice, and its gain.
 fn gain(results: &Results, words: &str) -> Option<f64> {
     let findings = &results.answer.as_ref().expect("an answer").findings;
     findings.iter().find(|one| one.title.contains(words)).map(|one| one.gain)
@@ -243,7 +242,6 @@ fn half_power_matches_the_abstract() {
     assert!(smallest(OpKind::Read, "depth 1") <= 4.0);
 }
 
-/// A value of a figure's series at this x.
 fn value(results: &Results, figure: &str, series: &str, x: f64) -> f64 {
     let mut figures = results.experiments.iter().flat_map(|one| &one.figures);
     let figure = figures.find(|one| one.id == figure).expect("the figure");

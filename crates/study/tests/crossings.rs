@@ -12,7 +12,7 @@ use workload::{OpKind, rng};
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Maximum ratio of the sizes around a crossing; alignment moves them off powers of two.
+/// Alignment moves sizes off powers of two.
 const NEAR: f64 = 4.2;
 
 fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results {
@@ -23,7 +23,6 @@ fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results 
     sound::sound(results.expect("a study"))
 }
 
-/// The measured sizes of single requests, with their rates.
 fn single(results: &Results, op: OpKind) -> Vec<(f64, f64)> {
     let depth = results.experiments.iter().find(|one| one.id == "depth").expect("it was asked for");
     let id = format!("depth_{op}");

@@ -18,10 +18,9 @@ use twin::description::Drive;
 use twin::settings::Setup;
 use workload::rng;
 
-/// One machine each, and so one document.
+/// One machine and document each.
 const SEEDS: std::ops::Range<u64> = 0..208;
 
-/// Choices of one machine.
 struct Chance {
     seed: u64,
     number: u64,
@@ -37,23 +36,23 @@ impl Chance {
         of[(self.next() % of.len() as u64) as usize]
     }
 
-    /// From one value to another, evenly on a logarithmic scale.
+    /// Evenly on a logarithmic scale.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         let share = self.next() as f64 / u64::MAX as f64;
         low * (high / low).powf(share)
     }
 }
 
-/// A machine: its settings in words, the simulated one, and what disturbs it.
+/// Its settings in words, and what disturbs it.
 struct Drawn {
     name: String,
     setup: Setup,
-    /// The budget of its study, long enough for some hundred runs.
+    /// Enough for some hundred runs.
     budget_ns: u64,
-    /// Spread between runs; `None` for a machine whose runs repeat exactly.
+    /// Between runs; `None`: they repeat exactly.
     noise: Option<f64>,
     throttled: bool,
-    /// Another program's share of the machine, and the runs during which it takes it.
+    /// Another program's share, and the runs during which it takes it.
     load: Option<(f64, [u64; 2])>,
 }
 

@@ -1,5 +1,5 @@
-//! The study on a noisy machine: its intervals are honest, although its choice of points depends on
-//! the noise.
+//! The study on a noisy machine: its intervals are honest, although the noise influences its choice
+//! of points.
 
 mod noisy;
 mod seeds;
@@ -16,7 +16,7 @@ use workload::{OpKind, Stop, Workload};
 /// Standard deviation of the rates of runs, as a share of their mean.
 const SPREAD: f64 = 0.2;
 
-/// Long enough that start-up effects do not matter.
+/// Start-up effects do not matter.
 const LONG: Stop = Stop::AfterNs(5_000_000_000);
 
 const SEEDS: std::ops::Range<u64> = 101..165;
@@ -30,7 +30,7 @@ fn study(seed: u64, budget_s: u64) -> Results {
     sound::sound(results.expect("a study"))
 }
 
-/// Rates on the machine without noise, in bytes per second.
+/// Without noise, in bytes per second.
 #[derive(Default)]
 struct Truths {
     known: BTreeMap<String, f64>,
@@ -49,7 +49,7 @@ impl Truths {
         })
     }
 
-    /// The size at which single requests reach this rate.
+    /// Of single requests.
     fn crossing(&mut self, like: &Workload, half: f64) -> f64 {
         let (mut low, mut high) = (512.0f64, (16 << 20) as f64);
         while high / low > 1.01 {
@@ -69,7 +69,7 @@ impl Truths {
     }
 }
 
-/// The number of intervals that contain the truth, and their total.
+/// Intervals that contain the truth, and their total.
 #[derive(Debug, Default, Clone, Copy)]
 struct Coverage {
     held: usize,
@@ -88,17 +88,15 @@ impl Coverage {
     }
 }
 
-/// Results of studies with different seeds, compared with the truth.
 #[derive(Debug, Default)]
 struct Seen {
     points: Coverage,
     by_runs: BTreeMap<u32, Coverage>,
-    /// Points with an uncertainty above 25 %.
+    /// Uncertainty above 25 %.
     wide: usize,
     peaks: Coverage,
     halves: Coverage,
-    /// Half-widths of the peaks' intervals, and the errors of peaks and half-power sizes, all
-    /// relative.
+    /// Half-widths of the peaks' intervals, and errors of peaks and half-power sizes, all relative.
     widths: Vec<f64>,
     peak_errors: Vec<f64>,
     half_errors: Vec<f64>,
@@ -153,7 +151,6 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
     seen.verdicts += usize::from(read.is_some_and(|one| one.what == Bottleneck::Device));
 }
 
-/// Studies of one length with different seeds.
 fn seen(budget_s: u64) -> Seen {
     let (mut seen, mut truths) = (Seen::default(), Truths::default());
     let seeds: Vec<u64> = seeds::chosen(SEEDS).collect();

@@ -14,7 +14,6 @@ fn study(name: &str) -> Results {
     study::study(&twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
 }
 
-/// The rules that the document breaks once its answer is changed.
 fn broken(results: &Results, change: impl FnOnce(&mut Answer)) -> Vec<Rule> {
     let mut changed = results.clone();
     change(changed.answer.as_mut().expect("an answer"));

@@ -35,7 +35,7 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCa
     Ok(())
 }
 
-/// Few cases: a whole study takes time.
+/// A whole study takes time.
 fn few(cases: u32) -> ProptestConfig {
     // Fixed seeds, so a tolerance does not fail on some days.
     let rng_seed = RngSeed::Fixed(1997);
@@ -48,8 +48,7 @@ fn few(cases: u32) -> ProptestConfig {
     }
 }
 
-/// A machine with a virtual disk: workers with a fixed time plus a time per byte, and a shared
-/// path.
+/// Workers with a fixed time plus a time per byte, and a shared path.
 #[derive(Debug, Clone)]
 struct Behind {
     request_us: f64,
@@ -87,23 +86,21 @@ impl Behind {
         self.request_us * 1e3 + self.request_ns_per_byte * bytes
     }
 
-    /// The size-independent part of a request's time.
+    /// Independent of the size.
     fn fixed_ns(&self) -> f64 {
         (self.request_us + self.notify_us + self.fixed_us) * 1e3
     }
 
-    /// Time per byte.
     fn ns_per_byte(&self) -> f64 {
         self.request_ns_per_byte + 1e9 / self.rate
     }
 
-    /// Bytes per second at this depth: as many as fit in one request's time, unless something
-    /// saturates.
+    /// As many as fit in one request's time, unless something saturates.
     fn throughput(&self, bytes: f64, depth: f64) -> f64 {
         self.throughput_of(bytes, depth, 1)
     }
 
-    /// The same of several threads, each on a processor of its own.
+    /// Each thread on a processor of its own.
     fn throughput_of(&self, bytes: f64, depth: f64, threads: u32) -> f64 {
         let one = self.fixed_ns() + self.ns_per_byte() * bytes;
         let workers = f64::from(self.workers) / (self.fixed_us * 1e3 + 1e9 / self.rate * bytes);
@@ -113,7 +110,6 @@ impl Behind {
         requests * 1e9 * bytes
     }
 
-    /// The best of a study's reads.
     fn peak(&self, results: &Results) -> f64 {
         let reads = results.points.iter().filter(|point| {
             point.workload.op.name() == "read" && point.workload.buffering.is_direct()
@@ -171,7 +167,6 @@ fn half<'a>(results: &'a Results, of: &str, at: &str) -> Option<&'a HalfPower> {
 proptest! {
     #![proptest_config(few(24))]
 
-    /// Fixed time and rate of a single request, and the peak.
     #[test]
     fn service_time_and_peak(machine in behind()) {
         let results = study(&machine.twin(), Effort::Quick, &["unbuffered", "depth"]);
@@ -185,7 +180,7 @@ proptest! {
         near("peak", peak.throughput_bytes_per_s, machine.peak(&results), 0.05)?;
     }
 
-    /// The request size and the depth at half power.
+    /// Request size and depth.
     #[test]
     fn half_power(machine in behind()) {
         let results = study(&machine.twin(), Effort::Normal, &["depth"]);
@@ -213,7 +208,6 @@ proptest! {
         }
     }
 
-    /// Processor cost per request and per byte.
     #[test]
     fn cost_models(machine in behind(), buffered in (1.0f64..100.0, 0.05f64..10.0), written in (1.0f64..100.0, 0.05f64..10.0)) {
         let mut description = machine.description();
@@ -234,7 +228,6 @@ proptest! {
         }
     }
 
-    /// A byte quota is the limit, and is reported.
     #[test]
     fn a_cap_on_bytes(cap in 20e6f64..400e6, latency in 200.0f64..900.0) {
         let mut description = preset::load("cloud").unwrap();
@@ -247,7 +240,6 @@ proptest! {
         }
     }
 
-    /// A request quota likewise.
     #[test]
     fn a_cap_on_requests(cap in 100.0f64..900.0) {
         let mut description = preset::load("cloud").unwrap();
@@ -259,7 +251,6 @@ proptest! {
         limited(&results, "read", "throttle", cap * 262_144.0, 0.03)?;
     }
 
-    /// A processor that spends longer on a byte than anything else does.
     #[test]
     fn the_processor(machine in behind(), slow in 2.0f64..8.0) {
         let machine = Behind { cores: 1, workers: 8, request_ns_per_byte: slow * 1e9 / machine.rate, ..machine };
@@ -292,7 +283,7 @@ proptest! {
 proptest! {
     #![proptest_config(few(8))]
 
-    /// A single disk: the rate of its tracks, including the skews between them.
+    /// Includes the skews between tracks.
     #[test]
     fn a_disk(rpm in 4000.0f64..15_000.0, sectors in 80u64..2000, heads in 2u64..12, skew in 0.05f64..0.3) {
         let mut description = preset::load("hdd-20tb").unwrap();
@@ -330,8 +321,7 @@ fn limited(
     )
 }
 
-/// Without a write cache each write waits for the platter: its fixed time is a revolution, except
-/// for writes that catch the gap between two tracks.
+/// Its fixed time is a revolution, except for writes that catch the gap between two tracks.
 #[test]
 fn writes_without_a_write_cache_cost_a_revolution() {
     for rpm in [3600.0, 5400.0, 7200.0] {
@@ -357,8 +347,8 @@ fn writes_without_a_write_cache_cost_a_revolution() {
     }
 }
 
-/// The 1997 drives follow one law for prefetched data and another for fetched data: a single line
-/// from the smallest to the largest request would miss points by 30 %.
+/// One law for prefetched data and another for fetched data: a single line would miss points by 30
+/// %.
 #[test]
 fn service_times_of_the_drives_of_1997_fit_regime_by_regime() {
     // Table 3 of the study: the prefetch hit at size zero, and the rate of the bus.

@@ -31,7 +31,7 @@ fn named(name: &str) -> Twin {
     Twin::from_name(name).expect("a machine")
 }
 
-/// The machine of the 1997 study with `disks` Barracuda 4s on `buses` Fast-Wide buses.
+/// `disks` Barracuda 4s on `buses` Fast-Wide buses.
 fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twin {
     let mut description = preset::load("gateway-1997").expect("a preset");
     // Spread the disks over the buses, instead of filling the first one.
@@ -42,7 +42,6 @@ fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twi
     Twin::new(setup)
 }
 
-/// Adapters with this many buses.
 fn adapter(buses: u32, bytes_per_s: f64) -> Option<twin::description::Adapter> {
     let name = "2940UW".into();
     Some(twin::description::Adapter {
@@ -68,7 +67,6 @@ fn cloud(change: impl FnOnce(&mut twin::description::CloudVolume)) -> Twin {
     Twin::new(Setup::of(description))
 }
 
-/// A component's name as a limit.
 fn bottleneck(kind: ResourceKind) -> Bottleneck {
     match kind {
         ResourceKind::Processor => Bottleneck::Processor,
@@ -336,7 +334,7 @@ fn other_rates_have_other_limits_on_modern_machines() {
     }
 }
 
-/// A virtual disk whose workers move data at any rate, with a fixed time in us per request.
+/// Workers move data at any rate, with a fixed time in us per request.
 fn served(cores: u32, request_us: f64, (workers, service_us): (u32, f64)) -> Twin {
     virtio(|one| {
         one.file_system.command_bytes = 64 * MIB;

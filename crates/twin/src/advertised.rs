@@ -1,11 +1,9 @@
-//! How the advertised rate of several parts comes about.
+//! Where the advertised rate of several parts comes from.
 
 use machine::units::show_rate;
 
-/// The description gives the origin of each rate.
 const SOURCE: &str = "the machine's description";
 
-/// For the combined advertised rate of `count` parts.
 pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
     let rate = rate.filter(|_| count > 0)?;
     Some(match count {

@@ -14,26 +14,25 @@ pub struct BusKind {
     pub in_bytes_per_s: f64,
     pub out_bytes_per_s: f64,
     pub arbitrate_us: f64,
-    /// The winner takes the bus.
     pub arbitrate_win_us: f64,
-    /// The adapter selects a drive.
+    /// By the adapter.
     pub select_us: f64,
     pub reselect_us: f64,
-    /// End of a selection or a reselection.
+    /// Also of a reselection.
     pub select_end_us: f64,
-    /// The adapter's messages: identify and queue tag.
+    /// Identify and queue tag.
     pub message_out_us: f64,
     pub command_us: f64,
-    /// The drive's messages around a disconnect.
+    /// The drive's messages.
     pub disconnect_us: f64,
-    /// The drive's identify message after reselection.
+    /// The drive's message after reselection.
     pub identify_us: f64,
     pub data_end_us: f64,
     pub status_us: f64,
     pub complete_us: f64,
 }
 
-/// The phases that a bus analyser distinguishes.
+/// Phases that a bus analyser distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -103,7 +102,7 @@ impl PhaseTimes {
     }
 }
 
-/// [`BusKind`] in nanoseconds.
+/// [`BusKind`] in ns.
 #[derive(Debug, Clone, Copy)]
 pub struct BusTimes {
     pub arbitrate: Nanos,
@@ -144,7 +143,7 @@ impl From<&BusKind> for BusTimes {
 }
 
 impl BusTimes {
-    /// Wire time of a data phase.
+    /// Time on the wire.
     pub fn data(&self, bytes: u64, write: bool) -> Nanos {
         bytes * if write { self.out_ps } else { self.in_ps } / 1000
     }
@@ -158,7 +157,7 @@ pub(crate) enum Connect {
 
 pub(crate) struct Bus {
     pub times: BusTimes,
-    /// The device that holds the bus, and the event at the end of its connection.
+    /// The device, and the event at the end of its connection.
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
@@ -234,12 +233,12 @@ impl Channel {
     }
 }
 
-/// Each between its disk buses and the I/O bus.
+/// An adapter between its disk buses and the I/O bus.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
     pub name: String,
-    /// Rate of one adapter, over all its buses.
+    /// Of one adapter, over all its buses.
     pub bytes_per_s: f64,
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
@@ -247,8 +246,7 @@ pub struct Adapter {
     pub buses: u32,
 }
 
-/// The path from the disk buses to memory: each adapter limits its buses, the I/O bus limits the
-/// total.
+/// The path to memory: each adapter limits its buses, the I/O bus limits the total.
 pub struct Pci {
     bus: Channel,
     adapters: Vec<Channel>,
@@ -256,7 +254,7 @@ pub struct Pci {
 }
 
 impl Pci {
-    /// Without a rate it is never the limit.
+    /// `None`: never the limit.
     pub fn new(bytes_per_s: Option<f64>) -> Self {
         Pci { bus: Channel::new(bytes_per_s), adapters: Vec::new(), buses_each: 1 }
     }
@@ -281,15 +279,14 @@ impl Pci {
         self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// The earliest time that a transfer from `start` can end.
+    /// Earliest end of a transfer from `start`.
     pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
         let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
         let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));
         self.bus.transfer(bytes, start).max(through)
     }
 
-    /// Returns the end of a data phase from `start`. `stalled` counts its wait for the adapter or
-    /// the I/O bus.
+    /// Returns the end. `stalled` counts the wait for the adapter or the I/O bus.
     pub fn data_phase(
         &mut self,
         (bus, times, stalled): (u32, &BusTimes, &mut Nanos),

@@ -27,7 +27,7 @@ pub struct Description {
     pub memory: Memory,
     /// The default target.
     pub volume: Volume,
-    /// Total of all adapters over the I/O bus.
+    /// All adapters over the I/O bus.
     #[serde(default)]
     pub pci_bytes_per_s: Option<f64>,
     #[serde(default)]
@@ -49,56 +49,55 @@ pub struct Processor {
     pub name: String,
     pub cores: u32,
     pub request_us: f64,
-    /// Extra cost per byte of an uncached request.
+    /// Of an uncached request.
     pub request_ns_per_byte: f64,
-    /// A further system call to learn of a completion; see [`crate::Shape`].
+    /// To learn of a completion; see [`crate::Shape`].
     #[serde(default)]
     pub call_us: f64,
-    /// A transfer by the cache itself: page fault, read-ahead, write-back.
+    /// Transfers by the cache itself: page fault, read-ahead, write-back.
     pub paging_us: f64,
-    /// Spent before the request reaches the adapter; the rest follows the interrupt.
+    /// Before the request reaches the adapter; the rest follows the interrupt.
     pub before_percent: f64,
     pub buffered_read_us: f64,
-    /// Per byte copied out of the file-system cache.
+    /// Copied out of the file-system cache.
     pub buffered_read_ns_per_byte: f64,
-    /// Extra cost for reads of at least one cache unit, whose buffer no longer fits the CPU cache.
+    /// Extra cost of reads of at least one cache unit, whose buffer no longer fits the CPU cache.
     pub large_read_ns_per_byte: f64,
     pub buffered_write_us: f64,
-    /// Per byte copied into the file-system cache.
+    /// Copied into the file-system cache.
     pub buffered_write_ns_per_byte: f64,
-    /// Extra cost of one write beyond the first cache unit.
+    /// Extra cost beyond the first cache unit.
     pub large_write_ns_per_byte: f64,
-    /// Per byte written back by the lazy writer.
+    /// By the lazy writer.
     pub writeback_ns_per_byte: f64,
-    /// Cost of a buffered request that is charged to no program.
+    /// Of a buffered request, charged to no program.
     pub buffered_uncharged_us: f64,
-    /// Per byte read to compute parity.
+    /// Per byte read.
     pub parity_ns_per_byte: f64,
-    /// The part of it, per byte of new data, in the writer's thread and charged to the program. A
-    /// system thread does the rest once the old data have been read.
+    /// The part per byte of new data in the writer's thread, charged to the program. A system
+    /// thread does the rest once the old data have been read.
     pub parity_charged_ns_per_byte: f64,
 }
 
-/// The file system, its cache, and the layers that split requests.
+/// The file system with its cache, and the layers that split requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystem {
     pub name: String,
     pub block_bytes: u32,
-    /// Longer requests are split.
     pub command_bytes: u64,
-    /// Unit of read-ahead and write-back.
+    /// For read-ahead and write-back.
     pub unit_bytes: u64,
     pub cache_bytes: u64,
     /// Writers block above it.
     pub dirty_bytes: u64,
     pub sequential_requests: u32,
     pub read_ahead_units: u32,
-    /// Multiplies read-ahead after a sequential hint; 1 if it has no effect.
+    /// Multiplies read-ahead after a sequential hint; 1: no effect.
     #[serde(default = "one")]
     pub sequential_hint_factor: u32,
     pub writeback_depth: u32,
-    /// Above it write-back starts without waiting for the lazy writer.
+    /// Above it write-back does not wait for the lazy writer.
     pub background_bytes: u64,
     /// Write-backs stay within one mapped view of the cache, and start anywhere in it unless the
     /// writer is known to be sequential.
@@ -106,13 +105,13 @@ pub struct FileSystem {
     /// From the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
     pub writeback_period_ms: f64,
-    /// A writer at the dirty limit waits for the first pass of the lazy writer if one is scheduled,
-    /// instead of starting it: ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
+    /// A writer at the dirty limit waits for a scheduled first pass instead of starting it:
+    /// ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
     #[serde(default)]
     pub writers_wait_for_pass: bool,
     /// An extending write waits for the one before it.
     pub extend_one_at_a_time: bool,
-    /// A write-through also writes the file-system log.
+    /// Also writes the file-system log.
     pub write_through_logs: bool,
     pub sync_flushes_drives: bool,
 }
@@ -127,7 +126,7 @@ pub struct Volume {
     pub disks: u32,
     /// Filled in disk order.
     pub buses: u32,
-    /// Disks on one bus before the next is used.
+    /// Before the next bus is used.
     #[serde(default = "one")]
     pub bus_disks: u32,
     pub stripe_bytes: u64,
@@ -140,7 +139,6 @@ fn one() -> u32 {
 }
 
 impl Processor {
-    /// Models a processor `by` times as fast.
     pub(crate) fn speed_up(&mut self, by: f64) {
         let requests = [
             &mut self.request_us,
@@ -201,7 +199,7 @@ drives! {
 }
 
 impl Drive {
-    /// The numbers that calibration may change.
+    /// Returns the numbers that calibration may change.
     pub fn tunable(&mut self) -> Vec<Tunable<'_>> {
         self.model_mut().tunable()
     }

@@ -1,4 +1,3 @@
-/// A device-specific code, and the command if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wake {
     pub what: u8,
@@ -6,7 +5,6 @@ pub(crate) struct Wake {
 }
 
 impl Wake {
-    /// About the device itself.
     pub fn device(what: u8) -> Self {
         Wake { what, command: u32::MAX }
     }

@@ -1,6 +1,6 @@
 //! The files of a simulated file server, as its clients see them. Each operation on a name asks the
 //! server, a change is on stable storage before the answer comes back, and a client keeps the
-//! attributes and the data that it has seen (as with NFS: RFC 1813).
+//! attributes and data that it has seen (as with NFS: RFC 1813).
 
 use crate::description::Drive;
 use crate::device::{Command, Device, Model, Slot};
@@ -17,43 +17,37 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a request or an answer without data. Assumed.
+/// Without data. Assumed.
 const MESSAGE: u64 = 200;
 
-/// Entries of a directory in one answer, and the bytes of each. Assumed.
+/// Entries per answer, and bytes of each. Assumed.
 const LISTED: u64 = 256;
 const ENTRY: u64 = 128;
 
-/// A file in the area of a client.
 type Name = (u32, FileId);
 
 struct Client {
     now: Nanos,
-    /// It is in the middle of operations that others make at the same time.
     works: bool,
     system_ns: Nanos,
-    /// Files whose attributes it keeps.
     attributes: HashSet<Name>,
-    /// Files whose data it keeps.
     data: HashSet<Name>,
 }
 
 struct Server {
     device: Box<dyn Device>,
-    /// Processor time of a client for a request to the server, and for a call that it serves itself.
+    /// Client's time for a request to the server; `call_ns` for a call that it serves itself.
     request_ns: Nanos,
     call_ns: Nanos,
-    /// The time for which a change holds its directory.
     hold_ns: Nanos,
     clients: Vec<Client>,
     sizes: HashMap<Name, u64>,
-    /// The end of the last change of each directory.
     held: HashMap<(u32, u32), Nanos>,
     areas: HashMap<PathBuf, u32>,
 }
 
 impl Server {
-    /// Returns the working client that is furthest behind: the next to ask the server.
+    /// The one furthest behind.
     fn next(&self) -> Option<usize> {
         let working = (0..self.clients.len()).filter(|&client| self.clients[client].works);
         working.min_by_key(|&client| self.clients[client].now)
@@ -82,7 +76,6 @@ impl Server {
         own.now = self.device.serve(own.now, &command);
     }
 
-    /// Changes a directory, after the changes of others.
     fn change(&mut self, client: usize, area: u32, subdirectory: u32) {
         let held = self.held.entry((area, subdirectory)).or_default();
         let own = &mut self.clients[client];
@@ -102,7 +95,6 @@ impl Server {
 struct Shared {
     name: PathBuf,
     server: Mutex<Server>,
-    /// One for each client.
     turns: Vec<Condvar>,
 }
 
@@ -111,7 +103,7 @@ impl Shared {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a client use the server in its turn, so that requests arrive in the order of their times.
+    /// Requests arrive in the order of their times.
     fn in_turn<T>(&self, client: usize, work: impl FnOnce(&mut Server) -> T) -> T {
         let mut server = self.lock();
         while server.clients[client].works && server.next() != Some(client) {
@@ -158,7 +150,7 @@ pub struct FileServer {
 }
 
 impl FileServer {
-    /// Returns the server of a machine whose volume is on one; `None` for other machines.
+    /// Returns `None` if the machine's volume is not on a server.
     pub fn new(setup: &Setup) -> Option<FileServer> {
         let Drive::Network(volume) = setup.drive() else { return None };
         let count = setup.clients.max(1);
@@ -194,8 +186,8 @@ impl FileServer {
         &self.clients
     }
 
-    /// Lets clients begin at the same time: each takes its turns until its [`Working`] is dropped.
-    /// Each needs a thread of its own.
+    /// Lets clients begin at the same time: each takes its turns until its [`Working`] is dropped,
+    /// and needs a thread of its own.
     pub fn together(&self, clients: &[usize]) -> Vec<Working> {
         let mut server = self.shared.lock();
         let start = server.clients.iter().map(|client| client.now).max().unwrap_or(0);
@@ -228,7 +220,7 @@ impl Drop for Working {
     }
 }
 
-/// The files as one client sees them, on its clock.
+/// Files as one client sees them, on its clock.
 pub struct FileClient {
     shared: Arc<Shared>,
     number: usize,
@@ -366,13 +358,13 @@ impl ServerWork {
         size.ok_or_else(|| FileError::of(act, self.path(file), io::ErrorKind::NotFound.into()))
     }
 
-    /// Opens a file: the server confirms that the client's copy is the latest.
+    /// The server confirms that the client's copy is current.
     fn opened(&self, server: &mut Server, file: FileId, act: FileAct) -> Result<u64, FileError> {
         server.ask(self.client, Op::Read, 0);
         self.size(server, file, act)
     }
 
-    /// Sends data, which are on stable storage when the file is closed.
+    /// Stable when the file is closed.
     fn send(&self, server: &mut Server, bytes: usize) {
         if bytes > 0 {
             server.ask(self.client, Op::Write, bytes as u64);

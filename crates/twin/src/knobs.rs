@@ -1,4 +1,4 @@
-//! A simulated machine's settings as knobs: what could be bought or configured.
+//! Settings as knobs: what could be bought or configured.
 
 use crate::Shape;
 use crate::description::Drive;
@@ -8,7 +8,6 @@ use machine::units::show_size;
 use machine::{Alternative, Keep, Knob, Matters};
 
 struct Row {
-    /// In [`crate::settings::SETTINGS`].
     name: &'static str,
     about: &'static str,
     matters: Matters,

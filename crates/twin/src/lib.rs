@@ -2,8 +2,8 @@
 //!
 //! A [`Twin`] is a [`machine::Machine`]: the request sources that run on a real computer also run
 //! on it, in an event loop with a virtual clock. The model is mechanistic: a platter turns, a bus
-//! is held, a processor is busy. Published measurements of such machines should follow from these
-//! causes (the crate `predict` compares the two).
+//! is held, a processor is busy. Published measurements should follow from these causes (the crate
+//! `predict` compares the two).
 
 mod advertised;
 pub mod bus;

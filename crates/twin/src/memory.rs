@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     pub bytes: u64,
-    /// The advertised rate of the bus between memory and processors.
+    /// Between memory and processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_advertised_bytes_per_s: Option<f64>,
     /// Measured on a machine like this.
@@ -33,24 +33,23 @@ pub struct MemoryLines {
     pub line_bytes: u64,
     /// From a miss to the line; the bus is busy throughout.
     pub read_ns: f64,
-    /// Write-back of a dirty line: occupies only the bus.
+    /// Of a dirty line: occupies only the bus.
     pub write_ns: f64,
-    /// An 8-byte load that hits.
+    /// 8 bytes, a hit.
     pub load_ns: f64,
-    /// An 8-byte store that hits.
+    /// 8 bytes, a hit.
     pub store_ns: f64,
 }
 
-/// A method of moving memory, by its use of a line.
+/// By its use of a line.
 struct Way {
     kind: MemoryKind,
     read: f64,
     /// Lines read because they are stored into; only the bus waits.
     owned: f64,
     written: f64,
-    /// The whole line is loaded, eight bytes at a time.
+    /// The whole line, eight bytes at a time.
     loads: bool,
-    /// The whole line is stored, eight bytes at a time.
     stores: bool,
 }
 

@@ -27,17 +27,17 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
 }
 
-/// The text of a built-in machine.
+/// Returns the text of a built-in machine.
 pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 pub const DESCRIPTION: Input = Input::new("a machine's description", 1 << 20);
 
-/// Loads a built-in machine, or a file if the name ends in `.toml`.
+/// Loads a built-in machine, or a `.toml` file.
 ///
 /// # Errors
-/// An unknown name, an unreadable file, or the faulty line and why it is wrong.
+/// An unknown name, an unreadable file, or the faulty line and its reason.
 pub fn load(name: &str) -> Result<Description> {
     if let Some(text) = text(name) {
         return parse(name, text);
@@ -83,10 +83,10 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
     }
 }
 
-/// The key of a machine file that names a built-in machine; the file gives only what differs.
+/// Names a built-in machine; the file gives only what differs.
 const BASE: &str = "base";
 
-/// A file's machine with what its base adds; `None` without a base.
+/// `None` without a base.
 fn based(table: &DeTable<'_>, text: &str) -> Option<std::result::Result<toml::Table, String>> {
     let base = table.get(BASE)?.get_ref().as_str().unwrap_or_default();
     let whole = || {
@@ -119,7 +119,7 @@ fn merge(all: &mut toml::Table, own: toml::Table) {
 pub struct Sourced {
     pub path: String,
     pub value: f64,
-    /// Starts with `fitted` for a calibrated number, with `solved` for one computed from a figure.
+    /// Starts with `fitted` for a calibrated number, `solved` for one computed from a figure.
     pub source: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl Sourced {
         self.came("fitted")
     }
 
-    /// Computed from a published figure, so that the figure is no test of it.
+    /// Computed from a published figure, which is then no test of it.
     pub fn is_solved(&self) -> bool {
         self.came("solved")
     }
@@ -261,7 +261,7 @@ fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
     }
 }
 
-/// Byte range of a path in the text, or of the nearest enclosing table.
+/// The nearest enclosing table if the path is missing.
 fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (mut here, mut span) = (table, None);
     for part in path.split('.') {
@@ -275,7 +275,7 @@ fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     span
 }
 
-/// A contradiction in a description, and its path.
+/// Returns the path of a contradiction, and the reason.
 pub fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));

@@ -12,12 +12,9 @@ use std::collections::VecDeque;
 
 struct Job {
     files: Vec<u32>,
-    /// Index of each file's access in the world.
     accesses: Vec<u32>,
-    /// Blocks of a request, by file.
     aligns: Vec<u64>,
     blocking: bool,
-    /// A source takes completions in request order.
     oldest_first: bool,
     sync_at_end: bool,
     left: usize,
@@ -27,13 +24,12 @@ struct Job {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ended {
-    /// From the start to the last completion.
+    /// To the last completion.
     pub elapsed_ns: Nanos,
     /// From there to stable storage, if requested.
     pub sync_ns: Option<Nanos>,
 }
 
-/// A device takes whole sectors.
 fn align(buffering: Buffering) -> u64 {
     if buffering.is_direct() { SECTOR } else { 1 }
 }
@@ -44,12 +40,12 @@ struct Source<'a, S> {
     done: bool,
     wake: Nanos,
     syncing: Option<Nanos>,
-    /// Requests in flight, oldest first, if it takes completions in that order.
+    /// Oldest first, if completions are in that order.
     order: VecDeque<(u32, Option<Completion>)>,
 }
 
 impl<S: RequestSource> Source<'_, S> {
-    /// Delivers every completion that no older request holds back; returns whether there was any.
+    /// Delivers what no older request holds back; returns whether there was any.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) =
             self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())
@@ -236,14 +232,13 @@ impl<'a, S: RequestSource> Run<'a, S> {
         target.map_or_else(|| files.clone(), |target| vec![files[target as usize]])
     }
 
-    /// Blocks that a sync writes to the file system's journal.
     fn journal_blocks(&self, waiter: Waiter) -> u32 {
         let Waiter::Source(source, stability) = waiter else { return 0 };
         let known = self.sources[source as usize].source.journal_blocks(None);
         known.unwrap_or(u32::from(stability == Stability::File))
     }
 
-    /// Completes the syncs whose data have left the caches, once the devices have flushed.
+    /// Completes the syncs whose data have left the caches.
     fn stable(&mut self) {
         let mut index = 0;
         while index < self.waiting.len() {
@@ -347,7 +342,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Truncates a request at the end of the target. Returns whether one is in flight.
+    /// Truncates at the end of the target. Returns whether a request is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let target = request.target as usize;

@@ -21,7 +21,7 @@ pub struct Setup {
     pub drive: String,
     pub disks: u32,
     pub buses: u32,
-    /// The drives' write caches are enabled.
+    /// Of the drives.
     pub wce: bool,
     pub stripe: u64,
     pub volume: Kind,
@@ -29,10 +29,10 @@ pub struct Setup {
     pub failed: Option<u32>,
     /// The failed member's replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
-    /// Bytes from the start of a row of chunks to the first byte of each file.
+    /// From the start of a row of chunks to the first byte of each file.
     pub start: u64,
     pub ram_cache: Option<(u64, WritePolicy)>,
-    /// Each read of a small file rewrites its record with the time of the access.
+    /// Each read of a small file rewrites its record with the access time.
     pub last_access: bool,
     /// Buffered writes stay in memory, as for temporary files.
     pub temporary: bool,
@@ -43,7 +43,6 @@ pub struct Setup {
     given: Vec<Given>,
 }
 
-/// A setting as given.
 #[derive(Debug, Clone, PartialEq)]
 struct Given {
     key: &'static str,
@@ -55,7 +54,6 @@ impl Given {
         format!("{}={}", self.key, self.value)
     }
 
-    /// The percentage, if the setting is one.
     fn percent(&self) -> Option<f64> {
         let scales =
             SETTINGS.iter().any(|(form, _)| form.strip_prefix(self.key) == Some("=PERCENT"));
@@ -141,7 +139,7 @@ fn split(settings: &str) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-/// A setting without effect, and the one that takes it away.
+/// A setting without effect, and its cause.
 fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
     let given = |key: &str| all.iter().find(|one| one.key == key);
     if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))
@@ -181,7 +179,7 @@ fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
 }
 
 impl Setup {
-    /// A machine with its default settings.
+    /// Creates a machine with default settings.
     pub fn of(description: Description) -> Self {
         let volume = description.volume.clone();
         Setup {
@@ -209,7 +207,7 @@ impl Setup {
     /// Parses `NAME[,SETTING=VALUE]...`, without a trailing `#FILE`.
     ///
     /// # Errors
-    /// An unknown machine or setting, a value out of range, or settings that contradict each other.
+    /// An unknown machine or setting, a value out of range, or contradictory settings.
     pub fn parse(text: &str) -> Result<Self> {
         let (text, _) = split_file(text.strip_prefix("twin:").unwrap_or(text));
         let (name, settings) = text.split_once(',').unwrap_or((text, ""));
@@ -219,12 +217,11 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Applies `SETTING=VALUE[,SETTING=VALUE]...` in any order. A setting given before takes its new
-    /// value; percentages are of the original.
+    /// Applies `SETTING=VALUE[,SETTING=VALUE]...` in any order; replaces earlier values.
+    /// Percentages are of the original.
     ///
     /// # Errors
-    /// A value out of range, a setting given twice in `settings`, or settings that contradict each
-    /// other or those given before.
+    /// A value out of range, a setting given twice in `settings`, or contradictory settings.
     pub fn apply(&mut self, settings: &str) -> Result<()> {
         let added = split(settings)?;
         let replaced = |old: &Given| added.iter().any(|new| new.key == old.key);

@@ -4,16 +4,15 @@ use machine::Engine;
 /// thread per request is the engine `threads`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// One event per request: the program waits for the oldest, and takes a younger completion only
-    /// after it.
+    /// Per request: the program waits for the oldest, and takes a younger completion only after it.
     Events,
-    /// Completion routines, called while the program sleeps: the programs of the 1997 study.
+    /// Called while the program sleeps: the programs of the 1997 study.
     #[default]
     Routines,
     Port,
 }
 
-/// With name, extra system calls per request, and whether it takes completions in request order.
+/// Extra system calls per request, and completions in request order.
 const SHAPES: [(Shape, &str, u32, bool); 3] = [
     // WaitForSingleObject.
     (Shape::Events, "events", 1, true),
@@ -40,7 +39,7 @@ impl Shape {
         self.row().1
     }
 
-    /// The way that an engine names; `None` if the engine leaves it to the machine.
+    /// `None` if the engine leaves it to the machine.
     pub fn of_engine(engine: Engine) -> Option<Shape> {
         match engine {
             Engine::Events => Some(Shape::Events),

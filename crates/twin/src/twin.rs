@@ -57,7 +57,7 @@ fn lock(computer: &Mutex<Computer>) -> MutexGuard<'_, Computer> {
     computer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An open file of a simulated computer: its volume, or an extent of it.
+/// An open file: the volume, or an extent of it.
 pub struct Target {
     computer: Arc<Mutex<Computer>>,
     file: u32,
@@ -95,7 +95,7 @@ impl Target {
             .collect()
     }
 
-    /// Share of the bytes requested that the RAM cache served in the last run.
+    /// Share of the requested bytes that the RAM cache served in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock()
             .world
@@ -152,7 +152,7 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
-    /// The machine states what a system call costs, so that ways of completion differ.
+    /// Ways of completion differ only with a cost per call.
     fn has_calls(&self) -> bool {
         self.setup.description.processor.call_us > 0.0
     }

@@ -2,9 +2,9 @@ use super::distribution::{student_cdf, student_quantile};
 use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 use super::ratio::fieller;
 
-/// Degrees of freedom of a single run's interval from its slices: the minimum used for it.
+/// The minimum for an interval from a single run's slices.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// Power of the test for [`Change::detectable`].
+/// For [`Change::detectable`].
 const POWER: f64 = 0.8;
 
 /// A positive quantity with its standard error.
@@ -13,24 +13,24 @@ pub struct Level {
     mean: f64,
     error: f64,
     degrees: f64,
-    /// Number of runs repeated until they agreed; 0 if it was fixed in advance.
+    /// Runs repeated until they agreed; 0 if fixed in advance.
     runs: f64,
 }
 
 impl Level {
-    /// Creates a level; `None` unless the mean is positive.
+    /// `None` unless the mean is positive.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
         let sound =
             mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
-    /// Converts an estimate; `None` unless it is positive.
+    /// `None` unless positive.
     pub fn of(estimate: &Estimate) -> Option<Level> {
         Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
     }
 
-    /// Creates a level from a 95 % interval; `None` unless the mean is positive.
+    /// `None` unless the mean is positive.
     pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
         let degrees = match runs {
             0 | 1 => DEGREES_OF_ONE_RUN,
@@ -44,13 +44,11 @@ impl Level {
         Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
     }
 
-    /// Creates a level from one value per run; `None` with fewer than two values, or unless their
-    /// mean is positive.
+    /// From one value per run; `None` with fewer than two values, or unless their mean is positive.
     pub fn of_runs(runs: &[f64]) -> Option<Level> {
         Level::of(&estimate_values(runs)?)
     }
 
-    /// Raises the spread of the runs to that of both sides together.
     fn with_spread_of_both(&self, other: &Level) -> Level {
         if self.runs == 0.0 || other.runs == 0.0 {
             return *self;
@@ -61,7 +59,7 @@ impl Level {
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
-    /// Creates a level of a simulated machine with identical repeats.
+    /// For a simulated machine with identical repeats.
     pub fn exact(value: f64) -> Option<Level> {
         Level::new(value, 0.0, f64::INFINITY)
     }
@@ -69,13 +67,13 @@ impl Level {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The second level over the first.
+    /// Second level over the first.
     pub ratio: f64,
-    /// Lower end of the 95 % interval of the ratio.
+    /// 95 % interval of the ratio.
     pub low: f64,
-    /// Upper end of the interval; infinite if the first level may be zero.
+    /// Infinite if the first level may be zero.
     pub high: f64,
-    /// The p-value: below 0.05 exactly if the interval excludes 1.
+    /// Below 0.05 exactly if the interval excludes 1.
     pub p: f64,
     /// Change detected 4 times in 5, as a fraction of the first level.
     pub detectable: f64,
@@ -85,9 +83,9 @@ impl Change {
     /// Computes Fieller's interval (1954) of the ratio of separate levels with Welch's degrees of
     /// freedom (1947).
     ///
-    /// Runs that are repeated until they agree may agree by chance, and then underestimate the
-    /// error. So each side has at least the spread of all runs of both sides: otherwise one in ten
-    /// pairs without a difference shows one.
+    /// Runs repeated until they agree may agree by chance and underestimate the error. So each side
+    /// has at least the spread of all runs: otherwise one in ten pairs without a difference shows
+    /// one.
     pub fn between(a: &Level, b: &Level) -> Change {
         let (a, b) = (&a.with_spread_of_both(b), &b.with_spread_of_both(a));
         let ratio = b.mean / a.mean;
@@ -112,8 +110,8 @@ impl Change {
         }
     }
 
-    /// Computes the change from logarithms of ratios measured under common conditions; the number
-    /// of pairs is fixed in advance. `None` with fewer than two.
+    /// From logarithms of ratios measured under common conditions; the number of pairs is fixed in
+    /// advance. `None` with fewer than two.
     pub fn of_pairs(logs: &[f64]) -> Option<Change> {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let degrees = logs.len() as f64 - 1.0;
@@ -139,8 +137,8 @@ impl Change {
         })
     }
 
-    /// Computes the mean for exactly these questions, with independent errors. `None` for an empty
-    /// list, or if a change has no finite interval.
+    /// Mean for exactly these questions, with independent errors. `None` if empty, or if a change
+    /// has no finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;

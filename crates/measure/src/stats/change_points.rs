@@ -4,17 +4,15 @@
 
 use super::change::{Change, Level};
 
-/// Minimum number of values on each side of a change.
 const MIN_SIDE: usize = 4;
-/// Maximum p-value of a change. A split is the best of many: 1 of 50 series of 80 values without a
-/// change shows one.
+/// The best of many splits: 1 of 50 series of 80 values without a change shows one.
 const MAX_P: f64 = 0.0005;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// The first value after the change.
     pub at: usize,
-    /// Change of the mean, up to the neighbouring changes.
+    /// Of the mean, up to the neighbouring changes.
     pub change: Change,
 }
 
@@ -54,7 +52,7 @@ fn search(values: &[f64], first: usize, min_share: f64, splits: &mut Vec<usize>)
     }
 }
 
-/// Finds the split with the maximum energy distance between both sides, scaled by their sizes.
+/// Maximum energy distance between both sides, scaled by their sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
     if count < 2 * MIN_SIDE {
@@ -87,7 +85,6 @@ fn best_split(values: &[f64]) -> Option<usize> {
     best.1
 }
 
-/// Returns the change if it is significant and large enough.
 fn judge(before: &[f64], after: &[f64], min_share: f64) -> Option<Change> {
     let level = |values: &[f64]| {
         let count = values.len() as f64;

@@ -8,10 +8,10 @@ use super::interval::Estimate;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// The setting: request size (bytes), depth, ...; above zero.
+    /// Request size (bytes), depth, ...; above zero.
     pub x: f64,
     pub y: f64,
-    /// Lower end of the 95 % interval of y.
+    /// 95 % interval of y.
     pub low: f64,
     pub high: f64,
 }
@@ -59,18 +59,18 @@ pub enum Reached {
     },
 }
 
-/// Points farther from the crossing by this factor are ignored.
+/// Ignores points farther from the crossing by this factor.
 const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
 
-/// Finds the half-power point of measured points, in any order, relative to a peak.
+/// Finds the half-power point of points in any order, relative to a peak: the smallest setting that
+/// reaches half, whatever follows.
 ///
-/// It is the smallest setting that reaches half, whatever follows. Points that exceed the next only
-/// by chance are merged. Between settings the curve follows Hockney's law, setting / rate = a + b x
-/// setting, fitted to the two settings around the crossing, and their neighbours while it holds.
-/// The interval is Fieller's (J. Royal Statistical Society B 16, 1954). `None` without points, or
-/// if a setting is not positive or a value not finite.
+/// Points that exceed the next only by chance are merged. Between settings the curve follows
+/// Hockney's law, setting / rate = a + b x setting, fitted to the two settings around the crossing
+/// and to neighbours that agree. The interval is Fieller's (J. Royal Statistical Society B 16,
+/// 1954). `None` without points, or if a setting is not positive or a value not finite.
 pub fn half_power(
     points: &[Point],
     peak: f64,
@@ -119,8 +119,7 @@ pub fn half_power(
     Some(HalfPower { half, reached })
 }
 
-/// Smooths points in ascending order of setting. A smaller setting that exceeds the next one only
-/// by chance is merged with it.
+/// Smooths points in ascending order of setting: merges one that exceeds the next only by chance.
 pub fn smoothed(points: &[Point]) -> Vec<f64> {
     // Rate, its variance, points.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
@@ -157,8 +156,7 @@ struct Law {
 }
 
 impl Law {
-    /// Fits the points around a crossing and neighbours consistent with them; `above` is not the
-    /// first.
+    /// With consistent neighbours; `above` is not the first.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -183,8 +181,7 @@ impl Law {
         law
     }
 
-    /// Fits the law to points. Errors are relative to the law's times, so slow runs do not count
-    /// for less.
+    /// Errors are relative to the law's times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -224,7 +221,6 @@ impl Law {
         self.a + self.b * x
     }
 
-    /// Returns whether the law holds for a point, given the errors of both.
     fn holds(&self, p: &Point) -> bool {
         let known = self.aa + 2.0 * p.x * self.ab + p.x * p.x * self.bb;
         let time = self.time(p.x);
@@ -238,8 +234,7 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// Returns the interval of the crossing if `half` has this relative standard error. An
-    /// unbounded end is `None`.
+    /// `error`: relative standard error of `half`. An unbounded end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);
@@ -260,7 +255,7 @@ impl Law {
     }
 }
 
-/// Finds the crossing of `level` by Hockney's law between adjacent points.
+/// By Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {

@@ -1,8 +1,8 @@
 //! The *long-run rate* of a measurement with its confidence interval: total work over total time.
 //!
 //! Several runs: Student's t of their means, exact for any correlation within runs and spread
-//! between them. From six runs on, linear drift takes a degree of freedom. The half width is
-//! half the standard error from the slices or more.
+//! between them. From six runs on, linear drift takes a degree of freedom. The half width is at
+//! least half the standard error from the slices.
 //!
 //! One run: the variance comes from the slices' spectrum near zero (Lazarus, Lewis, Stock and
 //! Watson, J. Business & Economic Statistics 36, 2018), corrected by an AR(1) fit (Andrews and
@@ -35,7 +35,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Creates an estimate; `None` if its values are not finite.
+    /// `None` if not finite.
     fn new(
         centre: f64,
         half: f64,
@@ -70,22 +70,20 @@ impl Estimate {
     }
 }
 
-/// Minimum number of slices for the interval of a single run.
+/// For the interval of a single run.
 pub const MIN_SLICES: usize = 8;
-/// Number of runs from which linear drift is removed.
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
-/// Maximum half width as a share, for the upper end of an interval that is relative to the true
-/// rate.
+/// Maximum half width for an upper end relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
-/// Minimum half width of several runs' interval, in standard errors from their slices.
+/// In standard errors from the slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
-/// Estimates the mean from several runs in order, each a series of rates in time slices of equal
-/// length. Leave warm-ups out first ([`super::warm_up`]).
+/// Estimates the mean from several runs in order, each of rates in time slices of equal length.
+/// Leave out warm-ups first ([`super::warm_up`]).
 ///
-/// A loop that repeats until the interval is narrow tends to stop if runs agree by chance: starting
-/// with five runs, the final interval covers the true value 91 to 95 % of the time; with three, 89
-/// to 94 % (in simulated noise, goal 3 to 5 %).
+/// Repeating until the interval is narrow tends to stop when runs agree by chance: starting with
+/// five runs, the interval covers the true value 91 to 95 % of the time; with three, 89 to 94 %
+/// (simulated noise, goal 3 to 5 %).
 ///
 /// `None` for a single run of fewer than [`MIN_SLICES`] slices, no run, or a value that is not
 /// finite.
@@ -99,15 +97,13 @@ pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
 }
 
 /// Estimates the mean from one value per run, in order. Two values give 12.7 standard errors on
-/// each side.
-///
-/// `None` with fewer than two, or if a value is not finite.
+/// each side. `None` with fewer than two, or if one is not finite.
 pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     let runs: Vec<[f64; 1]> = values.iter().map(|&v| [v]).collect();
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
-/// Computes the spread between runs; `None` with fewer than two, or unless the mean is positive.
+/// `None` with fewer than two runs, or unless the mean is positive.
 pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
@@ -121,7 +117,7 @@ pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     })
 }
 
-/// Estimates the mean of one of many points: `common` is the spread shared by the runs of all
+/// Estimates the mean of one of many points; `common` is the spread shared by their runs
 /// ([`Spread::in_common`]). Even a single run gets an interval, which includes the difference
 /// between runs. It is asymmetric: the rate is nearer to its lower end.
 pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
@@ -156,7 +152,7 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     Some(Estimate { low, high, relative_half_width: (high - low) / 2.0 / centre, ..estimate })
 }
 
-/// Returns each run's share of the time, its mean, and the mean of all.
+/// Each run's share of the time, its mean, and the mean of all.
 fn means_of(runs: &[&[f64]]) -> (Vec<f64>, Vec<f64>, f64) {
     let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
     let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();
@@ -194,7 +190,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Returns the standard error of the weighted mean ([`means_of`]) and its degrees of freedom.
+/// Of the weighted mean, with its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -213,7 +209,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// Returns the standard error from the slices; 0 if a run has too few.
+/// From the slices; 0 if a run has too few.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -225,7 +221,7 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
         .sqrt()
 }
 
-/// Returns the number of independent values, from one to the number of values.
+/// From one to the number of values.
 fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>()
@@ -241,16 +237,16 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
     runs.iter().all(|r| r.iter().all(|&v| v >= 0.0))
 }
 
-/// Variance of the mean of a correlated series, times the length of the series.
+/// Variance of the mean of a correlated series, times its length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
-    /// The variance, in squared units of the series.
+    /// In squared units of the series.
     pub variance: f64,
     pub degrees: usize,
 }
 
 impl LongRunVariance {
-    /// Computes the variance of at least [`MIN_SLICES`] values; linear drift is removed.
+    /// Needs [`MIN_SLICES`] values; removes linear drift.
     pub(super) fn of(series: &[f64]) -> LongRunVariance {
         let n = series.len() as f64;
         let rest = detrended(series);
@@ -274,7 +270,7 @@ impl LongRunVariance {
     }
 }
 
-/// Projects a series on the unit cosine of `frequency` (rad per slice).
+/// `frequency` in rad per slice.
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

@@ -5,53 +5,50 @@
 //! and as a value's uncertainty ([`GAP_FACTOR`], [`FEW_FACTOR`], [`LONE_FACTOR`]) or by a **test**:
 //! Student's t with autocorrelation.
 //!
-//! At most 1 of 100 stationary series shows a change, from 8 values on in the noises of
+//! At most 1 of 100 stationary series of 8 or more values shows a change, in the noises of
 //! `tests/stats_phases.rs` and `tests/course.rs`; fewer values only with a scatter of up to 20 %.
-//! On a machine with other load, up to 3 of 100 points of 3 runs of 0.2 to 0.5 s do.
+//! With other load, up to 3 of 100 points of 3 runs of 0.2 to 0.5 s do.
 
 use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
-/// Rates that differ by less than this factor are left to the interval.
+/// Smaller differences are left to the interval.
 const MIN_FACTOR: f64 = 1.25;
-/// Minimum factor of a change that only the gap between the rates shows.
+/// If only the gap shows the change.
 const GAP_FACTOR: f64 = 1.5;
-/// Minimum factor with fewer values than [`MIN_TESTED`]: their own scatter shows little. The runs
-/// of 200 ms in `tests/data` differ by up to 4 on a loaded machine.
+/// For fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ by up to 4 on a
+/// loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
-/// Minimum factor with few values, if one side is a single one.
+/// If one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
-/// Number of values from which a test is made.
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// One-sided significance level of a step whose place is searched for.
+/// One-sided, for a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
-/// Share of pairs of both sides that must be in the order of their means.
+/// Share of pairs in the order of their sides' means.
 const IN_ORDER: f64 = 0.9;
-/// Minimum length of a stretch that is searched after the whole showed nothing.
 const MIN_STRETCH: usize = 6;
-/// Minimum gap in a stretch, in widths of its sides, times its length: the shorter the stretch, the
-/// more often chance makes a gap.
+/// Gap in widths of its sides, times length: the shorter the stretch, the more often chance makes a
+/// gap.
 const STRETCH_GAP: f64 = 60.0;
-/// Lowest rate, as a share of the median or the mean; a stall has no logarithm.
+/// Share of the median or the mean; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
-/// Number of values from which a slide can be seen.
 const MIN_LINE: usize = 6;
-/// A slide that explains this share of the variance needs no test.
+/// Share of the variance; needs no test.
 const EXPLAINED: f64 = 0.93;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     pub values: Range<usize>,
-    /// Mean rate; in a gradual course the rate at its beginning or its end.
+    /// Mean; in a gradual course the rate at its beginning or its end.
     pub rate: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// Two or more phases. A value between two of them belongs to neither.
+    /// Two or more. A value between two of them belongs to neither.
     pub phases: Vec<Phase>,
     pub gradual: bool,
 }
@@ -113,7 +110,7 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 
 struct Search<'a> {
     logs: &'a [f64],
-    /// Uncertainty of one value, as a difference of logarithms.
+    /// Of one value, as a difference of logarithms.
     uncertain: f64,
 }
 
@@ -129,7 +126,7 @@ impl Search<'_> {
         }
     }
 
-    /// Finds a step. A value between both sides was measured while the rate changed.
+    /// A value between both sides was measured while the rate changed.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -162,7 +159,7 @@ impl Search<'_> {
         steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
-    /// Finds a step in a stretch: one that is undone later does not show in the whole.
+    /// A step that is undone later does not show in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
         while length >= MIN_STRETCH {
@@ -182,8 +179,7 @@ impl Search<'_> {
         None
     }
 
-    /// Returns whether the gap is `times` as wide as each side, of `count` values, and as the
-    /// uncertainty of a value.
+    /// The gap is `times` as wide as each side and as the uncertainty.
     fn gap(&self, count: usize, before: &[f64], after: &[f64], times: f64) -> bool {
         let width = width(before).max(width(after)).max(self.uncertain);
         let factor = match before.len().min(after.len()) {
@@ -194,8 +190,8 @@ impl Search<'_> {
         apart(before, after) > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// Fits a line through the rates or through their logarithms. Returns the logarithms at both
-    /// ends and the variance left over, if the slide counts.
+    /// The logarithms at both ends and the variance left over, if a line through the rates or their
+    /// logarithms counts.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
         if n < MIN_LINE {
@@ -256,8 +252,7 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
     (one_low - other_high).max(other_low - one_high)
 }
 
-/// Returns the index at which a single step explains most of the values' variance; `None` for one
-/// value.
+/// Explains most of the variance; `None` for one value.
 pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
     let n = values.len() as f64;
     let all = mean(values);
@@ -272,13 +267,12 @@ pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
 }
 
 struct Noise {
-    /// Standard error of one value, with the correlation of neighbours.
+    /// Of one value, with the correlation of neighbours.
     error: f64,
     degrees: f64,
 }
 
 impl Noise {
-    /// Computes the noise that a fit with this number of parameters leaves.
     fn of(rest: &[f64], parameters: usize) -> Noise {
         let n = rest.len() as f64;
         let free = (n - parameters as f64).max(1.0);
@@ -292,7 +286,7 @@ impl Noise {
     }
 }
 
-/// Tests whether two sides differ beyond chance, and in order.
+/// Beyond chance, and in order.
 fn tested(before: &[f64], after: &[f64]) -> bool {
     let (m, n) = (before.len(), after.len());
     if m + n < MIN_TESTED || m.min(n) < MIN_SIDE {
@@ -313,8 +307,7 @@ fn tested(before: &[f64], after: &[f64]) -> bool {
     change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
 }
 
-/// Computes the share of pairs of which the second is larger (`up`) or smaller; equal ones count
-/// for half.
+/// Share of pairs of which the second is larger (`up`) or smaller; equal ones count for half.
 fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
     let mut sorted = before.to_vec();
     sorted.sort_by(f64::total_cmp);

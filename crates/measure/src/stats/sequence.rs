@@ -9,13 +9,13 @@ use super::change::Change;
 use super::distribution::student_quantile;
 
 /// Variance of the effect size in squared standard deviations of a block, and weight; valid for any
-/// choice. The first is narrow from about 10 to 100 blocks. The second costs 2 % of width, and
+/// choice. The first is narrow from about 10 to 100 blocks. The second costs 2 % of width and
 /// detects an effect of many standard deviations after five blocks, even among dozens of questions;
-/// with only the first, p is never below 0.028 there.
+/// the first alone never gets below p = 0.028.
 const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
 const ERROR: f64 = 0.05;
 
-/// Minimum number of blocks; the intervals of fewer are useless.
+/// The intervals of fewer blocks are useless.
 pub const MIN_BLOCKS: usize = 5;
 
 /// Computes the change of B to A, from logarithms of ratios of independent blocks; interval and
@@ -45,8 +45,7 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// Computes the logarithm of the mixture's Bayes factor for a squared t statistic from `count`
-/// blocks.
+/// Of the mixture's Bayes factor, for a squared t statistic.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {
@@ -58,8 +57,8 @@ fn ln_factor(square: f64, count: f64) -> f64 {
     greatest + logs.map(|log| (log - greatest).exp()).iter().sum::<f64>().ln()
 }
 
-/// Finds the largest squared t statistic with a Bayes factor up to 1 / [`ERROR`]. `None` if the
-/// factor never gets there.
+/// Largest squared t statistic with a Bayes factor up to 1 / [`ERROR`]; `None` if the factor never
+/// gets there.
 fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
     /// The factor no longer grows beyond this.

@@ -12,22 +12,20 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// Minimum number of slices for a verdict.
+/// Slices needed for a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
-/// Minimum change, as a fraction of the mean; smaller ones are ignored.
+/// As a fraction of the mean.
 const MIN_CHANGE: f64 = 0.05;
-/// One-sided significance level of a line.
 const LINE_TAIL: f64 = 0.001;
-/// One-sided significance level of the step and the ramp, whose position is searched.
+/// For step and ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
-/// A shorter fast start, as a fraction of the series, is a transient, not a burst credit.
+/// As a fraction of the series: a shorter fast start is no burst credit.
 const MIN_BURST: f64 = 0.05;
-/// Requests that a change must move between parts of the series; fewer are an effect of slice
-/// boundaries.
+/// Fewer requests moved are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
-/// Share of the running rate below which a slice is stalled.
+/// As a share of the running rate.
 const STALLED: f64 = 0.2;
-/// Share of the running rate; below it slices are not running, even if not stalled.
+/// As a share of the running rate, even if not stalled.
 const RUNNING: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +72,7 @@ pub enum Verdict {
     },
 }
 
-/// Returns the number of slices of the warm-up; 0 if stationary. See [`judge`].
+/// Slices of the warm-up; 0 if stationary. See [`judge`].
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
@@ -107,7 +105,7 @@ pub fn judge(series: &[f64]) -> Steadiness {
     }
 }
 
-/// Judges a series with a transient of `end` slices over which the rate changed by `change`.
+/// The rate changed by `change` over `end` slices.
 fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let n = series.len();
     let percent = 100.0 * change / mean(series).abs();
@@ -139,7 +137,7 @@ enum Shape {
     Ramp { end: usize, change: f64 },
 }
 
-/// Prefix sums of values, and of values times their slice number.
+/// `moment`: of values times their slice number.
 struct Prefix {
     sum: Vec<f64>,
     moment: Vec<f64>,
@@ -157,7 +155,6 @@ impl Prefix {
 }
 
 impl Shape {
-    /// Returns the best shape, if it is significant and large enough.
     fn best_shape(series: &[f64]) -> Option<Shape> {
         let n = series.len();
         let scale = mean(series).abs();
@@ -183,8 +180,7 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// Returns whether its stretch is unlike all others of its length; otherwise it is one phase of
-    /// a period.
+    /// Otherwise it is one phase of a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
@@ -246,7 +242,7 @@ impl Shape {
     }
 }
 
-/// Returns the smallest step between two rates: one request, if rates are counts.
+/// Smallest step between two rates: one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -260,13 +256,13 @@ fn quantum(series: &[f64]) -> f64 {
     if min.is_finite() { min } else { 0.0 }
 }
 
-/// Computes the amount that a fit moves from one part of the series to the other.
+/// Amount moved from one part of the series to the other.
 fn moved(fit: &[f64]) -> f64 {
     let all = mean(fit);
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// Returns the squares left over if what the fit explains is significant.
+/// `None` unless what the fit explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();
@@ -294,7 +290,6 @@ impl Stalls {
         Stalls { stalled: if reported { stalled } else { vec![false; n] } }
     }
 
-    /// Replaces each stall by the rate before it.
     fn without_stalls(&self, series: &[f64]) -> Vec<f64> {
         let first = self.stalled.iter().position(|s| !s).unwrap_or(0);
         let mut last = series[first];

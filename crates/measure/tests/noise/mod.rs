@@ -6,7 +6,7 @@ use measure::stats::normal_quantile;
 pub struct Random(pub u64);
 
 impl Random {
-    /// Uniform in (0, 1).
+    /// In (0, 1).
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -26,19 +26,17 @@ impl Random {
 pub struct Noise {
     #[allow(dead_code, reason = "not every test prints it")]
     pub name: &'static str,
-    /// Correlation of neighbouring slices.
+    /// Of neighbouring slices.
     pub phi: f64,
-    /// Standard deviation of a slice, relative.
+    /// Relative standard deviation of a slice.
     pub spread: f64,
-    /// Whether slices are lognormal rather than normal.
     pub skewed: bool,
-    /// Standard deviation between runs, relative.
+    /// Relative standard deviation between runs.
     pub between: f64,
-    /// Whether the difference between runs is lognormal rather than normal.
     pub between_skewed: bool,
     /// Standard deviation of the slope within a run: change from start to end, relative.
     pub drift_within: f64,
-    /// Change from the first run to the last, relative.
+    /// From the first run to the last, relative.
     pub drift_over: f64,
 }
 
@@ -53,8 +51,7 @@ pub const WHITE: Noise = Noise {
     drift_over: 0.0,
 };
 
-/// Turns a standard normal value into one with standard deviation `spread` and mean 0; lognormal
-/// about 1 if skewed.
+/// Standard deviation `spread` and mean 0; lognormal about 1 if skewed.
 fn shaped(x: f64, spread: f64, skewed: bool) -> f64 {
     if !skewed {
         return spread * x;

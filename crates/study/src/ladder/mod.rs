@@ -1,7 +1,7 @@
 //! Every stage from the program down, with advertised and achieved rates.
 //!
-//! A stage that counts its busy time shows the peak over its utilisation. A layer that cannot be
-//! measured separately shows the rate that passed through it: a lower bound.
+//! The rate of a stage that counts its busy time is the peak over its utilisation. A layer that
+//! cannot be measured separately shows the rate that passed through it: a lower bound.
 
 mod layer_facts;
 mod rates;
@@ -42,7 +42,7 @@ impl Rungs<'_> {
         Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
     }
 
-    /// Returns the stages that can be measured separately: from the program to the direct rate.
+    /// Measurable separately: from the program to the direct rate.
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let mut stages =
@@ -73,7 +73,7 @@ impl Rungs<'_> {
         stages
     }
 
-    /// Returns the stages below, without the program's file system, which is above.
+    /// Without the program's own file system.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;
@@ -88,7 +88,7 @@ impl Rungs<'_> {
     }
 }
 
-/// Returns the program's file system; one below a device holds the files of loop devices.
+/// A file system below a device holds the files of loop devices.
 fn own_file_system(layers: &[Layer]) -> Option<usize> {
     layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem).then_some(0)
 }

@@ -11,7 +11,7 @@ use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
-/// The request with which generator and processors are rated, and its depth.
+/// Used to rate generator and processors.
 const NAMED_REQUEST: u32 = 64 << 10;
 const NAMED_DEPTH: u32 = 8;
 
@@ -88,8 +88,8 @@ impl Rungs<'_> {
         )))
     }
 
-    /// Returns the ceiling of one thread: a copy, or one side of it if the rate exceeds a copy.
-    /// `None` above both: everything stays in the CPU cache.
+    /// A copy by one thread, or one side of it if the rate exceeds a copy. `None` above both:
+    /// everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => {
@@ -143,19 +143,16 @@ impl Rungs<'_> {
         Some(StageRate { half_power_bytes: half, ..rate(op, below, Some(achieved)) })
     }
 
-    /// Returns the size at which the peak's kind of request gets half of it.
     fn half_power_of_peak(&self, peak: &Peak) -> Option<f64> {
         let depth = self.found.points[peak.point].workload.depth;
         self.answer.half_power_size(peak.op, depth)?.setting()
     }
 
-    /// Adds the half-power size of the curve through the point that gave the rate.
     fn with_half_power(&self, rate: StageRate) -> StageRate {
         let point = rate.achieved.as_ref().and_then(|achieved| achieved.point);
         StageRate { half_power_bytes: point.and_then(|point| self.half_power(point)), ..rate }
     }
 
-    /// Returns the size at which the curve through a point reaches half of its best.
     fn half_power(&self, point: usize) -> Option<f64> {
         let figures = self
             .experiments
@@ -169,7 +166,7 @@ impl Rungs<'_> {
         own.half_power.as_ref()?.setting()
     }
 
-    /// Computes a component's rate: the peak over its utilisation.
+    /// The peak over the component's utilisation.
     pub(super) fn by_busy_time(
         &self,
         op: OpKind,
@@ -196,8 +193,8 @@ impl Rungs<'_> {
         })
     }
 
-    /// Rates the processor at one named request: processors cost per request more than per byte, so
-    /// the peak's request would decide the rate.
+    /// At one named request: processors cost per request more than per byte, so the peak's request
+    /// would decide the rate.
     pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
         let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
         let named = |workload: &Workload| {
@@ -230,8 +227,7 @@ impl Rungs<'_> {
         })
     }
 
-    /// Returns the size at which a component works at half of its best rate, from the points that
-    /// differ from the peak only in size.
+    /// From the points that differ from the peak only in size.
     fn half_power_by_busy_time(&self, peak: &Peak, kinds: &[ResourceKind]) -> Option<f64> {
         let own = &self.found.points[peak.point].workload;
         let shape = &self.found.entries.get(peak.point)?.shape;

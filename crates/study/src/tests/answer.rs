@@ -27,7 +27,6 @@ fn command() -> Command {
     Command::new(&TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() }, &facts())
 }
 
-/// The findings of these comparisons, from entry to entry, with their kinds.
 fn of(entries: &[Entry], pairs: &[(Change, usize, usize)]) -> Vec<Finding> {
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let comparison = |(number, &(change, before, after)): (usize, &(Change, usize, usize))| {
@@ -102,7 +101,6 @@ fn the_best_of_each_kind_comes_first() {
     );
 }
 
-/// The findings of these comparisons, all from a plain program, and the unproven ones.
 fn of_plain(entries: &[Entry], pairs: &[(usize, usize, &str)]) -> (Vec<String>, Vec<String>) {
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let at = |point| reading(0.0, 0.0, point);
@@ -298,8 +296,7 @@ fn no_two_advices_are_nearly_the_same() {
     }
 }
 
-/// The study of a 500 MB/s device whose plain reads and writes get these shares of it at 64 and 4
-/// KiB.
+/// A 500 MB/s device: plain requests get these shares of it at 64 and 4 KiB.
 fn plain_shares(large: f64, small: f64) -> (Measured, PeakRates) {
     let measured = Measured::new(setting(), move |cell| {
         let workload = &cell.workload;

@@ -19,7 +19,7 @@ fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BT
     seen
 }
 
-/// The device behind the caches and files of the experiments.
+/// The device behind caches and files.
 fn truth(cell: &Cell) -> Option<f64> {
     let workload = &cell.workload;
     let plain = device(workload);
@@ -59,7 +59,6 @@ fn ids_and_figures_are_unique() {
     );
 }
 
-/// Four clients in a directory in which all can open one file.
 fn of_clients() -> StudyContext {
     StudyContext { clients: 4, one_file: Ok(()), ..setting() }
 }

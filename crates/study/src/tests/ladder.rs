@@ -143,7 +143,6 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
     (ladder(&found(), &experiments, &answer, &machine), answer)
 }
 
-/// The experiment of the page cache with the plain writes among some entries.
 fn of_buffered(entries: &[Entry]) -> Trial {
     let mut grid = Grid::default();
     let plain =

@@ -23,7 +23,7 @@ use measure::stats::Verdict;
 use results::{LongWrites, Point, WriteLevel};
 use workload::Workload;
 
-/// A test file of 8 GiB in a directory, written and read with direct I/O.
+/// A test file of 8 GiB, written and read with direct I/O.
 fn facts() -> TargetFacts {
     TargetFacts {
         physical_block_bytes: 4096,
@@ -32,7 +32,6 @@ fn facts() -> TargetFacts {
     }
 }
 
-/// A target that supports every experiment.
 fn setting() -> StudyContext {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
     StudyContext {
@@ -52,7 +51,7 @@ fn setting() -> StudyContext {
     }
 }
 
-/// A run of one second at this many requests per second; its slices vary by one percent.
+/// One second; slices vary by one percent.
 pub(crate) fn run(workload: &Workload, iops: f64) -> Sample {
     let service_ns = f64::from(workload.outstanding()) * 1e9 / iops;
     let mut latency = Histogram::new();
@@ -99,7 +98,6 @@ fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     entry
 }
 
-/// A study in which every cell was measured.
 struct Measured {
     setting: StudyContext,
     trials: Vec<Trial>,
@@ -110,8 +108,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Every experiment on this target, with three runs per cell at the rate from `truth`; `None`
-    /// means not measured.
+    /// Three runs per cell at the rate from `truth`; `None`: not measured.
     fn new(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
         let mut entries = Vec::new();
         let trial = |experiment: &&'static crate::experiments::Experiment| {
@@ -164,8 +161,7 @@ impl Measured {
     }
 }
 
-/// Requests per second of a device with a fixed time plus a time per byte, up to 2 GB/s for reads
-/// and half of that for writes.
+/// A fixed time plus a time per byte; at most 2 GB/s for reads, half of that for writes.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);
     let max = if workload.writes() { 1e9 } else { 2e9 };

@@ -13,7 +13,7 @@ use workload::OpKind;
 
 const SECOND: Nanos = 1_000_000_000;
 
-/// A simulated machine that claims to be noisy, and may fail.
+/// Claims to be noisy, and may fail.
 struct Other {
     twin: Twin,
     noisy: bool,
@@ -80,7 +80,6 @@ fn plan(budget_ns: Nanos, only: &[&str]) -> Plan {
     }
 }
 
-/// Result of probing: the context, and whether requests are admitted in bursts.
 fn probed(machine: &Other) -> Result<(crate::context::StudyContext, bool)> {
     let mut target = machine.open(&TargetSpec::default())?;
     let mut ignore = |_: crate::Progress<'_>| {};

@@ -13,7 +13,6 @@ use measure::stats::Ratio;
 use results::{Bottleneck, Limit, LimitOf, Point};
 use workload::{OpKind, Workload};
 
-/// A file on such a file system, on a disk whose queue holds this many requests.
 fn on_file_system(system: FileSystemFacts, queue_limit: u32) -> TargetFacts {
     let mut facts = layer(LayerKind::FileSystem, None, None);
     facts.layers[0].facts.file_system = Some(system);
@@ -23,7 +22,6 @@ fn on_file_system(system: FileSystemFacts, queue_limit: u32) -> TargetFacts {
     facts
 }
 
-/// A device with this mean queue depth and busy percentage.
 fn in_device(depth: f64, busy: u64) -> impl Fn(&mut measure::Sample) {
     move |sample| {
         sample.usage.device = Some(DeviceUse {
@@ -55,7 +53,7 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
     }
 }
 
-/// Random reads at depth 8, among points with these depths and rates.
+/// Random reads at depth 8.
 fn among(
     base: Entry,
     others: &[(u32, f64)],
@@ -200,8 +198,7 @@ fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
     assert_eq!(shared.what, Bottleneck::FileSystem);
 }
 
-/// A plain write whose thread is busy for this share of its second, with a final flush of `flush_s`
-/// seconds.
+/// Busy for this share of its second.
 fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes: f64) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,

@@ -29,14 +29,13 @@ pub(super) fn workload() -> Workload {
     Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
 }
 
-/// Those reads at a thousand a second, modified by `change`.
+/// Those reads at a thousand a second.
 pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     let mut made = entry(workload(), &[1000.0]);
     change(&mut made.measured.samples[0]);
     made
 }
 
-/// A trial of those reads with this many requests per second.
 pub(super) fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
     let changed = match variant {
         Variant::Deeper => Workload { depth: 16, ..workload() },
@@ -62,7 +61,6 @@ pub(super) fn limit_of(
     limit_among(&case, &entries, facts, peak, |_| {})
 }
 
-/// The limit of a case among other points, modified first.
 pub(super) fn limit_among(
     case: &Case,
     entries: &[Entry],
@@ -440,7 +438,7 @@ fn a_throttle_counts_requests_of_its_own() {
     );
 }
 
-/// A plain read whose thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
+/// The thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
 fn plain_read(ahead: bool) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,
@@ -569,7 +567,6 @@ fn an_undecided_verdict_names_its_experiment() {
     );
 }
 
-/// A thread that is nearly always busy, on one of two processors.
 fn processors_of(sample: &mut measure::Sample) {
     sample.usage.cpu =
         CpuTimes { machine_ns: 950_000_000, user_ns: 950_000_000, ..CpuTimes::default() };

@@ -7,7 +7,7 @@ use crate::case::Variant;
 use machine::ResourceKind;
 use results::{Bottleneck, BusyPart, Cause, LimitOf};
 
-/// A component this busy is a limit if depth gains nothing: it also waits for others.
+/// A limit if depth gains nothing: the component also waits for others.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
 
 fn named(kind: ResourceKind) -> Bottleneck {
@@ -24,7 +24,7 @@ fn named(kind: ResourceKind) -> Bottleneck {
     }
 }
 
-/// Finds the limit that no trial refutes, or the wait that explains the rate.
+/// The limit that no trial refutes, or the wait that explains the rate.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let plain: [Ask<'b>; 5] = [
         Evidence::device_iops_by_busy,
@@ -51,7 +51,6 @@ impl Evidence<'_> {
         self.busy_from(BUSY_PERCENT)
     }
 
-    /// Names the busiest component if a greater depth gains nothing.
     fn rather_busy(&self) -> Option<Named> {
         self.busy_from(RATHER_BUSY_PERCENT).filter(|_| self.gains(Variant::Deeper) == Some(false))
     }
@@ -64,7 +63,7 @@ impl Evidence<'_> {
         Some((named(kind), cause))
     }
 
-    /// Names the device's requests, whatever their size: other sizes come at the same rate.
+    /// Other sizes come at the same rate.
     fn device_iops_by_busy(&self) -> Option<Named> {
         let (what, Cause::Busiest { part, others }) = self.busy_from(RATHER_BUSY_PERCENT)? else {
             return None;
@@ -81,7 +80,6 @@ impl Evidence<'_> {
         self.flush().filter(|(what, _)| *what == Bottleneck::Flush)
     }
 
-    /// Names the read-ahead of a sequential program if twice as much gains.
     fn ahead(&self) -> Option<Named> {
         let (what, _) = self.read_ahead_by_trial()?;
         Some((
@@ -90,7 +88,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Names the latency: nothing is busy, and each request takes its time.
+    /// Nothing is busy.
     fn waits(&self) -> Option<Named> {
         Some((Bottleneck::Latency, Cause::NothingBusy { others: self.parts() }))
     }

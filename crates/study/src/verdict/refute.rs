@@ -1,5 +1,4 @@
-//! The outcome that each verdict predicts for each trial: the experiment that would refute it, and
-//! whether it did.
+//! The outcome that each verdict predicts for each trial, and whether a trial refuted it.
 
 use super::evidence::{Ask, Evidence, Named, gains, is_flat, turns};
 use crate::case::{GAIN, SAME, Variant};
@@ -9,16 +8,16 @@ use results::{
 };
 use workload::Pattern;
 
-/// The number of threads up to which one more still makes a visible difference.
+/// One more still makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// A cause, and those that held until a trial refuted them.
+/// `refuted`: causes that held until a trial refuted them.
 pub(super) struct Found {
     pub(super) cause: Named,
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// Returns whether the requests per second certainly change; `None` if the interval allows both.
+/// `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -65,13 +64,12 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns whether another thread moves the disk's heads, because it accesses another area.
+    /// Another thread accesses another area.
     fn moves_heads(&self) -> bool {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// Returns the trials of a verdict, decisive one first, with their outcome if the verdict is
-    /// true.
+    /// Decisive one first, with the outcome if the verdict is true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -105,8 +103,8 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Returns the gain that a component at its utilisation allows. Disk heads gain more: with more
-    /// requests they pick the nearest.
+    /// Allowed by a component's utilisation. Disk heads gain more: with more requests they pick the
+    /// nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -136,8 +134,7 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// Finds the first cause that no trial refutes. `reported` causes come first: the system's
-    /// report or count is more certain than a trial.
+    /// `reported` causes come first: a report or count is more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =
@@ -157,15 +154,13 @@ impl<'b> Evidence<'b> {
         Found { cause: (Bottleneck::Unknown, Cause::Unidentified { refuted: not }), refuted }
     }
 
-    /// Returns the first trial that tests a verdict and was made.
     pub(super) fn tested(&self, what: Bottleneck) -> Option<Variant> {
         let made = |variant: &Variant| self.case.trials.iter().any(|(one, _)| one == variant);
         let tests = self.tests(what).into_iter().map(|(variant, _)| variant);
         tests.filter(made).find(|variant| self.ratio(*variant).is_some())
     }
 
-    /// Returns the experiment that would refute a verdict; `None` if it ran and was decisive, or
-    /// without a verdict.
+    /// `None` if the experiment ran and was decisive.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

@@ -1,6 +1,6 @@
-//! A solid-state drive as its owner sees it over hours: a write cache that fills and is emptied when
-//! idle, garbage collection, and heat. Rates come from the description, so that the truth of a
-//! sustained run is known; [`super::flash`] derives short-term rates from dies and channels instead.
+//! A solid-state drive over hours: a write cache that fills and is emptied when idle, garbage
+//! collection, and heat. Rates come from the description, so that the truth of a sustained run is
+//! known; [`super::flash`] derives short-term rates from dies and channels.
 
 use super::collection::{Filled, Scatter};
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable};
@@ -9,10 +9,10 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The share of the capacity over which write amplification approaches its final value: blocks
-/// filled by the previous pattern are collected first.
+/// Share of the capacity after which write amplification is final: blocks of the previous pattern
+/// are collected first.
 const SETTLING_SHARE: f64 = 0.25;
-/// The controller leaves the hot state this far below the limit.
+/// Below the limit, where the hot state ends.
 const HYSTERESIS_C: f64 = 5.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,31 +22,29 @@ pub struct CachedFlashDrive {
     pub capacity_bytes: u64,
     pub advertised_bytes_per_s: f64,
     pub link_bytes_per_s: f64,
-    /// Per command: the inverse of the maximum rate.
+    /// Inverse of the maximum rate.
     pub controller_us: f64,
     pub command_us: f64,
     pub read_us: f64,
     pub queue: u32,
-    /// Memory of the drive, or of an adapter before it, that takes writes at the rate of the link
-    /// while the flash takes them out at its own.
+    /// Memory of the drive, or of an adapter, that takes writes at the rate of the link while the
+    /// flash takes them out at its own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub buffer_bytes: u64,
-    /// Flash used as a write cache while the drive holds no data.
+    /// While the drive holds no data.
     pub cache_bytes: u64,
-    /// The same if all of its space holds data; between the two it shrinks with the space written.
-    /// Absent: the same always.
+    /// Size if all space holds data; between the two the cache shrinks with the space written.
+    /// Absent: constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_cache_bytes: Option<u64>,
-    /// Writing into the cache.
     pub cache_bytes_per_s: f64,
-    /// Writing once the cache is full: straight to the main flash, or at the pace of folding.
+    /// Once the cache is full: straight to the main flash, or at the pace of folding.
     pub full_bytes_per_s: f64,
-    /// Emptying of the cache when idle.
+    /// When idle.
     pub cache_drain_bytes_per_s: f64,
-    /// Idle time before emptying starts.
     #[serde(default)]
     pub cache_drain_after_ms: f64,
-    /// Over-provisioning, in percent of the advertised size.
+    /// Percentage of the advertised size.
     pub spare_percent: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat: Option<Heat>,
@@ -61,11 +59,10 @@ fn is_zero(bytes: &u64) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Heat {
     pub ambient_c: f64,
-    /// Final rise at the rate of the write cache; proportional to the rate.
+    /// Final, at the rate of the write cache; proportional to the rate.
     pub rise_c: f64,
-    /// Time constant.
     pub time_constant_s: f64,
-    /// Above this temperature the drive slows down.
+    /// The drive slows down above it.
     pub limit_c: f64,
     pub throttled_bytes_per_s: f64,
 }
@@ -112,7 +109,7 @@ impl Model for CachedFlashDrive {
     }
 }
 
-/// Writes that the flash has not programmed yet, oldest first.
+/// Not programmed yet, oldest first.
 #[derive(Default)]
 struct Buffer {
     /// End of the program operation, and bytes.
@@ -130,7 +127,6 @@ impl Buffer {
         }
     }
 
-    /// When there is room for a write that the flash will have programmed at `programmed`.
     fn room(&mut self, size: u64, arrived: Nanos, bytes: u64, programmed: Nanos) -> Nanos {
         self.take_out(arrived);
         let mut at = arrived;
@@ -147,7 +143,6 @@ impl Buffer {
         at
     }
 
-    /// Restarts the clock at zero.
     fn rest(&mut self, now: Nanos) {
         self.take_out(now);
         self.waiting.iter_mut().for_each(|(end, _)| *end -= now);
@@ -162,10 +157,10 @@ struct CachedFlash {
     flash: Nanos,
     buffer: Buffer,
     cached: f64,
-    /// Those of the cached bytes that are not rewrites: until they leave the cache, the rest of the
-    /// drive is that much emptier. The old copy of a rewrite is stale there, but not erased.
+    /// Cached bytes that are not rewrites: until they leave the cache, the rest of the drive is
+    /// that much emptier. The old copy of a rewrite is stale, but not erased.
     fresh: f64,
-    /// Bytes written since the drive was new or discarded.
+    /// Since the drive was new or discarded.
     written: f64,
     scatter: Scatter,
     filled: Filled,
@@ -205,7 +200,6 @@ impl CachedFlash {
         self.fresh *= if before > 0.0 { self.cached / before } else { 0.0 };
     }
 
-    /// Lets the temperature follow a rate from the last time on.
     fn warm(&mut self, seconds: f64, bytes_per_s: f64) {
         let Some(heat) = self.drive.heat else { return };
         let target = heat.ambient_c + heat.rise_c * bytes_per_s / self.drive.cache_bytes_per_s;
@@ -214,7 +208,7 @@ impl CachedFlash {
         self.hot = self.celsius > if self.hot { heat.limit_c - HYSTERESIS_C } else { heat.limit_c };
     }
 
-    /// The write cache, smaller the more data the rest of the drive holds.
+    /// Smaller the more data the drive holds.
     fn cache_bytes(&self) -> f64 {
         let empty = self.drive.cache_bytes as f64;
         let full = self.drive.full_cache_bytes.map_or(empty, |bytes| bytes as f64);

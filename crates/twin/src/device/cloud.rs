@@ -11,29 +11,27 @@ pub struct CloudVolume {
     pub about: String,
     pub capacity_bytes: u64,
     pub iops: f64,
-    /// While burst credit lasts.
+    /// While credit lasts.
     pub burst_iops: f64,
     pub credit_requests: f64,
     /// The largest request that counts as one.
     pub request_bytes: u64,
     pub bytes_per_s: f64,
-    /// While burst credit lasts.
+    /// While credit lasts.
     pub burst_bytes_per_s: f64,
     pub credit_bytes: f64,
-    /// If writes have their own quota (as in a Linux control group); otherwise they share that of
-    /// reads.
+    /// Absent: writes share the quota of reads; present as in a Linux control group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_iops: Option<f64>,
-    /// The same in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes_per_s: Option<f64>,
-    /// A control group of Linux keeps the limits: it counts each block that a file system queues for
+    /// The limits of a Linux control group, which counts each block that a file system queues for
     /// its journal, before they are merged, and each flush.
     #[serde(default, skip_serializing_if = "is_false")]
     pub throttle: bool,
     pub read_us: f64,
     pub write_us: f64,
-    /// Rate of a single request.
+    /// Of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
 }
@@ -156,7 +154,6 @@ impl Quota {
         self.used = (0.0, 0.0);
     }
 
-    /// When a request that counts as `counted` may pass.
     fn admit(&mut self, now: Nanos, counted: f64, bytes: f64) -> Nanos {
         self.used = (self.used.0 + counted, self.used.1 + bytes);
         self.requests.admit(now, counted).max(self.bytes.admit(now, bytes))
@@ -171,7 +168,7 @@ impl Quota {
 
 struct Cloud {
     volume: CloudVolume,
-    /// For reads, and for writes without their own quota.
+    /// Also for writes without their own.
     quota: Quota,
     writes: Option<Quota>,
     limited: Nanos,

@@ -2,12 +2,11 @@
 
 /// Recent writes that decide the share of scattered ones.
 const REMEMBERED: f64 = 1024.0;
-/// Parts of a drive's space that are written or not.
+/// Parts of a drive that are written or not.
 const ZONES: u64 = 4096;
 
-/// Which share of the recent writes did not continue the one before.
+/// Recent writes that did not continue the one before.
 pub(super) struct Scatter {
-    /// A write that starts here continues.
     end: u64,
     pub(super) share: f64,
 }
@@ -23,16 +22,16 @@ impl Scatter {
         self.share += (scattered - self.share) / REMEMBERED;
     }
 
-    /// Bytes that the flash programs for one that the host writes. Uniform random writes with greedy
-    /// cleaning cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification
-    /// analysis in flash-based solid state drives", 2009); sequential ones leave whole blocks stale.
+    /// Uniform random writes with greedy cleaning cost about (1 + s) / (2 s) with spare share s (Hu
+    /// et al., "Write amplification analysis in flash-based solid state drives", 2009); sequential
+    /// ones leave whole blocks stale.
     pub(super) fn amplification(&self, spare: f64) -> f64 {
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
         1.0 + self.share * (random - 1.0)
     }
 }
 
-/// How much of a drive's space holds data. Within a zone, space written twice counts twice.
+/// Within a zone, space written twice counts twice.
 pub(super) struct Filled {
     zones: Vec<u64>,
     bytes: u64,
@@ -45,7 +44,7 @@ impl Filled {
         Filled { zones: vec![0; ZONES as usize], bytes: 0, zone_bytes }
     }
 
-    /// Returns the bytes of it that held no data.
+    /// Returns the bytes that held no data.
     pub(super) fn write(&mut self, mut offset: u64, bytes: u64) -> u64 {
         let end = offset.saturating_add(bytes);
         let before = self.bytes;
@@ -66,7 +65,6 @@ impl Filled {
         self.bytes = 0;
     }
 
-    /// From 0 to 1.
     pub(super) fn share(&self) -> f64 {
         self.bytes as f64 / (ZONES * self.zone_bytes) as f64
     }

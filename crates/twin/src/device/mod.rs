@@ -24,12 +24,12 @@ pub(crate) struct Command {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
-    /// Requests that the file system queued for it, before they were merged.
+    /// Requests that the file system queued, before they were merged.
     pub queued: u64,
-    /// Must be on stable storage when done.
+    /// On stable storage when done.
     pub durable: bool,
     pub since: Nanos,
-    /// The client that sent it; `None` for a page cache, which simulated clients share.
+    /// `None`: a page cache, which simulated clients share.
     pub client: Option<u32>,
 }
 
@@ -50,7 +50,6 @@ impl Host<'_> {
         self.kernel.at(at, Event::Device(self.number, wake));
     }
 
-    /// Waits if another device holds the bus.
     pub fn want_bus(&mut self, bus: u32, connect: Connect, device: &mut dyn Device) {
         if self.buses[bus as usize].holder.is_some() {
             self.buses[bus as usize].waiting.push_back((self.number, connect));
@@ -69,28 +68,27 @@ impl Host<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The command is done, and the device can take another.
+    /// The device can take another command.
     Done(u32),
     Ready,
     Nothing,
 }
 
-/// A device of a simulated computer. Its clock starts at zero in every run.
+/// Its clock starts at zero in every run.
 pub(crate) trait Device: Send {
     fn capacity_bytes(&self) -> u64;
 
     fn queue(&self) -> u32;
 
-    /// Restarts the device's clock at zero. It is `now` on the clock that ends, after the last run and
-    /// the rest that followed.
+    /// `now` is on the clock that ends, after the last run and the rest.
     fn rest(&mut self, now: Nanos);
 
-    /// Completion time, for a device that can compute it on arrival and needs no other method.
+    /// Completion time; enough for a simple device.
     fn serve(&mut self, now: Nanos, _command: &Command) -> Nanos {
         now
     }
 
-    /// `false`: the host offers the command again after [`Outcome::Done`] or [`Outcome::Ready`].
+    /// `false`: offered again after [`Outcome::Done`] or [`Outcome::Ready`].
     fn accept(&mut self, command: u32, host: &mut Host<'_>) -> bool {
         let done = self.serve(host.now(), &host.commands[command]);
         host.wake(done, Wake { what: 0, command });
@@ -101,7 +99,7 @@ pub(crate) trait Device: Send {
         Outcome::Done(wake.command)
     }
 
-    /// Returns until when it holds the bus, and the event that follows.
+    /// Until when it holds the bus, and the event that follows.
     fn granted(&mut self, _connect: Connect, host: &mut Host<'_>) -> (Nanos, Wake) {
         (host.now(), Wake::device(u8::MAX))
     }
@@ -116,21 +114,17 @@ pub(crate) trait Device: Send {
         now
     }
 
-    /// When a flush that is a request of its own, not part of a write, has passed the volume's
-    /// limits.
+    /// When a flush of its own has passed the volume's limits.
     fn admit_flush(&mut self, now: Nanos) -> Nanos {
         now
     }
 
-    /// Forgets all data, as after a discard of the whole device.
     fn discard(&mut self) {}
 
-    /// Temperature, if the model has one.
     fn celsius(&self) -> Option<f64> {
         None
     }
 
-    /// The link of each client, with what it carried so far.
     fn client_links(&self) -> Vec<ClientLink> {
         Vec::new()
     }
@@ -153,7 +147,6 @@ pub(crate) struct Slot {
     pub clients: u32,
 }
 
-/// Identical drives, described to the layer model.
 pub struct Drives<'a> {
     pub name: &'a str,
     pub count: u32,
@@ -164,7 +157,7 @@ pub struct Drives<'a> {
 }
 
 impl Drives<'_> {
-    /// A layer of `count` parts with their combined advertised rate.
+    /// With the combined advertised `rate`.
     pub fn layer(&self, kind: LayerKind, count: u32, name: &str, rate: Option<f64>) -> Layer {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
         Layer {
@@ -174,7 +167,7 @@ impl Drives<'_> {
         }
     }
 
-    /// The layer of the drives, each with the advertised `rate`.
+    /// Each with the advertised `rate`.
     pub fn disks(&self, rate: Option<f64>) -> Layer {
         self.layer(
             LayerKind::Disk,
@@ -189,12 +182,12 @@ impl Drives<'_> {
 pub struct Tunable<'a> {
     pub name: &'static str,
     pub value: &'a mut f64,
-    /// Numbers of the same meaning that move with it.
+    /// Same meaning: they move with it.
     pub along: Vec<&'a mut f64>,
 }
 
 impl<'a> Tunable<'a> {
-    /// A number that nothing else depends on.
+    /// Nothing else depends on it.
     pub fn new(name: &'static str, value: &'a mut f64) -> Self {
         Tunable { name, value, along: Vec::new() }
     }
@@ -207,20 +200,19 @@ pub(crate) trait Model {
         None
     }
 
-    /// Several computers can use it at the same time.
     fn serves_clients(&self) -> bool {
         false
     }
 
-    /// Layers from the top down, with advertised rates.
+    /// From the top down.
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer>;
 
-    /// Scales the cost of a command beyond mechanics and transfer.
+    /// Except mechanics and transfer.
     fn scale_latency(&mut self, by: f64);
 
     fn tunable(&mut self) -> Vec<Tunable<'_>>;
 
-    /// A contradiction within the description or with the machine's buses: the key, and why.
+    /// The key, and why.
     fn contradiction(&self, _buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
         None
     }

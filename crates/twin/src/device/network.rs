@@ -1,5 +1,5 @@
-//! A path with variable latency, a link of each client, the link of the server, and a server with a
-//! fixed number of threads.
+//! A path with variable latency, client and server links, and a server with a fixed number of
+//! threads.
 
 use crate::device::{ClientLink, Command, Device, Drives, Model, Slot, Tunable};
 use crate::units::us;
@@ -7,7 +7,7 @@ use machine::rng::SplitMix64;
 use machine::{Layer, LayerKind, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
-/// A volume over a network, as data.
+/// A volume over a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkVolume {
@@ -15,7 +15,7 @@ pub struct NetworkVolume {
     pub capacity_bytes: u64,
     /// Of each client.
     pub link_bytes_per_s: f64,
-    /// Of the server, for all clients; absent: as that of a client.
+    /// For all clients; absent: as that of a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_bytes_per_s: Option<f64>,
     /// Median, without data.
@@ -25,11 +25,11 @@ pub struct NetworkVolume {
     /// Requests the server works on at a time.
     pub workers: u32,
     pub read_us: f64,
-    /// Server time for a write that its cache absorbs.
+    /// For a write that the server's cache absorbs.
     pub write_us: f64,
-    /// Extra server time to bring a write to stable storage.
+    /// Extra server time for a write.
     pub stable_us: f64,
-    /// Requests that each client keeps in flight.
+    /// Of each client.
     pub queue: u32,
 }
 
@@ -75,7 +75,7 @@ impl Model for NetworkVolume {
     }
 }
 
-/// When a link is free, to the server and back, and how long it was busy.
+/// To the server and back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Link {
     free: [Nanos; 2],
@@ -83,7 +83,7 @@ struct Link {
 }
 
 impl Link {
-    /// Carries data that are ready at `at`; returns when the first and the last byte pass.
+    /// Returns when the first and the last byte pass.
     fn carry(&mut self, way: usize, at: Nanos, time: Nanos) -> (Nanos, Nanos) {
         self.busy[way] += time;
         let begin = self.free[way].max(at);
@@ -103,7 +103,7 @@ struct Network {
     workers: Vec<Nanos>,
     clients: Vec<Link>,
     server: Link,
-    /// Bytes of each client to the server and back, in all runs.
+    /// By client, to the server and back.
     carried: Vec<[u64; 2]>,
     worker_busy: Nanos,
     last_write: Nanos,
@@ -129,7 +129,7 @@ impl Network {
         }
     }
 
-    /// A number from 0 to 1, the same on every run.
+    /// The same on every run.
     fn uniform(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -141,7 +141,7 @@ impl Network {
         us(self.volume.round_trip_us * (normal * self.volume.round_trip_spread).exp())
     }
 
-    /// A byte passes both links without a pause between them, so the slower one sets the time.
+    /// No pause between the links, so the slower one sets the time.
     fn transfer(&mut self, way: usize, at: Nanos, command: &Command) -> Nanos {
         let link = self.volume.link_bytes_per_s;
         let server = self.volume.server_bytes_per_s.unwrap_or(link);

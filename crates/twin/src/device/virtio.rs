@@ -7,29 +7,29 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A virtual disk served by a hypervisor, as data.
+/// A virtual disk served by a hypervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VirtioDisk {
     pub about: String,
     pub capacity_bytes: u64,
-    /// Notification and interrupt of a request.
+    /// Also the interrupt.
     pub notify_us: f64,
     /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all is
     /// done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 and 2.6.10), so a deeper queue shares the
-    /// notification. Otherwise each request has its own.
+    /// notification.
     #[serde(default)]
     pub batched: bool,
-    /// Requests that the hypervisor serves in parallel.
+    /// Requests served in parallel.
     pub workers: u32,
     pub read_us: f64,
     pub write_us: f64,
-    /// Rate of one worker.
+    /// Of one worker.
     pub read_bytes_per_s: f64,
-    /// Rate of one worker.
+    /// Of one worker.
     pub write_bytes_per_s: f64,
     pub total_bytes_per_s: f64,
-    /// Combined read rate if it differs; the number above is then for writes.
+    /// If it differs; `total_bytes_per_s` is then for writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_read_bytes_per_s: Option<f64>,
     pub flush_us: f64,
@@ -77,7 +77,7 @@ struct Virtio {
     disk: VirtioDisk,
     workers: Vec<Nanos>,
     total: Nanos,
-    /// Commands the hypervisor has not seen yet, if it takes them in batches.
+    /// Not seen yet by the hypervisor.
     ring: VecDeque<u32>,
     awake: bool,
     worker_busy: Nanos,
@@ -102,7 +102,6 @@ impl Virtio {
         us(self.disk.notify_us / 2.0)
     }
 
-    /// Takes the whole ring, and sleeps when it is empty.
     fn look(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let batch = self.ring.len().min(self.disk.queue as usize);

@@ -8,16 +8,15 @@ mod stripe;
 use machine::Op;
 use std::ops::Range;
 
-/// The part that makes one volume of the disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Maker {
-    /// The host's volume manager: its processor sends a command for each piece.
+    /// Its processor sends a command for each piece.
     #[default]
     Host,
-    /// The adapter sends a request's pieces over its disk buses.
+    /// Over its disk buses.
     Adapter,
-    /// An array with buses of its own and one bus to the host.
+    /// With buses of its own and one bus to the host.
     Array,
 }
 
@@ -37,11 +36,11 @@ pub enum Kind {
     /// RAID 0: chunks round robin.
     #[default]
     Stripe,
-    /// RAID 1: each member holds everything.
+    /// RAID 1.
     Mirror,
-    /// RAID 10: chunks round robin over mirrored pairs.
+    /// Chunks round robin over mirrored pairs.
     Raid10,
-    /// RAID 5: chunks and rotating parity.
+    /// Chunks and rotating parity.
     Raid5,
 }
 
@@ -55,7 +54,6 @@ impl Kind {
         }
     }
 
-    /// This many members can form it.
     pub fn takes(self, members: u32) -> bool {
         members >= self.min_members() && (self != Kind::Raid10 || members.is_multiple_of(2))
     }
@@ -66,9 +64,9 @@ pub struct Layout {
     pub kind: Kind,
     pub members: u32,
     pub chunk: u64,
-    /// From the start of a row to the first byte of a file: file systems ignore chunks.
+    /// From the start of a row to a file's first byte: file systems ignore chunks.
     pub start: u64,
-    /// The failed member, and the bytes at the start of its replacement that are rebuilt.
+    /// Failed member, and bytes at the start of its replacement that are rebuilt.
     pub failed: Option<(u32, u64)>,
     pub member_bytes: u64,
 }
@@ -82,7 +80,7 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// The first pieces in parallel and, once all are done, the second.
+/// The first pieces in parallel, then the second.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub first: Vec<Piece>,
@@ -129,7 +127,7 @@ impl Layout {
         }
     }
 
-    /// Rows to lock: concurrent updates of one parity block would corrupt it.
+    /// Concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
         if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5) {
             return None;
@@ -138,7 +136,6 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
-    /// Passes the chunk's number, the offset within it, and the length.
     fn each_chunk(&self, offset: u64, bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
         let (mut at, end) = (offset, offset + bytes);
         while at < end {
@@ -153,7 +150,7 @@ impl Layout {
         self.failed.is_some_and(|(failed, restored)| failed == member && offset + bytes > restored)
     }
 
-    /// The reads and writes that rebuild a chunk of the replacement.
+    /// One chunk of the replacement.
     pub fn rebuild(&self, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();

@@ -44,8 +44,7 @@ fn read(layout: &Layout, piece: Piece, plan: &mut Plan) {
     plan.parity_bytes += piece.bytes * u64::from(layout.members - 1);
 }
 
-/// Writes `at..end`, within one row, and its parity. First reads the old data and parity, or the
-/// rest of the row, whichever is less.
+/// Within one row. First reads the old data and parity, or the rest of the row, whichever is less.
 fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let row = at / layout.row_bytes();
     let parity = parity_member(layout, row);
@@ -88,7 +87,6 @@ fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     plan.second.push(parity_piece);
 }
 
-/// The parts of `low..high` on a member before and after the written piece.
 fn beside(member: u32, written: Option<Piece>, low: u64, high: u64) -> [Option<Piece>; 2] {
     let piece = |from: u64, to: u64| {
         (to > from).then(|| Piece { member, op: Op::Read, offset: from, bytes: to - from })

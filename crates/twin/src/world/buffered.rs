@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// If this part of a unit is not in memory, the request resumes when it is.
+    /// Otherwise the request resumes later.
     fn pages_present(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
         let wanted = self.cache.pages(unit, at, end);
         let entry = self.cache.entry(unit);
@@ -77,7 +77,7 @@ impl World {
         false
     }
 
-    /// Partial pages are read first, and writers above the dirty limit wait.
+    /// Partial pages are read first; writers above the dirty limit wait.
     fn pages_writable(&mut self, request: &Request, number: u32, unit: u64, end: u64) -> bool {
         let (page, at, valid) =
             (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);
@@ -118,7 +118,6 @@ impl World {
         true
     }
 
-    /// Reads for a waiting source or, ahead, in a system thread.
     fn fetch(&mut self, unit: u64, pages: u64, source: u32, ahead: bool) {
         let page = self.cache.page_bytes();
         let (first, last) =

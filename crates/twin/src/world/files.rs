@@ -8,7 +8,7 @@ use machine::{Error, Nanos, Op, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Bits of an address within a file: larger than any volume.
+/// Larger than any volume.
 const FILE_BITS: u32 = 52;
 const MAX_FILES: usize = 1 << (64 - FILE_BITS);
 pub(crate) const VOLUME: u32 = 0;
@@ -20,17 +20,17 @@ pub(crate) struct File {
     pub members: Vec<u32>,
     pub layout: Layout,
     whole: Layout,
-    /// First byte and bytes reserved on each member; `None` for the volume itself.
+    /// First byte and bytes on each member; `None`: the volume itself.
     extent: Option<(u64, u64)>,
     asked: Option<u64>,
     pub size: u64,
     pub start: u64,
-    /// The end of the data: a write past it extends the file.
+    /// A write past the end extends the file.
     pub valid: u64,
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
-    /// Bytes written back since the run began.
+    /// Since the run began.
     pub written: u64,
     /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
@@ -46,12 +46,12 @@ impl File {
         self.start..self.start + (1 << (FILE_BITS - 1))
     }
 
-    /// Address of the file system's log block, in the middle of the members.
+    /// In the middle of the members.
     pub fn log(&self) -> u64 {
         self.start + self.whole.bytes() / 2 / 4096 * 4096
     }
 
-    /// Plans a transfer of the file, or of its log, as member commands.
+    /// For the file or its log.
     pub fn plan(&self, op: Op, address: u64, bytes: u64, log: bool, plan: &mut Plan) {
         let base = self.base(log);
         self.layout_now(log).plan(op, address - self.start, bytes, plan);
@@ -74,7 +74,6 @@ impl File {
         }
     }
 
-    /// Rows of the volume to lock.
     pub fn exclusive_rows(
         &self,
         op: Op,
@@ -122,7 +121,7 @@ impl File {
 pub(crate) struct Files {
     slots: Vec<Option<File>>,
     all: Layout,
-    /// So a cache unit never spans two files.
+    /// A cache unit never spans two files.
     align: u64,
 }
 
@@ -164,7 +163,6 @@ impl Files {
         Files { slots: vec![Some(volume)], all, align }
     }
 
-    /// The number of the file at an address.
     pub fn number_of(address: u64) -> u32 {
         (address >> FILE_BITS) as u32
     }
@@ -177,7 +175,6 @@ impl Files {
         &mut self[Self::number_of(address)]
     }
 
-    /// `bytes` more of the replacement are rebuilt.
     pub fn restored(&mut self, bytes: u64) {
         let all =
             self.slots.iter_mut().flatten().flat_map(|file| [&mut file.layout, &mut file.whole]);
@@ -194,7 +191,7 @@ impl Files {
         self.all().for_each(File::rest);
     }
 
-    /// Opens or creates a file, by default with a quarter of the free space.
+    /// By default with a quarter of the free space.
     pub fn open(&mut self, name: Option<&str>, size: Option<u64>) -> Result<u32> {
         let what = || name.map_or_else(|| "a file".to_owned(), |name| format!("the file '{name}'"));
         let open = self.slots.iter().position(|file| {
@@ -275,7 +272,7 @@ impl Files {
         Ok(number as u32)
     }
 
-    /// Drops one reference; returns the addresses if it was the last.
+    /// Returns the addresses with the last reference.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;
@@ -304,7 +301,6 @@ impl Files {
         Ok(number)
     }
 
-    /// Counts a write-back.
     pub fn wrote(&mut self, address: u64, bytes: u64) {
         let file = self.of_mut(address);
         file.dirty = file.dirty.saturating_sub(bytes);
@@ -321,10 +317,9 @@ impl Files {
     }
 }
 
-/// Writes that must finish before data are on stable storage.
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    /// Files, and how many bytes of each must have been written.
+    /// With the bytes of each that must have been written.
     pub files: Vec<(u32, u64)>,
     /// When the data left the file-system cache, and the RAM cache's target for bytes written.
     pub sent: Option<(Nanos, u64)>,

@@ -39,16 +39,15 @@ pub(crate) struct Request {
     pub len: u32,
     /// Buffered: the next byte to copy.
     pub at: u64,
-    /// It writes past the end of the data.
+    /// Writes past the end of the data.
     pub extends: bool,
-    /// Blocks of the journal that a durable write needs, if its source knows.
+    /// For a durable write, if its source knows.
     pub journal_blocks: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     Request(u32),
-    /// Pages of a cache unit, read on demand or, with `ahead`, for read-ahead.
     Unit {
         unit: u64,
         pages: u64,
@@ -58,7 +57,7 @@ pub(crate) enum Owner {
         unit: u64,
     },
     Through(u32),
-    /// Of the journal: the last block makes the others valid.
+    /// The last block makes the others valid.
     Log {
         of: LogOwner,
         last: bool,
@@ -73,12 +72,9 @@ impl Owner {
     }
 }
 
-/// What waits for the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogOwner {
-    /// A durable write.
     Request(u32),
-    /// A source's sync.
     Sync(u32),
 }
 
@@ -88,20 +84,18 @@ pub(crate) struct Transfer {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
-    /// Must be on stable storage when done.
+    /// On stable storage when done.
     pub durable: bool,
     pub pending: u32,
     pub combined: bool,
-    /// The second pieces are in progress.
     pub second: bool,
-    /// Served by a RAM cache: done when copied.
+    /// Served by a RAM cache.
     pub copied: bool,
     /// When its data left for the array over the host bus, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,
     pub rows: Option<Range<u64>>,
 }
 
-/// A device and the host's side of it.
 pub(crate) struct Member {
     pub device: Box<dyn Device>,
     waiting: VecDeque<u32>,
@@ -126,7 +120,6 @@ impl Member {
         }
     }
 
-    /// Resets it for a run.
     fn rest(&mut self, idle: Nanos, ran: Nanos) {
         self.device.rest(ran + idle);
         self.waiting.clear();
@@ -146,7 +139,7 @@ impl Member {
 
 const FS: u64 = 1_000_000;
 
-/// In nanoseconds, and per byte in femtoseconds.
+/// In ns; per byte in fs.
 pub(crate) struct Costs {
     request: Nanos,
     request_fs: u64,
@@ -189,12 +182,11 @@ impl From<&Processor> for Costs {
 }
 
 impl Costs {
-    /// Cost before the adapter and after the interrupt, for one uncached transfer.
+    /// Before the adapter and after the interrupt.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request, bytes)
     }
 
-    /// The same for a program's own request, with its extra calls to learn of the completion.
     fn request(&self, more_calls: u32, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request + self.calls(more_calls), bytes)
     }
@@ -229,26 +221,21 @@ pub(crate) struct World {
     pub transfers: Slab<Transfer>,
     pub commands: Slab<Command>,
     plan: Plan,
-    /// The controller of a hardware array, between host and members.
+    /// Of a hardware array.
     pub array: Option<Controller>,
     pub maker: Maker,
-    /// Parity updates in flight, and those that wait for them.
     rows: Rows,
     /// The replacement is rebuilt while the volume is in use.
     pub rebuilds: bool,
-    /// By part.
     pub accesses: Vec<Access>,
     /// Buffered writes stay in memory while there is room.
     pub temporary: bool,
-    /// How programs with several requests outstanding learn of completions.
     pub shape: Shape,
     pub writer: Writer,
-    /// The client of each source.
     pub clients: Vec<u32>,
 }
 
 impl World {
-    /// An idle computer.
     pub fn new(
         fs: FileSystem,
         processor: &Processor,
@@ -284,7 +271,7 @@ impl World {
         }
     }
 
-    /// Clients at work in the next run: each has the processors of one computer and its queue.
+    /// Each client has the processors of one computer and its queue.
     pub fn with_clients(&mut self, clients: u32, cores: u32) {
         self.cpu = Cpu::new(cores.saturating_mul(clients));
         for member in &mut self.members {
@@ -292,18 +279,16 @@ impl World {
         }
     }
 
-    /// Discards all data of all drives.
     pub fn discard(&mut self) {
         self.members.iter_mut().for_each(|member| member.device.discard());
     }
 
-    /// The temperature of the hottest drive.
     pub fn celsius(&self) -> Option<f64> {
         self.members.iter().filter_map(|member| member.device.celsius()).reduce(f64::max)
     }
 
-    /// Resets the computer for a run at time zero, `idle` after the previous run of `ran`. Nothing
-    /// is in flight; drive caches are as after a pause.
+    /// `idle` after the previous run of `ran`. Nothing is in flight; drive caches are as after a
+    /// pause.
     pub fn rest(&mut self, idle: Nanos, ran: Nanos) {
         self.kernel = Kernel::new(0);
         self.cpu.rest();
@@ -327,24 +312,20 @@ impl World {
         self.writer = Writer::default();
     }
 
-    /// Drops one reference to a file; the last one also drops its cached data.
+    /// The last reference also drops the cached data.
     pub fn close(&mut self, file: u32) {
         if let Some(addresses) = self.files.close(file) {
             self.forget(addresses);
         }
     }
 
-    /// Returns the file's new number.
-    ///
-    /// # Errors
-    /// Another target uses the same file.
+    /// Returns the file's new number. Fails if another target uses the same file.
     pub fn restripe(&mut self, file: u32, members: &[u32], chunk: u64) -> machine::Result<u32> {
         let file = self.files.restripe(file, members, chunk)?;
         self.forget(self.files[file].addresses());
         Ok(file)
     }
 
-    /// Drops these addresses from the caches.
     pub fn forget(&mut self, addresses: Range<u64>) {
         self.cache.forget(addresses.clone());
         if let Some(cache) = &mut self.ram_cache {
@@ -352,8 +333,7 @@ impl World {
         }
     }
 
-    /// Reserved space counts as written: preallocating a file is how real programs avoid extending
-    /// writes.
+    /// Reserved space counts as written: real programs preallocate to avoid extending writes.
     pub fn prepare(&mut self, access: &Access, files: &[u32]) {
         let fresh = matches!(access.allocation, Allocation::Extend | Allocation::Truncate);
         for &number in files {
@@ -376,7 +356,6 @@ impl World {
         self.kernel.now()
     }
 
-    /// An event that does not belong to a source.
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Wake(_) | Event::Deliver(_) | Event::Synced(_) => {
@@ -494,7 +473,6 @@ impl World {
         if engine.is_async() { self.shape_of(engine).more_calls() } else { 0 }
     }
 
-    /// How a program with this engine learns of completions.
     pub fn shape_of(&self, engine: Engine) -> Shape {
         Shape::of_engine(engine).unwrap_or(self.shape)
     }
@@ -507,8 +485,7 @@ impl World {
         self.writes_through(request) && self.accesses[request.part as usize].metadata_sync
     }
 
-    /// Writes blocks to the file system's journal for the file at this address: the last one when the
-    /// others are written.
+    /// Writes the last block to the journal when the others are written.
     pub fn log(&mut self, at: Nanos, of: LogOwner, address: u64, blocks: u32) {
         let last = blocks <= 1;
         let bytes = u64::from(if last { 1 } else { blocks - 1 }) * u64::from(self.fs.block_bytes);
@@ -517,7 +494,7 @@ impl World {
         self.transfer(at, Owner::Log { of, last }, Op::Write, log, bytes, last);
     }
 
-    /// The data of a durable write are written: its journal, or a flush, follows.
+    /// The journal or a flush follows.
     fn end_durable(&mut self, at: Nanos, number: u32, logs: bool) {
         let request = self.requests[number];
         let own = logs || self.syncs_metadata(&request);
@@ -534,7 +511,6 @@ impl World {
         self.kernel.at(done, Event::Deliver(number));
     }
 
-    /// Releases the record of a completed request.
     pub fn finish(&mut self, number: u32) -> Request {
         let request = self.requests[number];
         self.requests.release(number);

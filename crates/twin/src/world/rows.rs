@@ -7,7 +7,7 @@ use machine::Op;
 use std::ops::Range;
 
 impl World {
-    /// If not, the transfer is launched when it gets its rows.
+    /// `false`: launched when it gets its rows.
     pub(super) fn has_rows(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         if transfer.rows.is_some() {
@@ -41,7 +41,6 @@ impl World {
         }
     }
 
-    /// Starts to rebuild the next chunk of the replacement.
     pub fn rebuild_next(&mut self) {
         let layout = self.files[super::files::VOLUME].layout;
         let Some((_, restored)) = layout.failed.filter(|_| self.rebuilds) else { return };

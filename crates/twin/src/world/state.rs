@@ -9,7 +9,6 @@ use std::ops::Range;
 pub(crate) struct Controller {
     pub bus: Bus,
     pub(super) free_at: Nanos,
-    /// Never a limit.
     pub memory: Pci,
 }
 
@@ -25,7 +24,6 @@ impl Controller {
     }
 }
 
-/// Locked rows, and transfers that wait for them in order.
 #[derive(Default)]
 pub(super) struct Rows {
     pub(super) held: Vec<Range<u64>>,
@@ -37,7 +35,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
-    /// Locks rows, unless one is locked or an earlier transfer waits for it.
+    /// Fails if a row is locked or an earlier transfer waits for it.
     pub(super) fn take(&mut self, rows: &Range<u64>) -> bool {
         let free = !self
             .held
@@ -50,7 +48,7 @@ impl Rows {
         free
     }
 
-    /// Unlocks rows; returns the transfers that now hold theirs.
+    /// Returns the transfers that now hold theirs.
     pub(super) fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
         if let Some(index) = self.held.iter().position(|held| held == rows) {
             self.held.swap_remove(index);
@@ -83,7 +81,7 @@ pub(crate) struct Writer {
     pub(super) quota: u64,
     pub(super) scan_scheduled: bool,
     pub(super) active: bool,
-    /// The newest write's writer gave a sequential hint.
+    /// By the newest write's writer.
     pub(super) hinted: bool,
     pub(super) readers: Vec<Reader>,
 }

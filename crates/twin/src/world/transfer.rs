@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// Advances a transfer: it starts, its parity is computed, or its data have crossed the bus.
+    /// Starts it, or continues after parity or the bus.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Computes a transfer's parity, once; returns when, if the host computes it.
+    /// Once; returns when, if the host computes the parity.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true)
             || !self.host_parity(self.transfers[number].offset)
@@ -91,12 +91,11 @@ impl World {
         Some(self.cpu.work(Work::Uncharged, self.now(), cost - charged))
     }
 
-    /// The host computes the parity of the file at this address.
     pub(super) fn host_parity(&self, offset: u64) -> bool {
         self.maker == Maker::Host && self.files.of(offset).layout.kind == Kind::Raid5
     }
 
-    /// Host CPU time for the pieces after the first: each passes through the drivers separately.
+    /// Each piece after the first passes through the drivers separately.
     fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
         if self.maker != Maker::Host || pieces.len() < 2 {
             return;

@@ -29,8 +29,7 @@ fn curve(state: Allocation, depth: u32) -> Curve {
     Curve { set: &BY_SIZE, name: variant.in_group(state.name()) }
 }
 
-/// Returns the curve of writes flushed at the end: the page cache hides the cost of a growing file
-/// or not.
+/// Flushed at the end: the page cache hides the cost of growth.
 fn buffered(state: Allocation) -> Curve {
     Curve::of(&BY_SIZE, format!("{}, buffered", state.name()))
 }
@@ -103,7 +102,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// Describes the cost to a program that writes through the page cache.
 fn buffered_sentence(found: &Found<'_>) -> Option<String> {
     let at = |size: u32| {
         let [written, extend] = BUFFERED_STATES.map(|state| found.at(&buffered(state), size));

@@ -42,10 +42,10 @@ const HINTED_WRITE: Curve =
 const REWRITTEN: Curve = Curve::in_group(&BY_SIZE, "write", "warm");
 const THROUGH: Curve = Curve::in_group(&BY_SIZE, "write-through", "each on stable storage");
 
-/// The published request size.
+/// As published.
 const USUAL: u32 = 65_536;
 
-/// Only a few sizes, as write-through is the slowest way to write.
+/// Few: write-through is the slowest way to write.
 const THROUGH_SIZES: [u32; 3] = [4096, USUAL, 1 << 20];
 
 fn grid(setting: &StudyContext) -> Grid {
@@ -154,7 +154,6 @@ fn hinted_writes(found: &Found<'_>) -> Option<String> {
     })
 }
 
-/// Describes writes that are on stable storage when they return.
 fn through(found: &Found<'_>) -> Option<String> {
     let (synced, through) = (found.at(&SYNCED, USUAL)?, found.at(&THROUGH, USUAL)?);
     let rate = format!(
@@ -174,7 +173,7 @@ fn through(found: &Found<'_>) -> Option<String> {
     })
 }
 
-/// Describes a temporary file, which is deleted before it is written back.
+/// A file that is deleted before it is written back.
 fn temporary(found: &Found<'_>) -> Option<String> {
     let (write, read) = (found.at(&REWRITTEN, USUAL)?, found.at(&WARM, USUAL)?);
     Some(format!(
@@ -185,7 +184,6 @@ fn temporary(found: &Found<'_>) -> Option<String> {
     ))
 }
 
-/// Describes the processor time per MiB, and that of a direct program.
 fn processor(found: &Found<'_>) -> Option<String> {
     let at = |curve: &Curve| {
         let readings = found.curve_by(curve, Axis::CpuNsPerMib);
@@ -205,7 +203,6 @@ fn processor(found: &Found<'_>) -> Option<String> {
     (!said.is_empty()).then(|| format!("With {size} requests {}.", said.join("; ")))
 }
 
-/// Compares buffered requests with one direct request at a time.
 fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Option<String> {
     let pairs: Vec<(Reading, Reading)> = buffered
         .iter()

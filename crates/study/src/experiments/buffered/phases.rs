@@ -6,7 +6,6 @@ use results::{Axis, Figure, Series, Value};
 
 const MAX_VALUES: usize = 60;
 
-/// Draws the rate at which its requests returned, then the rate of the final flush.
 pub(super) fn figure(entry: &Entry) -> Option<Figure> {
     let sample = entry.samples().iter().max_by_key(|sample| sample.slice_rates.len())?;
     let sync_ns = sample.usage.sync_ns? as f64;

@@ -12,7 +12,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Large requests in sequence, and small random ones.
 const LARGE_BYTES: u32 = 1 << 20;
 const SMALL_BYTES: u32 = 4096;
 
@@ -50,7 +49,6 @@ static FILES: CurveSet = CurveSet::new(
 
 const ONE_FILE: [ClientFiles; 2] = [ClientFiles::Segments, ClientFiles::Interleaved];
 
-/// The curve of large requests to these files.
 fn by_files(op: OpKind, files: ClientFiles) -> Curve {
     let (name, order) = match files {
         ClientFiles::Own => ("a file each", 0),
@@ -60,7 +58,7 @@ fn by_files(op: OpKind, files: ClientFiles) -> Curve {
     Curve::variant(&FILES, op, name).ordered(order)
 }
 
-/// Returns 1, 2, 4 and so on, and all; those in between are less important.
+/// Powers of two, and all.
 fn numbers(all: u32) -> Vec<(u32, Rank)> {
     let powers = std::iter::successors(Some(1u32), |one| one.checked_mul(2));
     let mut numbers: Vec<(u32, Rank)> =
@@ -116,7 +114,6 @@ fn grid(setting: &StudyContext) -> Grid {
     grid
 }
 
-/// Compares one file for all clients with a file for each, at the largest number of clients.
 fn compare_files(found: &Found<'_>, conclusion: &mut Conclusion) {
     for files in ONE_FILE {
         let how = match files {

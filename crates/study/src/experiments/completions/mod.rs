@@ -12,7 +12,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// A depth of which half at once is worth waiting for.
+/// Waiting for half of it at once is worthwhile.
 const DEPTH: u32 = 32;
 
 const COMPLETIONS: [(u32, Rank); 4] =

@@ -18,10 +18,9 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     )
 };
 
-/// The request size for which the saving is reported.
 const LARGE: f64 = 65_536.0;
 
-/// The smallest saving to report, in processors.
+/// In processors.
 const MIN_SAVING: f64 = 0.05;
 
 static BY_SIZE: CurveSet = CurveSet::new(

@@ -11,11 +11,11 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Long enough for a drive to prefetch the next small block, but shorter than a revolution (8.3 ms
-/// at 7200 rpm): after an idle revolution some drives end a stream.
+/// Enough to prefetch the next small block, but less than a revolution (8.3 ms at 7200 rpm): after
+/// an idle revolution some drives end a stream.
 const PREFETCH_PAUSE_NS: u64 = 7_000_000;
 
-/// A hit is this much faster than a miss.
+/// Minimum ratio of a hit to a miss.
 const CACHED: f64 = 1.5;
 
 static BY_SIZE: CurveSet = CurveSet::new(

@@ -13,7 +13,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// It runs once, after all others, because it changes the state of the target.
+/// Runs once, after all others, because it changes the state of the target.
 fn grid(setting: &StudyContext) -> Grid {
     applies(setting).map_or_else(Grid::skipped, |()| Grid::default())
 }

@@ -80,7 +80,7 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
-/// Returns the depths, also one more than members: with exactly as many, one is often idle.
+/// Includes `count + 1`: with exactly as many requests as members, one is often idle.
 fn depths(count: u32) -> BTreeSet<u32> {
     [1, 2, 4, 8, 16, 32, count + 1].into()
 }
@@ -175,9 +175,8 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     ))
 }
 
-/// Describes the number of members after which more add nothing: `three members fill what they
-/// share (15.8 MiB/s); the fourth adds nothing`. `None` if each adds something, or if the runs are
-/// too uneven.
+/// `three members fill what they share (15.8 MiB/s); the fourth adds nothing`. `None` if each adds
+/// something, or if the runs are too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
     let filled = |one: &Reading| {
@@ -219,8 +218,7 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Rates in MiB/s of one member, two, and so on, each known to this share; `None`: runs repeat
-    /// exactly.
+    /// Rates in MiB/s of one member, two, and so on. `half_width` is `None` if runs repeat exactly.
     fn said(rates: &[f64], half_width: Option<f64>) -> Option<String> {
         let reading = |(point, &rate): (usize, &f64)| {
             let y = rate * (1u64 << 20) as f64;

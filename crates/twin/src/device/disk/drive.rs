@@ -10,23 +10,21 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub struct DiskDrive {
     pub about: String,
-    /// The bus this drive needs.
     pub bus: String,
-    /// The data sheet's highest rate from the media, if it differs from what the zones give.
+    /// The data sheet's highest rate, if it differs from what the zones give.
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
     pub rpm: f64,
-    /// Maximum deviation of a spindle from the nominal speed.
+    /// Of a spindle from the nominal speed.
     pub rpm_tolerance_percent: f64,
     pub heads: u64,
     /// From the outside in: cylinders and sectors per track.
     #[serde(default)]
     pub zones: Vec<(u64, u64)>,
-    /// Factor on the cylinder count of each zone. The total is fixed, so the innermost zones
-    /// shrink.
+    /// Factor on each zone's cylinders. The total is fixed, so the innermost zones shrink.
     #[serde(default)]
     pub zone_stretch: Option<f64>,
-    /// In place of a table of zones.
+    /// In place of `zones`.
     #[serde(default)]
     pub zone_law: Option<ZoneLaw>,
     pub track_skew_ms: f64,
@@ -35,13 +33,13 @@ pub struct DiskDrive {
     pub write_head_switch_ms: f64,
     /// Time in ms by distance in cylinders.
     pub seek: Vec<(u64, f64)>,
-    /// Extra settle time of a seek for a write.
+    /// Extra, for a write after a seek.
     pub write_settle_ms: f64,
     pub cache: DiskCache,
     pub firmware: Firmware,
     pub queue: u32,
-    /// Reads that the host sends the drive at a time, if fewer than `queue`: the next one selects
-    /// it as soon as one ends, while its firmware recovers.
+    /// Reads sent at a time, if fewer than `queue`: the next one selects the drive as soon as one
+    /// ends, while its firmware recovers.
     #[serde(default)]
     pub queue_reads: Option<u32>,
 }
@@ -78,7 +76,7 @@ impl DiskDrive {
     }
 }
 
-/// Golden-ratio sequence in 0..1: the first few values are well separated.
+/// Golden ratio: the first few values are well separated.
 pub(super) fn spread(number: u32) -> f64 {
     (f64::from(number) * 0.618_033_988_749_895).fract()
 }
@@ -90,9 +88,9 @@ pub(super) fn spread(number: u32) -> f64 {
 pub struct ZoneLaw {
     pub cylinders: u64,
     pub outer_sectors: u64,
-    /// Per track at the innermost cylinder.
+    /// Per track.
     pub inner_sectors: u64,
-    /// Percentage of the cylinders in the outermost zone.
+    /// Of the cylinders, in the outermost zone.
     pub outer_percent: f64,
     pub inner_zones: u64,
 }
@@ -124,8 +122,7 @@ pub struct DiskCache {
     #[serde(default = "yes")]
     pub prefetches_on_idle_hits: bool,
     pub write_bytes: u64,
-    /// Writes done back to back before the drive builds a new list and loses a revolution (0: no
-    /// limit).
+    /// Back-to-back writes before the drive builds a new list and loses a revolution (0: no limit).
     pub write_list: u32,
 }
 
@@ -139,31 +136,29 @@ fn yes() -> bool {
 pub struct Firmware {
     /// With the bus held, beyond the wire phases.
     pub read_us: f64,
-    /// Minimum time from selection to the end of a read.
+    /// Minimum from selection to the end of a read.
     pub read_floor_us: f64,
-    /// After a read, before the next command is examined.
+    /// Before the next command is examined.
     pub read_recover_us: f64,
     /// Minimum from one read's selection to the next command's: processing overlaps the transfer.
     pub read_cycle_us: f64,
-    /// The last part of recovery, in which the drive answers a selection late and so holds the bus.
-    /// The adapter sends commands to such drives in the order it received them, over all its
-    /// drives.
+    /// The last part of recovery: the drive answers a selection late and so holds the bus. The
+    /// adapter sends commands to such drives in the order it received them, over all its drives.
     pub select_wait_us: f64,
-    /// Extra cost of data that was already sent.
+    /// Extra, for data already sent.
     pub reread_us: f64,
     /// With the bus held.
     pub write_us: f64,
-    /// After a write, before the next command is examined.
+    /// Before the next command is examined.
     pub write_recover_us: f64,
-    /// Extra cost, with the bus held, of a write right behind another command of the drive.
+    /// Extra, with the bus held, for a write right behind another command of the drive.
     pub queued_write_us: f64,
-    /// Minimum from such a command's selection to the next selection; for a write after the extra
-    /// cost.
+    /// Minimum from such a command's selection to the next; for a write after the extra cost.
     #[serde(default)]
     pub queued_cycle_us: f64,
-    /// Processing of a write that waits for the platter, half before and half after, off the bus.
+    /// Of a write that waits for the platter, half before and half after, off the bus.
     pub turnaround_us: f64,
-    /// Before the end of each such write the controller does nothing else for this time.
+    /// The controller does nothing else before the end of each such write.
     pub attention_us: f64,
 }
 

@@ -1,9 +1,8 @@
 //! Block addresses, and when each block passes under the head.
 //!
-//! Each block has a *media time* that depends only on its address: tracks of the zone passed so
-//! far, a skew at every head and cylinder switch, and the sectors of the track. Differences give
-//! the time to read a run of blocks; modulo one revolution it is the angle of the block, which
-//! gives the rotational delay.
+//! Each block has a *media time* that depends only on its address: tracks passed in the zone, a
+//! skew at every head and cylinder switch, and sectors of the track. Differences give the time to
+//! read a run of blocks; modulo one revolution it is the angle of the block.
 
 use machine::Nanos;
 
@@ -20,7 +19,7 @@ struct Zone {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Geometry {
     revolution: Nanos,
-    /// At time zero: time since the index mark passed.
+    /// Since the index mark, at time zero.
     phase: Nanos,
     heads: u64,
     track_skew: Nanos,
@@ -31,8 +30,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// The skews are those of a head switch and of a cylinder switch; zones are (cylinders, sectors
-    /// per track) from the outside in.
+    /// `zones` are (cylinders, sectors per track) from the outside in.
     pub(super) fn new(
         revolution: Nanos,
         heads: u64,
@@ -61,7 +59,6 @@ impl Geometry {
         }
     }
 
-    /// With another rotational phase, as spindles are not synchronised.
     pub(super) fn turned(mut self, phase: Nanos) -> Self {
         self.phase = phase % self.revolution;
         self
@@ -121,19 +118,17 @@ impl Geometry {
         self.media_time(lba, 0)
     }
 
-    /// Media time at the end of the last block before `end`, without the skew that follows it.
+    /// Without the skew after the last block.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }
 
-    /// Rotational delay from `now` to the block.
     pub(super) fn rotation_to(&self, lba: u64, now: Nanos) -> Nanos {
         let angle = self.start(lba) % self.revolution;
         let here = (now + self.phase) % self.revolution;
         if angle >= here { angle - here } else { angle + self.revolution - here }
     }
 
-    /// The block, in `from..=limit`, that a read from `from` at time `began` reaches by `now`.
     pub(super) fn reached(&self, from: u64, began: Nanos, limit: u64, now: Nanos) -> u64 {
         let origin = self.start(from);
         let (mut low, mut high) = (from, limit);

@@ -1,4 +1,4 @@
-//! A rotating disk. This module computes times, [`scsi`] makes events of them.
+//! A rotating disk: times here, events in [`scsi`].
 
 pub mod drive;
 pub mod geometry;
@@ -19,8 +19,7 @@ use std::collections::VecDeque;
 /// The drives of the 1997 study queue fewer.
 const CHOICE: usize = 1024;
 
-/// Work that has waited this many times its positioning time gains priority, so it is done within
-/// two revolutions.
+/// Work that waited this many times its positioning time gains priority.
 const AGEING: Nanos = 8;
 
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +62,7 @@ struct MediaWork {
     lba: u64,
     end: u64,
     write: bool,
-    /// The command that waits for it; `None` for a cached write.
+    /// `None` for a cached write.
     command: Option<u32>,
     since: Nanos,
 }
@@ -72,11 +71,11 @@ struct MediaWork {
 enum Media {
     Free,
     Busy(MediaWork, Nanos),
-    /// By data that a command waits for, or by the rest of a track; an event follows.
+    /// By data that a command waits for, or by the rest of a track.
     Held,
 }
 
-/// Controller work on a write that waits for the platter.
+/// On a write that waits for the platter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Chore {
     command: u32,
@@ -84,7 +83,6 @@ struct Chore {
     left: Nanos,
 }
 
-/// When a head on block `head` could start on block `lba`: seek plus rotation.
 fn reach(seek: &Seek, geometry: &Geometry, head: u64, lba: u64, write: bool, now: Nanos) -> Nanos {
     let arrived = now + seek.time(geometry.place(head), geometry.place(lba), write);
     arrived + geometry.rotation_to(lba, arrived)
@@ -100,9 +98,8 @@ struct Disk {
     wce: bool,
     queue_limit: u32,
     reads_limit: u32,
-    /// Reads inside the drive.
     reads: u32,
-    /// Commands for which the adapter has requested the bus, or will at a scheduled time.
+    /// The adapter has requested the bus for them, or will.
     selecting: VecDeque<u32>,
     free_at: Nanos,
     left_bus: Nanos,
@@ -113,7 +110,7 @@ struct Disk {
     head_lba: u64,
     write_limit: u64,
     write_used: u64,
-    /// Back-to-back writes before the drive loses a revolution.
+    /// Back-to-back writes before a lost revolution.
     list_limit: u32,
     list: u32,
     media_end: Nanos,
@@ -180,8 +177,7 @@ impl Disk {
         reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
 
-    /// Takes the work the head can start soonest. Priority grows with waiting time, so nothing
-    /// starves.
+    /// Soonest reachable. Priority grows with waiting time, so nothing starves.
     fn pick(&mut self, now: Nanos) -> Option<MediaWork> {
         let cost = |work: &MediaWork| {
             // A sequential successor needs no track change, so it comes first even if another block
@@ -201,7 +197,7 @@ impl Disk {
         Some(self.pending.remove(best))
     }
 
-    /// Moves the head to a write and returns when its last block is on the platter.
+    /// Returns when the last block is on the platter.
     fn begin_write(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);
@@ -218,8 +214,7 @@ impl Disk {
         self.media_end
     }
 
-    /// Moves the head to a cache miss and returns when its last block is in the cache. Prefetch
-    /// starts there.
+    /// Returns when the last block is in the cache; prefetch starts there.
     fn begin_read(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         let start = self.reach(work.lba, false, now);

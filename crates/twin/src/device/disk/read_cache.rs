@@ -1,4 +1,4 @@
-//! Segments of the on-board cache, and the prefetch that fills the newest. It follows from its
+//! Segments of the on-board cache, and the prefetch that fills the newest: it follows from its
 //! start time, without events, stops when full of unread data, and resumes with a free track.
 
 use super::drive::DiskCache;
@@ -8,9 +8,9 @@ use machine::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     start: u64,
-    /// End of the segment; while it is being filled, the start of its current pass.
+    /// During filling, the start of its current pass.
     end: u64,
-    /// Block after the last one sent to the host.
+    /// After the last block sent to the host.
     taken: u64,
     used: u64,
 }
@@ -21,15 +21,15 @@ struct Prefetch {
     from: u64,
     began: Nanos,
     limit: u64,
-    /// Commands wait for the blocks before this one.
+    /// Commands wait for the blocks before it.
     wanted: u64,
     ending: bool,
-    /// Hits go out as they come in. Without it the drive searches its cache for each.
+    /// Hits go out as they come in, without a search of the cache for each.
     streams: bool,
 }
 
 impl Prefetch {
-    /// When every block before `end` is in the cache.
+    /// When every block before `end` is cached.
     fn has(&self, geometry: &Geometry, end: u64) -> Nanos {
         if end <= self.from {
             0
@@ -38,7 +38,6 @@ impl Prefetch {
         }
     }
 
-    /// It waits for space.
     fn stopped(&self, geometry: &Geometry, now: Nanos) -> bool {
         self.has(geometry, self.limit) <= now
     }
@@ -51,12 +50,11 @@ impl Prefetch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// In the cache or on the way from the platter: sending at `rate` may start at `ready`.
+    /// Cached or on the way from the platter; sending may start at `ready`.
     Hit {
         ready: Nanos,
-        /// It was sent before.
+        /// Sent before.
         again: bool,
-        /// The drive searches its cache for it.
         searched: bool,
     },
     Miss,
@@ -126,8 +124,7 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// End of the blocks that the prefetch has or will surely read: those that commands wait for,
-    /// plus the rest of that track if the drive reads whole tracks.
+    /// What commands wait for, plus the rest of that track if the drive reads whole tracks.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -136,7 +133,7 @@ impl ReadCache {
         if self.whole_tracks { geometry.track_end(last).min(prefetch.limit) } else { last + 1 }
     }
 
-    /// Only a drive that keeps sent data sends it again, and only within a track.
+    /// A drive may send data again only if it keeps them, and only within a track.
     fn may_send(&self, geometry: &Geometry, again: bool, lba: u64, end: u64) -> bool {
         !again || (self.keeps && end - lba <= geometry.track_sectors(lba))
     }
@@ -167,22 +164,20 @@ impl ReadCache {
         Lookup::Hit { ready, again, searched: again || !prefetch.streams }
     }
 
-    /// The drive has been idle: if the prefetch has stopped too, its data are ordinary cache
-    /// contents.
+    /// Data of a stopped prefetch become ordinary cache contents.
     pub(super) fn end_stream(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.stopped(geometry, now)) {
             prefetch.streams = false;
         }
     }
 
-    /// The drive goes from one command to the next.
     pub(super) fn resume_stream(&mut self) {
         if let Some(prefetch) = &mut self.prefetch {
             prefetch.streams = true;
         }
     }
 
-    /// The host read the blocks before `end`, which frees their space.
+    /// Frees the space before `end`.
     pub(super) fn taken(
         &mut self,
         geometry: &Geometry,
@@ -224,7 +219,7 @@ impl ReadCache {
             .max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
-    /// Starts a segment; its first block is under the head at `began`.
+    /// The first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
@@ -249,7 +244,7 @@ impl ReadCache {
         });
     }
 
-    /// The head leaves; the blocks read so far stay.
+    /// Keeps the blocks read so far.
     pub(super) fn stop_prefetch(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.take() {
             let reached = if now <= prefetch.began {
@@ -261,8 +256,8 @@ impl ReadCache {
         }
     }
 
-    /// Returns until when the head must stay: for data that a command waits for and, if the drive
-    /// prefetches whole tracks, for the rest of the track.
+    /// Returns until when the head stays: for data that a command waits for and, with whole tracks,
+    /// for the rest of the track.
     pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
         let whole_tracks = self.whole_tracks;
         let Some(prefetch) = self.prefetch.as_mut() else { return now };

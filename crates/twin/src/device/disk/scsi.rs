@@ -13,9 +13,8 @@ use machine::{Nanos, Op};
 
 const SEND: u8 = 0;
 const DONE: u8 = 1;
-/// The drive will reselect.
 const DISCONNECTED: u8 = 2;
-/// The drive has a write's data and disconnects.
+/// The drive has a write's data.
 const RECEIVED: u8 = 3;
 const RESELECT: u8 = 4;
 const MEDIA: u8 = 5;
@@ -130,7 +129,7 @@ impl Disk {
         }
     }
 
-    /// Sends the command; returns the end of the connection and the event that follows.
+    /// Returns the end of the connection and the event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else {
@@ -228,12 +227,10 @@ impl Disk {
         (t, end(DISCONNECTED))
     }
 
-    /// A hit may restart a stopped prefetch.
     fn restarts(&self) -> bool {
         self.prefetches_on_idle_hits || self.reads > 1
     }
 
-    /// The drive sends a read's data and status, or a write's status.
     fn reselected(&mut self, index: u32, host: &mut Host<'_>) -> (Nanos, Wake) {
         let command = host.commands[index];
         let bus = &mut host.buses[self.bus as usize];
@@ -288,7 +285,7 @@ impl Disk {
         host.wake(end, Wake::device(MEDIA_DONE));
     }
 
-    /// Completes queued reads that the cache holds, or soon will, without moving the head.
+    /// Queued reads that the cache holds, or soon will, without moving the head.
     fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let times = host.buses[self.bus as usize].times;

@@ -1,9 +1,9 @@
 use machine::Nanos;
 
-/// By distance, interpolated between published points.
+/// Interpolated between published points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seek {
-    /// (cylinders, nanoseconds), ascending.
+    /// (cylinders, ns), ascending.
     points: Vec<(u64, Nanos)>,
     write_settle: Nanos,
     head_switch: Nanos,
@@ -11,7 +11,6 @@ pub(super) struct Seek {
 }
 
 impl Seek {
-    /// A write adds `write_settle` to a seek.
     pub(super) fn new(
         points: Vec<(u64, Nanos)>,
         write_settle: Nanos,
@@ -21,8 +20,8 @@ impl Seek {
         Seek { points, write_settle, head_switch, write_head_switch }
     }
 
-    /// Seek time in nanoseconds for a distance in cylinders. Between two points it grows with the
-    /// square root of the distance, as for an arm that accelerates and brakes.
+    /// Between two points it grows with the square root of the distance, as for an arm that
+    /// accelerates and brakes.
     fn arm(&self, distance: u64) -> Nanos {
         if distance == 0 {
             return 0;
