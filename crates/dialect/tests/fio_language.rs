@@ -231,7 +231,7 @@ fn unsupported_options_give_one_error_with_location_and_hint() {
         ("[a]\nnumber_ios=3\nbs=4k,8k\nrw=rw", "number_ios", "io_size"),
         ("[a]\nrw=randread:2\npercentage_random=50", "percentage_random", "leave one of them out"),
         (
-            "[a]\nrw=randread\npercentage_random=50\nrandom_distribution=zipf:1\nfilename=/x:/y",
+            "[a]\nrw=randread\npercentage_random=50\nrandom_distribution=zoned:90/10:10/90\nfilename=/x:/y",
             "percentage_random of several files",
             "job of its own",
         ),

@@ -41,8 +41,9 @@ impl SizeDraw {
         })
     }
 
-    fn is_unaligned(&self) -> bool {
-        matches!(self.0, Draw::Unaligned { .. })
+    /// Returns the maximum of sizes of any number of bytes.
+    fn unaligned_max(&self) -> Option<u64> {
+        if let Draw::Unaligned { max, .. } = self.0 { Some(u64::from(max)) } else { None }
     }
 
     /// Returns the size for 64 random bits.
@@ -115,17 +116,23 @@ impl Varied {
         }
         let left = self.len - self.position;
         let mut size = u64::from(self.size(index, op)).min(left);
-        let short = self.unit.saturating_sub(left - size);
-        if self.draw(op).is_unaligned()
-            && (1..self.unit).contains(&short)
-            && size >= self.unit + short
-        {
-            // The last request of the region has the minimum size.
-            size -= short;
+        if let Some(max) = self.draw(op).unaligned_max() {
+            size = self.without_rest(size, left, max);
         }
         let place = self.position;
         self.position += size;
         (place, size as u32)
+    }
+
+    /// Changes a size so that what is left of the region after it is nothing, or a whole request.
+    #[cold]
+    fn without_rest(&self, size: u64, left: u64, max: u64) -> u64 {
+        let short = self.unit.saturating_sub(left - size);
+        match size.checked_sub(short) {
+            _ if short == 0 || left == size => size,
+            Some(less) if less >= self.unit => less,
+            _ => left.min(max),
+        }
     }
 
     pub(crate) fn len(&self) -> u64 {
