@@ -14,7 +14,7 @@ use twin::{Setup, Twin, WritePolicy};
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// Issue time from the start of the trace.
+    /// From the start of the trace.
     pub time_ns: Nanos,
     pub op: Op,
     pub offset: u64,
@@ -29,9 +29,9 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
     read(std::io::Cursor::new(text.to_owned().into_bytes()))
 }
 
-/// Requests of a trace that are kept in memory, 24 B each.
+/// Kept in memory, 24 B each.
 const MAX_RECORDS: usize = 1 << 25;
-/// Files of a trace are put behind one another, each at a multiple of this.
+/// Files of a trace follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
 /// Reads a trace as [`parse`] does, a part at a time.
@@ -42,8 +42,8 @@ pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
     records(apptrace::foreign::read(from)?.events().1)
 }
 
-/// The reads and writes of a trace. The addresses of its first file, or device, are offsets in it;
-/// those of each other one are in a part of their own.
+/// The reads and writes of a trace. Addresses of its first file or device are offsets in it; each
+/// other one has a part of its own.
 ///
 /// # Errors
 /// A fault of the trace, no reads and writes, more than 2^25 of them.
@@ -83,7 +83,7 @@ pub fn records(events: Events) -> Result<Vec<Record>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Recorded,
-    /// Closed loop at this depth.
+    /// Closed loop.
     Outstanding(u32),
 }
 
@@ -95,7 +95,7 @@ pub struct Replay {
     pub waited_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Share of the bytes that the RAM cache served, if there is one.
+    /// Share of the bytes served by the RAM cache, if there is one.
     pub cache_hits: Option<f64>,
 }
 
@@ -145,7 +145,7 @@ struct Replayer<'a> {
     bytes: u64,
 }
 
-/// Maximum depth of a timed replay: beyond it the replay falls behind, as a real computer would.
+/// Beyond it a timed replay falls behind, as a real computer would.
 const MAX_DEPTH: u32 = 1024;
 
 impl<'a> Replayer<'a> {
@@ -243,7 +243,7 @@ fn distances(records: &[Record], mut distances: StackDistances) -> StackDistance
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counting {
     Exact,
-    /// A hashed sample of the blocks, with this rate.
+    /// A hashed sample of the blocks, at this rate.
     Sampled(f64),
     Both(f64),
 }
@@ -251,7 +251,7 @@ pub enum Counting {
 /// Miss ratios of LRU caches by size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MissCurve {
-    /// Distinct bytes touched (estimated for a sample).
+    /// Distinct bytes, estimated for a sample.
     pub footprint_bytes: f64,
     pub exact: Option<Vec<MissRatio>>,
     pub sampled: Option<Sampled>,
@@ -272,10 +272,10 @@ impl MissCurve {
 pub struct Sampled {
     pub share: f64,
     pub curve: Vec<MissRatio>,
-    /// Maximum error of a miss ratio: against the exact curve or, without one, half of the largest
-    /// difference between two halves of the sample.
+    /// The maximum error of a miss ratio: against the exact curve or, without one, half of the
+    /// largest difference between two halves of the sample.
     pub error: f64,
-    /// The error was estimated from two halves.
+    /// From two halves.
     pub error_estimated: bool,
 }
 
@@ -314,9 +314,8 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,
-    /// Speed-up of the trace with write-back.
+    /// Speed-up of the trace.
     pub write_back: f64,
-    /// Speed-up of the trace with write-through.
     pub write_through: f64,
 }
 

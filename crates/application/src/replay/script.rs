@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
-/// The maximum number of requests, which are held in memory.
+/// They are held in memory.
 const MAX_STEPS: usize = 1 << 25;
-/// The maximum bytes of a request that is replayed as one.
+/// Replayed as one request.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// The operation of a step, which groups latencies.
 #[derive(
@@ -63,20 +63,19 @@ pub(super) enum Act {
     Discard,
 }
 
-/// The event after which a step may start, once the pause is over.
+/// When a step may start, once the pause is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// The start of the replay.
     Begin,
     /// The end of this earlier step of the thread.
     End(u32),
-    /// The start of this step, if the end of no earlier one is known.
+    /// The start of this step, if no earlier end is known.
     Start(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The recorded start, in nanoseconds from the first request.
+    /// The recorded start, in ns from the first request.
     pub at_ns: Nanos,
     pub act: Act,
     pub file: u32,
@@ -86,7 +85,7 @@ pub(super) struct Step {
     pub dsync: bool,
     pub after: After,
     pub pause_ns: Nanos,
-    /// The number of steps of the thread that must have ended first.
+    /// Steps of the thread that must have ended first.
     pub ended: u32,
     /// Blocks that the file system wrote to its journal to make the step durable; `None` if the
     /// trace does not show them.
@@ -110,18 +109,18 @@ impl Step {
 pub struct FileScript {
     pub name: String,
     pub role: Role,
-    /// The size in bytes: the furthest end of a request.
+    /// The furthest end of a request.
     pub bytes: u64,
-    /// Whether it has data before the first request: it is read, or its size was known.
+    /// It has data before the first request: it is read, or its size was known.
     pub filled: bool,
-    /// The size in bytes before the first request, if appends make the file longer.
+    /// The bytes before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
-    /// Whether the program allocated space for it.
+    /// The program allocated space for it.
     pub allocated: bool,
 }
 
 impl FileScript {
-    /// Returns whether runs leave the file as they found it.
+    /// Runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -130,7 +129,6 @@ impl FileScript {
 #[derive(Debug)]
 pub(super) struct ThreadScript {
     pub steps: Vec<Step>,
-    /// The maximum requests outstanding at once.
     pub depth: u32,
     pub engine: Engine,
 }
@@ -140,13 +138,13 @@ pub(super) struct ThreadScript {
 pub struct Script {
     pub(super) threads: Vec<ThreadScript>,
     pub files: Vec<FileScript>,
-    /// Grouped latencies of the recording; empty histograms if it has none.
+    /// Empty histograms without recorded latencies.
     pub classes: Vec<(Class, Histogram)>,
-    /// The time from the first request to the last end.
+    /// From the first request to the last end.
     pub recorded_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Whether the recording has the ends of requests.
+    /// The recording has the ends of requests.
     pub has_durations: bool,
     /// Share of the bytes read that no device had to read; `None` if the trace shows no devices.
     pub read_hits: Option<f64>,
@@ -164,7 +162,6 @@ pub(super) struct Kept {
     direct: bool,
     dsync: bool,
     pub interface: Interface,
-    /// Whether the request, at a device, is metadata of the file system.
     pub metadata: bool,
     pub journal_blocks: Option<u32>,
 }
@@ -175,13 +172,12 @@ impl Kept {
     }
 }
 
-/// The requests of a file, summed up.
 #[derive(Default)]
 struct Seen {
     end: u64,
     next: u64,
     reads: u64,
-    /// The file's bytes before the first request.
+    /// Before the first request.
     size: Option<u64>,
     growth: Growth,
     allocated: bool,
@@ -284,7 +280,7 @@ impl Script {
         }
     }
 
-    /// Returns whether all requests are direct.
+    /// Whether all requests are.
     pub(super) fn is_direct(&self) -> bool {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         steps().filter(|step| matches!(step.act, Act::Move(_))).all(|step| step.direct)

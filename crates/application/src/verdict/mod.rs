@@ -1,5 +1,5 @@
-//! Compares a recorded application with a study of its volume: the share of each role of its files,
-//! its limit, and the changes that would help.
+//! Compares a recorded application with a study of its volume: each role's share, its limit, and
+//! the changes that would help.
 
 mod advice;
 mod cause;
@@ -131,7 +131,7 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// The minimum share of the waiting; flows with less are left out.
+/// Flows with less of the waiting are left out.
 const MIN_WAITED: f64 = 0.01;
 
 /// Compares a recorded application with a study of its volume.

@@ -24,8 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use study::Plan;
 use workload::{Pattern, Workload};
 
-/// The version that all ranks must have. In the program it follows a label, so that one can find it
-/// there.
+/// Must be the same on all ranks. In the program it follows a label, to be found there.
 static VERSION: &str = concat!("halfpower-hosts-version ", env!("CARGO_PKG_VERSION"));
 
 type Ranks<'a> = GroupMachine<'a, MpiRank, Host>;
@@ -77,7 +76,7 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     result
 }
 
-/// Runs a command on all ranks; also returns whether one is lost.
+/// On all ranks; also returns whether one is lost.
 fn command(
     mut leader: Leader<'_, MpiRank, Host>,
     command: Command,
@@ -123,23 +122,23 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Refuses a command before anything was asked of the other ranks.
+/// Before anything was asked of the other ranks.
 fn refused(mut leader: Leader<'_, MpiRank, Host>, failure: Failure) -> (Result<(), Failure>, bool) {
     leader.finish();
     (Err(failure), leader.has_lost())
 }
 
-/// The ranks as a machine, while a command measures them.
+/// The ranks as a machine, while a command measures.
 struct Measuring<'a> {
     context: &'a Context,
     machine: Resumable<Ranks<'a>>,
     unfinished: Option<Unfinished>,
-    /// Whether the reason of an early end was printed before the results.
+    /// The reason of an early end was printed.
     told: Cell<bool>,
 }
 
 impl<'a> Measuring<'a> {
-    /// Begins a command, or goes on with an interrupted one.
+    /// Or goes on with an interrupted command.
     fn begin(
         context: &'a Context,
         ranks: Ranks<'a>,
@@ -155,7 +154,7 @@ impl<'a> Measuring<'a> {
         (Measuring { context, machine, unfinished: Some(begun), told: Cell::new(false) }, result)
     }
 
-    /// Adds the clients and their warnings to a document.
+    /// Adds clients and their warnings.
     fn describe(&self, results: &mut Results) {
         let ranks = self.machine.inner();
         results.clients = Some(ranks.clients());
@@ -167,7 +166,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Ends all ranks; the reason of an early end becomes that of the command.
+    /// The reason of an early end becomes the command's.
     fn end(self, result: Result<(), Failure>) -> (Result<(), Failure>, bool) {
         let (ended, lost) = self.machine.into_inner().finish();
         let code = if matches!(ended, Some(Error::Interrupted)) { 130 } else { 1 };
@@ -194,7 +193,7 @@ fn no_twin(place: &Where) -> Result<(), Failure> {
     }
 }
 
-/// Refuses options that many clients do not have.
+/// Options that many clients do not have.
 fn check(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     if kind == Kind::Run {
         lists_in(arguments)?;
@@ -215,7 +214,6 @@ fn check(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses an option that many clients do not have.
 fn one_only(given: bool, option: &str) -> Result<(), Failure> {
     if given {
         return Err(Failure::Usage(format!(
@@ -341,16 +339,16 @@ fn study(
     }
 }
 
-/// The time for operations on files: one part in this many of a study's time.
+/// Operations on files get one part in this many of a study's time.
 const FILES_PART: u64 = 10;
 
-/// Returns the target, if it is a directory.
+/// `None` for other targets.
 fn directory_of(spec: &TargetSpec) -> Option<&Path> {
     let [place] = spec.places.as_slice() else { return None };
     place.is_dir().then_some(place)
 }
 
-/// Divides the file that all ranks use.
+/// For all ranks.
 fn shared_file(
     spec: &TargetSpec,
     workloads: &[Workload],

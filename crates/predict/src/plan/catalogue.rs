@@ -9,7 +9,7 @@ use twin::{Setup, preset};
 
 const BUILT_IN: &str = include_str!("../../catalogue/volumes.toml");
 
-/// A rate by the volume's size, within bounds.
+/// By the volume's size, within bounds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Rate {
@@ -18,11 +18,11 @@ struct Rate {
     max: f64,
     /// From this size in GiB on, the rate.
     steps: Vec<(u64, f64)>,
-    /// The user may choose up to the maximum.
+    /// Up to the maximum.
     chosen: bool,
-    /// ... and up to this per GiB.
+    /// Up to this per GiB.
     chosen_per_gib: Option<f64>,
-    /// ... and up to this per request per second.
+    /// Up to this per request per second.
     chosen_per_iops: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ struct Burst {
     bytes_per_s_per_gib: f64,
     max_bytes_per_s: Option<f64>,
     credit_bytes_per_gib: f64,
-    /// In place of credits: a full burst lasts this long.
+    /// In place of credits: the length of a full burst.
     lasts_s: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ struct Burst {
 #[serde(deny_unknown_fields)]
 pub struct CatalogueVolume {
     pub about: String,
-    /// The page that documents the limits, with its date.
+    /// The page of the limits, with its date.
     pub source: String,
     gib: [u64; 2],
     request_bytes: u64,
@@ -80,15 +80,14 @@ pub struct CatalogueVolume {
     #[serde(default)]
     tiers: Vec<Tier>,
     burst: Option<Burst>,
-    /// The limits are those of a Linux control group, which also counts flushes and each block of
-    /// a journal.
+    /// As a Linux control group, which also counts flushes and each block of a journal.
     #[serde(default)]
     throttle: bool,
     read_us: f64,
     write_us: f64,
 }
 
-/// Volumes by name.
+/// The known volumes by name.
 #[derive(Debug, Clone)]
 pub struct Catalogue(BTreeMap<String, CatalogueVolume>);
 
@@ -102,7 +101,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// The most IOPS that can be chosen at this size.
+    /// The most that can be chosen at this size.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -130,7 +129,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds volumes from the text of a file; those of the same name are replaced.
+    /// Adds volumes from the text of a file; replaces those of the same name.
     ///
     /// # Errors
     /// The faulty line, or a volume whose numbers contradict each other.
@@ -150,12 +149,12 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The names and what they are.
+    /// The names, each with its volume.
     pub fn volumes(&self) -> impl Iterator<Item = (&str, &CatalogueVolume)> {
         self.0.iter().map(|(name, volume)| (name.as_str(), volume))
     }
 
-    /// Whether the name, without settings, is of a volume.
+    /// Whether the name, settings apart, is a volume.
     pub fn has(&self, text: &str) -> bool {
         self.0.contains_key(text.split(',').next().unwrap_or(text).trim())
     }
