@@ -2,10 +2,9 @@
 
 use std::str::FromStr;
 
-/// Numbers of clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Clients {
-    /// Powers of two from 1, then all.
+    /// Of two from 1, then all.
     Powers,
     Numbers(Vec<usize>),
 }
@@ -29,7 +28,7 @@ impl FromStr for Clients {
 }
 
 impl Clients {
-    /// Returns the numbers of clients to measure, of which there are `all`.
+    /// Of `all` clients.
     pub(crate) fn of(&self, all: usize) -> Result<Vec<usize>, String> {
         match self {
             Clients::Powers => {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// The output of a command that must succeed.
+/// Must succeed.
 fn good(ended: &Ended) -> &str {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     &ended.stdout

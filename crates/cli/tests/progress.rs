@@ -99,7 +99,7 @@ fn a_terminal_has_a_bar() {
     assert!(!shown.stdout.contains("halfpower: 0:"), "{shown:?}");
 }
 
-/// The terminal of another tool's command in its first three seconds.
+/// In its first three seconds.
 #[test]
 fn dialects_show_the_rate_and_the_time_left_on_a_terminal() {
     let _alone = alone();

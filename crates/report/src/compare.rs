@@ -107,7 +107,7 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     (head, differences.iter().enumerate().map(row).collect(), left)
 }
 
-/// Both sides' bytes per second and median latency, if the size of the requests is known.
+/// Bytes per second and median latency, if the request size is known.
 fn beside(comparison: &Comparison, one: &Difference) -> Vec<String> {
     let request = one.keys.iter().find(|(key, _)| key == "request");
     let Some(bytes) = request.and_then(|(_, text)| parse_size(&text.replace(' ', "")).ok()) else {
@@ -156,10 +156,9 @@ fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
         .collect()
 }
 
-/// Length of the longest bar, in columns.
 const BAR: usize = 30;
 
-/// Draws a bar for each kind's mean: to the right for more, to the left for less.
+/// For each kind's mean: right for more, left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
     // Doubling and halving have bars of the same length.
@@ -231,7 +230,7 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     out
 }
 
-/// Returns the questions that are not in the table, with the reason.
+/// Questions that are not in the table, with the reason.
 fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
     [
         (format!("Only in {}", comparison.a), &comparison.only_a[..]),

@@ -12,7 +12,7 @@ use results::Program;
 use results::compare::{Measure, Measurement, Reading, Side};
 use serde::Serialize;
 
-/// Maximum number of bars in a figure; the table has all cases.
+/// In a figure; the table has all cases.
 const MAX_BARS: usize = 40;
 
 fn reading(one: &Measurement, measure: Measure) -> Option<&Reading> {
@@ -24,7 +24,7 @@ fn measures(side: &Side) -> Vec<Measure> {
     Measure::ALL.into_iter().filter(has).collect()
 }
 
-/// Returns head and rows: a row for each case, a column for each measure.
+/// Head and rows: a row for each case, a column for each measure.
 fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     let measures = measures(side);
     let mut head = vec!["case".to_string()];
@@ -39,7 +39,7 @@ fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     (head, side.asked.iter().map(row).collect())
 }
 
-/// Returns the numbers of cases and runs, in words.
+/// Cases and runs, in words.
 fn summary(side: &Side) -> String {
     let runs = side.asked.iter().flat_map(|one| &one.readings).map(|one| one.runs.len().max(1));
     let most = runs.max().unwrap_or(0);
@@ -72,7 +72,6 @@ struct View {
     bars: Vec<Bar>,
 }
 
-/// The height of a bar's row.
 const ROW: usize = 34;
 const WIDEST: f64 = 640.0;
 

@@ -1,4 +1,4 @@
-//! A page of surfaces: the rate over file and record sizes, as in IOzone.
+//! A page of surfaces: a rate over file and record sizes, as in IOzone.
 
 use crate::format::{date, rate, rate_number};
 use crate::{Error, html, plot};
@@ -20,15 +20,14 @@ pub struct Cliff {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
     pub title: String,
-    /// File sizes in bytes, ascending.
+    /// File sizes, ascending.
     pub rows: Vec<u64>,
-    /// Record sizes in bytes, ascending.
+    /// Record sizes, ascending.
     pub columns: Vec<u64>,
-    /// Rates in bytes per second by row and column; absent if not measured.
+    /// By row and column; `None` if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
-    /// Range of the repeats over their median, in percent by row and column; empty without repeats.
+    /// Range of the repeats over their median, by row and column; empty without repeats.
     pub spread_percent: Vec<Vec<Option<f64>>>,
-    /// The file size that outgrows a cache.
     pub cliff: Option<Cliff>,
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// A page that compares simulations with references.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// A short kind: `validate`, `whatif`.
+    /// `validate`, `whatif`.
     pub kind: String,
     pub title: String,
     /// One line on what is compared.
@@ -20,15 +20,15 @@ pub struct Page {
     pub sections: Vec<Section>,
 }
 
-/// A section of the page: text, drawings and tables.
+/// Text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     pub title: String,
     pub question: String,
     pub sentence: String,
-    /// Figures, with their values as tables below.
+    /// Their values are tables below.
     pub figures: Vec<Figure>,
-    /// Tables without a figure.
+    /// Those without a figure.
     pub tables: Vec<Table>,
 }
 
@@ -36,9 +36,7 @@ pub struct Section {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Table {
     pub title: String,
-    /// One name per column.
     pub head: Vec<String>,
-    /// One text per column.
     pub rows: Vec<Vec<String>>,
     /// Collapsed until opened.
     pub folded: bool,

@@ -5,7 +5,7 @@ use crate::Latency;
 use machine::Nanos;
 use machine::units::{show_size, show_time};
 
-/// The number of files that the text shows.
+/// Files in the text.
 const SHOWN: usize = 12;
 
 impl FileProfile {

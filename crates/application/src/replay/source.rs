@@ -4,15 +4,15 @@ use super::script::{Act, After, Step, ThreadScript};
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 use measure::histogram::Histogram;
 
-/// The time of an event that has not happened yet.
+/// Has not happened yet.
 const NEVER: Nanos = Nanos::MAX;
 
-/// A step's place on the machine.
+/// Of a step, on the machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
-    /// Index in the part's targets.
+    /// Among the part's targets.
     pub target: u32,
-    /// The offset of its file on the target.
+    /// Offset of its file on the target.
     pub base: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct ReplaySource<'a> {
     depth: u32,
     max_request: u32,
     writes: bool,
-    /// The divisor of recorded pauses; infinite for no pauses.
+    /// Divides recorded pauses; infinite for no pauses.
     speed: f64,
     next: usize,
     ended: u32,
@@ -35,7 +35,7 @@ pub struct ReplaySource<'a> {
     slots: Vec<u32>,
     free: Vec<u32>,
     sync: Option<(Stability, u32)>,
-    /// The time that pauses so far were too long, by which the next ones are shorter.
+    /// How much pauses were too long so far; the next ones are shorter.
     late: Nanos,
     pub(super) latencies: Vec<Histogram>,
     pub(super) bytes: Vec<u64>,
@@ -72,7 +72,7 @@ impl<'a> ReplaySource<'a> {
         }
     }
 
-    /// Returns when the next step may start; `None` if only after a completion.
+    /// `None` if the step must wait for a completion.
     fn due(&self, step: &Step) -> Option<Nanos> {
         let since = match step.after {
             After::Begin => self.began,

@@ -27,7 +27,7 @@ impl WholeRuns for Place {
     }
 }
 
-/// Compares the two places that `--a` and `--b` name.
+/// The places of `--a` and `--b`.
 pub(super) fn compare(
     context: &Context,
     arguments: &Arguments,

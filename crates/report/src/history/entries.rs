@@ -1,4 +1,4 @@
-//! Several entries of the history compared: their figures, and what changed between them.
+//! Several entries of the history, and what changed between them.
 
 use super::{HistoryRow, LevelBreaks, View, environment, remark, value, view};
 use crate::Error;
@@ -12,21 +12,21 @@ use results::compare::Measure;
 use results::history::{Entry, Occurrence};
 use serde::Serialize;
 
-/// Entries of the history, oldest first, with the figures of the questions that they share.
+/// Entries, oldest first, with the figures of the questions that they share.
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// Changes before an entry: its index, and the facts.
+    /// Before an entry: its index, and the facts.
     pub changes: Vec<(usize, Vec<String>)>,
-    /// Each question's readings, by measure.
+    /// Readings by measure.
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
-/// The maximum number of facts in a sentence; the page has all.
+/// In a sentence; the page has all.
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {
-    /// A sentence for each entry before which something changed.
+    /// For each entry before which something changed.
     fn changed(&self, max: usize) -> Vec<String> {
         let sentence = |(place, facts): &(usize, Vec<String>)| {
             let shown: Vec<&str> = facts.iter().take(max).map(String::as_str).collect();
@@ -116,7 +116,7 @@ struct QuestionView {
     rows: Vec<Vec<String>>,
 }
 
-/// The value of an entry, and its interval.
+/// With the interval.
 fn cells(measure: Measure, found: Option<&Occurrence>) -> [String; 2] {
     let Some(found) = found else { return Default::default() };
     let interval = found.interval_95.map_or_else(String::new, |[low, high]| {

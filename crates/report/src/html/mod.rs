@@ -19,9 +19,9 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use results::columns::{self, Column};
 use results::{Kind, OperationRate, Results};
 
-/// Maximum rows of the table of all points, to bound the page's size; `points.csv` has all of them.
+/// Of the table of all points, to bound the page's size; `points.csv` has all.
 const MAX_ROWS: usize = 2000;
-/// Row limit if the page is still too long.
+/// If the page is still too long.
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 
@@ -69,7 +69,7 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 
-/// Returns a single point in full, as in the terminal.
+/// As in the terminal.
 fn one_point(results: &Results) -> Option<Value> {
     if results.answer.is_some() || results.points.len() != 1 {
         return None;

@@ -119,7 +119,6 @@ fn recoveries(recoveries: &[Recovery]) -> Table {
     }
 }
 
-/// The rates with more of the target filled.
 fn fills(fills: &[FillResult]) -> Table {
     let row = |one: &FillResult| {
         let of = |level: Option<&Level>| {

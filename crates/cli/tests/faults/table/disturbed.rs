@@ -1,6 +1,6 @@
 use super::*;
 
-/// A command that is stopped for half of the time and reports it.
+/// For half of the time, which it reports.
 const fn stutters(line: &'static str) -> crate::play::Step {
     Stutter(Stops::Signals, PLAIN, line, well(&["the program was stopped"]))
 }
