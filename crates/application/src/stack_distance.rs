@@ -94,7 +94,6 @@ impl StackDistances {
         sum
     }
 
-    /// In order; doubles the room.
     fn renumber(&mut self) {
         let mut slots: Vec<(u32, u64)> =
             self.last.iter().map(|(&block, &slot)| (slot, block)).collect();

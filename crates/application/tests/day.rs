@@ -16,7 +16,7 @@ const SECONDS: u64 = 24 * 3600;
 const FILES: u32 = 6000;
 const PER_SECOND: u64 = 16;
 
-/// Resident size of this process so far, in bytes.
+/// Resident bytes of this process so far.
 fn highest() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -57,7 +57,7 @@ fn second(number: u64) -> Vec<Event> {
     events
 }
 
-/// Written and not yet read.
+/// Bytes written and not yet read.
 #[derive(Clone, Default)]
 struct Pipe(Rc<RefCell<VecDeque<u8>>>);
 
@@ -72,7 +72,6 @@ impl Write for Pipe {
     }
 }
 
-/// As it is read.
 struct Made {
     writer: Option<TraceWriter<Pipe>>,
     pipe: Pipe,

@@ -38,7 +38,7 @@ impl ShownUnits {
         }
     }
 
-    /// The choice holds as long as the returned value lives.
+    /// Holds as long as the returned value lives.
     pub(crate) fn choose(self, context: &Context) -> units::ShownUnits {
         context.console.show_in(self.units());
         units::show_in(self.units())
@@ -380,7 +380,7 @@ fn range<T: PartialOrd>(text: &str, end: impl Fn(&str) -> Option<T>) -> Option<[
     (low <= high).then_some([low, high])
 }
 
-/// `low`, twice as much, and so on; `high` ends the list.
+/// Doubles from `low`; `high` ends the list.
 fn doubled(low: u64, high: u64) -> Vec<u64> {
     let steps = std::iter::successors(Some(low.max(1)), |one| one.checked_mul(2));
     steps.take_while(|&one| one < high).chain([high]).collect()

@@ -25,8 +25,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// Of baselines; the first found is taken. Against last night's check a slow decline would never
-/// show.
+/// Baselines; the first found is taken. Against last night's check a slow decline would never show.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
@@ -304,12 +303,12 @@ fn baseline_of_preset(
     )))
 }
 
-/// Of the fastest point's rate.
+/// The minimum share of the fastest point's rate.
 const NEAR: f64 = 0.95;
 
-/// For each operation and pattern the smallest depth that is about as fast as the fastest, direct
-/// I/O first. Large requests are few in a run, so its rate has steps. Points of a few runs may be
-/// fast by chance, or by requests that a throttle admitted in advance: others come first.
+/// For each operation and pattern the smallest depth about as fast as the fastest, direct I/O
+/// first. Large requests are few in a run, so its rate has steps. Points of a few runs may be fast
+/// by chance, or by requests that a throttle admitted in advance, so others come first.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     let usable = |point: &&Point| {
         let workload = &point.workload;

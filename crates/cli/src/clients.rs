@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Clients {
-    /// Of two from 1, then all.
+    /// Powers of two from 1, then all.
     Powers,
     Numbers(Vec<usize>),
 }
@@ -28,7 +28,7 @@ impl FromStr for Clients {
 }
 
 impl Clients {
-    /// Of `all` clients.
+    /// There are `all` clients.
     pub(crate) fn of(&self, all: usize) -> Result<Vec<usize>, String> {
         match self {
             Clients::Powers => {

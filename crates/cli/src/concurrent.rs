@@ -36,12 +36,10 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
     on_machine!(place, |machine| measured(context, &machine, &[spec], arguments, &others))
 }
 
-/// For the checks of outputs.
 fn paths(specs: &[TargetSpec]) -> Vec<&Path> {
     specs.iter().flat_map(|spec| &spec.places).map(PathBuf::as_path).collect()
 }
 
-/// In a command that cannot run them.
 pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.each || !arguments.beside.is_empty() {
         return Err(Failure::Usage(

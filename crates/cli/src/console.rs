@@ -47,12 +47,10 @@ impl Console {
         Report { to: PrintableWriter(io::stdout()), progress: Arc::clone(&self.progress) }
     }
 
-    /// While no progress is drawn.
     pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
         self.progress.suspended(print)
     }
 
-    /// As long as the display lives.
     pub(crate) fn display(&self, mode: Mode) -> Display {
         Display::start(&self.progress, mode)
     }
@@ -65,7 +63,7 @@ impl Console {
         Bar::of_steps(&self.progress, steps)
     }
 
-    /// Lasts as long as a budget.
+    /// Lasts as long as the budget.
     pub(crate) fn time_bar(&self, budget_ns: u64) -> Bar {
         Bar::of_time(&self.progress, budget_ns)
     }

@@ -11,7 +11,6 @@ use std::path::PathBuf;
 /// In place of `--history`; `none` disables the history.
 pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
 
-/// The options that every command has.
 #[derive(Clone)]
 pub(crate) struct Context {
     /// Outputs may replace files that halfpower did not create.

@@ -18,7 +18,7 @@ pub(crate) enum Document {
     Replay(Box<ReplayDocument>),
 }
 
-/// Shows how to parse the rest.
+/// The schema shows how to parse the rest.
 #[derive(Deserialize)]
 struct Head {
     schema: String,

@@ -149,7 +149,7 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     ))
 }
 
-/// Of `--enghelp` or `--cmdhelp`.
+/// The text of `--enghelp` or `--cmdhelp`.
 fn described(command: &Command) -> Result<Option<String>, Failure> {
     match (command.engine_help.as_deref(), command.option_help.as_deref()) {
         (Some(""), _) => Ok(Some(format!("Available IO engines:\n{}", engine_names()))),
@@ -294,7 +294,7 @@ struct Outputs<'a> {
     context: &'a Context,
     report: Option<Output>,
     json: Option<Output>,
-    /// Outputs must not overwrite the jobs' files and the job files.
+    /// The jobs' files and the job files, which outputs must not overwrite.
     data: Vec<&'a Path>,
 }
 
@@ -389,8 +389,8 @@ fn longest(jobs: &[Job]) -> Option<Duration> {
     jobs.iter().map(of).try_fold(Duration::ZERO, |longest, one| Some(longest.max(one?)))
 }
 
-/// On standard error, unless the report includes them. JSON does, and programs that parse it take
-/// any output on standard error as a failure.
+/// Written to standard error unless the report includes them. JSON does, and programs that parse it
+/// take output there as a failure.
 fn warn(context: &Context, command: &Command, warnings: &[String]) {
     let json_to_a_person =
         !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
@@ -409,7 +409,7 @@ fn formatted(command: &Command, result: &FioResult) -> String {
     command.formats.iter().map(one).collect()
 }
 
-/// Report, logs and halfpower's own result; tries all even if one fails.
+/// Tries report, logs and halfpower's own result even if one fails.
 fn report(
     context: &Context,
     command: &Command,

@@ -1,4 +1,4 @@
-//! The history: every command stores its result in it, and `halfpower history` shows it.
+//! The history: every command stores its result; `halfpower history` shows it.
 
 mod several;
 
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
 
-/// An export to a file is built in memory.
+/// The export is built in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
 /// Those with the most readings come first.
@@ -50,7 +50,7 @@ pub(crate) fn keep(context: &Context, results: &Results) {
     keep_as(context, results, None);
 }
 
-/// Not if the user interrupted the measurement: it cannot be a baseline.
+/// An interrupted measurement is left out: it cannot be a baseline.
 pub(crate) fn keep_as(context: &Context, results: &Results, kind: Option<&str>) {
     let measured =
         results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
@@ -111,7 +111,7 @@ pub(crate) struct Measured<'a> {
     pub(crate) began_unix_s: u64,
 }
 
-/// With its figures, so that trends and comparisons find them.
+/// Keeps the figures, too, for trends and comparisons.
 pub(crate) fn keep_measured(
     context: &Context,
     document: &str,

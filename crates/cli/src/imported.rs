@@ -9,7 +9,7 @@ use std::path::Path;
 
 const REPORT: Input = Input::new("a report", 64 << 20);
 
-/// As the history stores it.
+/// The history stores it like this.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Imported {
     schema: String,
@@ -24,7 +24,7 @@ impl Imported {
         Ok(Imported { schema: IMPORT_SCHEMA.into(), name: name(path), text: text_of(path)? })
     }
 
-    /// And not a document of halfpower.
+    /// A document of halfpower is none.
     pub(crate) fn is_report(&self) -> bool {
         dialect::reading::is_report(&self.name, &self.text)
             && documents::schema(&self.text).is_none()

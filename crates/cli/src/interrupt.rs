@@ -61,7 +61,7 @@ pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// If no thread can be started.
+/// Used if no thread can be started.
 fn without_thread() {
     for &signal in signals() {
         // The order matters: the second signal finds the flag set and ends the program.
@@ -90,7 +90,6 @@ fn follow(mut signals: Signals) {
     }
 }
 
-/// Some time after the first signal.
 fn say_what_is_waited_for() {
     std::thread::sleep(PATIENCE);
     let waits = match host::waiting_threads() {

@@ -56,7 +56,7 @@ use machine::text::PrintableWriter;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Below it the program moves to a thread: the command-line parser uses up to 250 KiB.
+/// With less, the program moves to a thread: the command-line parser uses up to 250 KiB.
 const SMALL_STACK: u64 = 1 << 20;
 
 /// The usual limit on Linux.
@@ -82,7 +82,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// For the first allocation.
+/// Bytes for the first allocation.
 const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// After the first stream; then all have counted a second, unless they wait for the storage.
+/// All have counted a second this long after the first stream, unless they wait for the storage.
 const SETTLED: Duration = Duration::from_millis(200);
 
 const HEADING_EVERY: usize = 20;
@@ -45,7 +45,7 @@ impl Live {
         self.log.clone()
     }
 
-    /// After the last lines; returns all seconds.
+    /// Prints the last lines; returns all seconds.
     pub(crate) fn end(mut self) -> Vec<SecondRecord> {
         self.stop();
         self.log.after(0).iter().map(SecondRecord::from).collect()
@@ -116,7 +116,6 @@ fn line(one: &SecondRecord) -> String {
     )
 }
 
-/// For commands without such lines.
 pub(crate) fn refuse(live: bool, command: &str) -> Result<(), Failure> {
     if live {
         return Err(Failure::Usage(format!(

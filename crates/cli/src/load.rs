@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 /// A scheduler tick counts as 10 ms.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// In sequence without a busy program on an idle machine.
+/// An idle machine has no busy program in all of these.
 const IDLE_LOOKS: u32 = 5;
 
-/// In a message; others are counted.
+/// Others are counted.
 const MAX_NAMED: usize = 4;
 
 /// Options of commands that wait until the machine is idle.

@@ -24,7 +24,7 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
     }
 }
 
-/// Started several times.
+/// For a command that was started several times.
 pub(crate) fn run(context: &Context, cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let measures = matches!(
         cli.command,

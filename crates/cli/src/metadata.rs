@@ -133,7 +133,7 @@ fn plan(arguments: &Arguments) -> Result<MetadataPlan, Failure> {
     Ok(plan)
 }
 
-/// Parses options in one word, for another command; an error names one that `metadata` lacks.
+/// Parses options in one word, for another command.
 pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--metadata '{options}': {why}"));
     let words =

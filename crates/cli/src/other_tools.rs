@@ -80,7 +80,7 @@ const NAMES: [(&[&str], &[Instead]); 21] = [
 
 const ONLY: &str = "--only EXPERIMENT";
 
-/// Of other tools: an option of halfpower, a value, and what to write instead.
+/// An option of halfpower, another tool's values, and what to write instead.
 const VALUES: [(&str, &[&str], &str); 12] = [
     ("--op", &["randread", "rand-read"], "--op read --pattern random"),
     ("--op", &["randwrite", "rand-write"], "--op write --pattern random"),
@@ -185,7 +185,7 @@ pub(crate) fn plain(message: &str) -> String {
     .fold(message.to_owned(), |text, (its, ours)| text.replace(its, ours))
 }
 
-/// Also its names: `history show`.
+/// Also its path: `history show`.
 fn innermost(
     cli: &clap::Command,
     words: impl Iterator<Item = OsString>,
@@ -207,7 +207,7 @@ fn has(command: &clap::Command, option: &str) -> bool {
     }
 }
 
-/// That have an option, `run` first.
+/// `run` comes first.
 fn others(cli: &clap::Command, path: &str, name: &str) -> Vec<String> {
     let Some(option) = name.strip_prefix("--") else { return Vec::new() };
     let mut names: Vec<&str> = cli

@@ -25,8 +25,8 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// Opens the file of `option` before the measurement. `targets` are the measured and input files:
-/// the file may be none of them, nor a layer under one, nor the history, and must be the user's.
+/// Opens the file of `option` before the measurement. It may be none of `targets` (the measured and
+/// input files), no layer under one, not the history, and not another user's.
 pub(crate) fn output(
     context: &Context,
     option: &str,
@@ -70,8 +70,8 @@ pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> 
     text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
 }
 
-/// If that fails, saves the text to a new temporary file and names it in the error; also fails if
-/// the directory was moved.
+/// On failure, saves the text to a new temporary file and names it in the error. Also fails if the
+/// directory was moved.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     match output.write(text.as_bytes()) {
         Ok(()) => Ok(()),
@@ -132,7 +132,6 @@ pub(crate) fn save_late(
     }
 }
 
-/// Of `--openmetrics`, opened before the measurement.
 pub(crate) struct Metrics {
     file: Output,
     pub(crate) gauges: OpenMetrics,
@@ -205,7 +204,6 @@ pub(crate) fn show_study(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Json,
-    /// The answer.
     Screen,
     /// The experiments' tables, the evidence, then the answer.
     Details,
@@ -221,12 +219,11 @@ impl Form {
     }
 }
 
-/// Opened before the measurement.
 pub(crate) struct Directory<'a> {
     context: &'a Context,
     path: &'a Path,
     targets: &'a [&'a Path],
-    /// Created ones, the outermost first.
+    /// The directories that were created, the outermost first.
     made: Vec<MadeDirectory>,
 }
 
@@ -238,7 +235,7 @@ impl Drop for Directory<'_> {
 }
 
 impl<'a> Directory<'a> {
-    /// Also checks that the known file names can be written.
+    /// Checks that the known file names can be written.
     pub(crate) fn new(
         context: &'a Context,
         path: &'a Path,
@@ -263,7 +260,7 @@ impl<'a> Directory<'a> {
         save_late(self.context, "--output", &path, self.targets, text).map(|()| path)
     }
 
-    /// Also writes a table for each experiment. Tries all files and returns the first failure.
+    /// Writes a table for each experiment, too. Tries all files and returns the first failure.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
         let report = self.save("report.html", &report_page(results)?);
         let tables: Vec<_> =

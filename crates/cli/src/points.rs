@@ -20,7 +20,7 @@ const MIXED_READS: u8 = 70;
 
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
-/// Short, to get many blocks of runs in turn.
+/// Short runs give many blocks.
 pub(crate) const TURN_RUN_NS: u64 = 400_000_000;
 
 /// For depth without an engine; more would measure the scheduler.
@@ -76,7 +76,7 @@ fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
 /// More would take weeks.
 const MAX_WORKLOADS: usize = 100_000;
 
-/// More than can be measured, or held in memory.
+/// Refuses more than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     check_op(arguments)?;
     let count = lists(arguments)
@@ -92,7 +92,7 @@ pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     )))
 }
 
-/// Options that no requested operation uses.
+/// Refuses options that no operation uses.
 fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     let has = |op: &str| arguments.op.iter().any(|one| one == op);
     let shown = arguments.op.join(",");
@@ -183,7 +183,7 @@ pub(crate) fn target_of(
     Ok((place, spec))
 }
 
-/// Of all members, parity included, for at least this many bytes.
+/// Of all members, for a target of at least this many bytes.
 fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     let members = spec.places.len() as u64;
     if members < 2 {
@@ -292,7 +292,7 @@ pub(crate) fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
-/// Whether the preset's only point meets the bar published for it, if any.
+/// Whether the preset's point meets the bar published for it, if any.
 pub(crate) fn published_bar(
     preset: &tune::Profile,
     point: &Point,
@@ -301,7 +301,6 @@ pub(crate) fn published_bar(
     meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
 }
 
-/// On each number of clients.
 pub(crate) fn of_clients<M: Machine>(
     arguments: &PointArguments,
     machine: &M,
@@ -323,7 +322,7 @@ pub(crate) fn of_clients<M: Machine>(
     Ok(workloads.into_iter().flat_map(each).collect())
 }
 
-/// Options for clients that are processes.
+/// Refuses options for clients that are processes.
 fn one_process(arguments: &PointArguments) -> Result<(), Failure> {
     let given = [(arguments.shared_file, "--shared-file"), (arguments.save.is_some(), "--save")];
     match given.iter().find(|(given, _)| *given) {
@@ -334,7 +333,7 @@ fn one_process(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// Options for many clients.
+/// Refuses options for many clients.
 pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
     let given = [
         (arguments.clients.is_some(), "--clients"),
@@ -349,7 +348,7 @@ pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// In a command that writes none.
+/// Refuses metrics in a command that writes none.
 pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
     one_client(arguments)?;
     match &arguments.openmetrics {
@@ -393,7 +392,7 @@ pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
     }
 }
 
-/// The best rate of each workload within the p99 goal, with one point per depth tried.
+/// One point per depth tried.
 fn within_p99<M: Machine>(
     context: &Context,
     runner: &mut Runner<'_, M>,
@@ -536,7 +535,7 @@ fn client_files(arguments: &PointArguments) -> ClientFiles {
     }
 }
 
-/// With the options that the preset leaves open.
+/// Adds the options that the preset leaves open.
 fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
     let base = base(arguments);
     let with = |&memory: &Memory| Workload {

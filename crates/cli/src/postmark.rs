@@ -170,7 +170,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// With history. An interrupted run returns to the prompt.
+    /// Has a history. An interrupted run returns to the prompt.
     fn edited(&mut self) -> Result<Outcome, Failure> {
         let unreadable = |error: ReadlineError| {
             Failure::Run(format!("cannot read commands from the terminal: {error}"))
@@ -331,7 +331,7 @@ fn edits_lines() -> bool {
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Without its newline; `None` at the end. Discards the rest of an overlong line.
+/// `None` at the end. Discards the rest of an overlong line.
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();

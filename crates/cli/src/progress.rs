@@ -13,7 +13,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two drawings.
 const TICK: Duration = live::SPARE_LOOK;
 
 /// Shorter commands show none.
@@ -52,7 +51,7 @@ impl Mode {
     }
 }
 
-/// Another tool's words may hold the option, too.
+/// Another tool's words may hold it, too.
 pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let own = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {
@@ -74,7 +73,6 @@ enum Done {
         passed_ns: u64,
         of_ns: u64,
     },
-    /// If known.
     Rest {
         from: Instant,
         of: Option<Duration>,
@@ -135,11 +133,10 @@ struct Picture {
 struct Drawn {
     task: Option<Task>,
     bar: Option<ProgressBar>,
-    /// The report stopped within a line.
+    /// The report on the terminal stopped within a line.
     within_line: bool,
     in_line: bool,
     stopped: bool,
-    /// A display shows the progress.
     runs: bool,
     units: Units,
 }
@@ -155,7 +152,7 @@ impl Progress {
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Because something else will be printed.
+    /// Something else will be printed.
     fn clear(&self, stop: bool) {
         let mut drawn = self.drawn();
         drawn.task = None;
@@ -168,12 +165,12 @@ impl Progress {
         self.drawn().units = units;
     }
 
-    /// While nothing is drawn.
+    /// Prints while nothing is drawn.
     pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
         self.drawn().suspend(print)
     }
 
-    /// A part of a report, which may stop within a line.
+    /// The part may stop within a line.
     pub(crate) fn reported<T>(&self, within_line: bool, print: impl FnOnce() -> T) -> T {
         let mut drawn = self.drawn();
         if within_line {
@@ -490,7 +487,6 @@ impl Bar {
         });
     }
 
-    /// If known.
     pub(crate) fn expect(&self, rest: Option<Duration>) {
         self.change(|task| task.done = Done::Rest { from: Instant::now(), of: rest });
     }
@@ -515,7 +511,7 @@ impl Drop for Bar {
     }
 }
 
-/// With a bar over a time budget.
+/// Has a bar over a time budget.
 pub(crate) struct Watch {
     began: Instant,
     /// Also counts the runs before `--resume`.
@@ -524,12 +520,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// `bar` is over the budget.
     pub(crate) fn new(bar: Bar) -> Watch {
         Watch { began: Instant::now(), journal: None, bar }
     }
 
-    /// With the clock of a journal.
     pub(crate) fn over(self, journal: Arc<Journal>) -> Watch {
         let Watch { began, bar, .. } = self;
         Watch { began, journal: Some(journal), bar }

@@ -78,7 +78,6 @@ fn scale(text: &str) -> Result<f64, String> {
 }
 
 const ASSUMED_BYTES_PER_S: f64 = 500e6;
-/// Between two writes of the state.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 const STATE: Input = Input::new("the state of a test", 256 << 20);
 
@@ -254,7 +253,6 @@ fn fits(plan: &PtsPlan, facts: &TargetFacts) -> machine::Result<()> {
     Err(Error::refused(&facts.name, why, "name a target of 8 MiB or more"))
 }
 
-/// For the largest step.
 fn buffers(plan: &PtsPlan) -> Vec<Buffers> {
     let cells = plan.phases.iter().filter_map(|phase| match &phase.kind {
         PhaseKind::Rounds { cells, .. } => Some(cells),
@@ -294,7 +292,7 @@ fn show_plan(
     context.console.print(&text)
 }
 
-/// That purge the drive.
+/// They purge the drive.
 fn sanitize_commands(facts: Option<&TargetFacts>) -> String {
     let device = facts.filter(|facts| facts.kind == TargetKind::Device);
     let name =
@@ -342,7 +340,7 @@ fn stored(path: &Path) -> Result<Option<PtsResult>, Failure> {
     Ok(Some(state))
 }
 
-/// Only if it is the same test.
+/// Refuses another test.
 fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<PtsResult, Failure> {
     let other = |what: &str| {
         Err(Failure::Usage(format!(
@@ -366,7 +364,7 @@ fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<Pt
     })
 }
 
-/// Also the time for it.
+/// With the time it takes.
 fn planned(estimate: &Estimate) -> Planned {
     let rate = machine::units::show_rate(estimate.bytes_per_s);
     Planned::UpTo {

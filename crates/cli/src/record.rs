@@ -88,7 +88,6 @@ pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Fai
     }
 }
 
-/// With its size and cost.
 fn sentence(summary: &Summary, path: &Path) -> String {
     let Summary { requests, elapsed_ns, recorder_cpu_ns, .. } = *summary;
     let cost = recorder_cpu_ns.map_or(String::new(), |cpu| {

@@ -70,7 +70,7 @@ fn factor(text: &str) -> Result<f64, String> {
     })
 }
 
-/// In any format; also returns its name.
+/// Any format; also returns its name.
 pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
     let named = |why: String| Failure::Usage(printable(&format!("{}: {why}", trace.display())));
     let (format, events) =
@@ -80,7 +80,7 @@ pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
 }
 
 impl Arguments {
-    /// Or the current directory if none is named.
+    /// The current directory if none is named.
     fn targets(&self) -> Vec<PathBuf> {
         if self.targets.is_empty() { vec![PathBuf::from(".")] } else { self.targets.clone() }
     }
@@ -113,7 +113,7 @@ pub(crate) fn replay(context: &Context, arguments: &Arguments) -> Result<(), Fai
     context.console.print(&text(&document))
 }
 
-/// With a bar; keeps the result in the history.
+/// Shows a bar; keeps the result in the history.
 pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocument, Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let runs = job.settings.runs;

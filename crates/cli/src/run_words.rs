@@ -37,7 +37,7 @@ pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> V
     kept
 }
 
-/// For a command whose work has no such requests.
+/// Given to a command whose work has no such requests.
 pub(crate) fn workload_options<Own: Args>() -> Vec<String> {
     let words = words_of_runs::<Own>(words_typed());
     words.into_iter().filter(|word| word.starts_with("--") && word != "--json").collect()

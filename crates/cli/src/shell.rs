@@ -15,7 +15,7 @@ const VARIABLE: &str = "HALFPOWER_COMPLETE";
 
 const NAME: &str = "halfpower";
 
-/// Ends the program, if a completion script runs it.
+/// Also ends the program if a completion script runs it.
 pub(crate) fn complete(program: fn() -> Command) {
     CompleteEnv::with_factory(program).var(VARIABLE).bin(NAME).complete();
 }
@@ -75,7 +75,6 @@ pub(crate) struct ManArguments {
     directory: PathBuf,
 }
 
-/// For the program and for each command.
 pub(crate) fn man(
     context: &Context,
     arguments: &ManArguments,

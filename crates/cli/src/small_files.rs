@@ -16,7 +16,6 @@ use twin::{Setup, TwinFiles};
 use workload::metadata::MetadataPlan;
 use workload::smallfile::Location;
 
-/// Runs on each place.
 #[derive(Debug, Clone)]
 pub(crate) enum SmallFiles {
     Postmark(Box<Config>),
@@ -48,7 +47,6 @@ impl SmallFiles {
         }
     }
 
-    /// Before anything runs.
     pub(crate) fn check(&self, place: &Path) -> Result<(), Failure> {
         if is_twin(place) {
             let text = place.to_string_lossy();
@@ -72,7 +70,7 @@ impl SmallFiles {
         )))
     }
 
-    /// Once in a directory, or on an unused simulated machine.
+    /// Uses a directory, or an unused simulated machine.
     pub(crate) fn run(&self, place: &Path) -> machine::Result<Vec<OperationRate>> {
         if is_twin(place) {
             let refused = |error: twin::Error| {

@@ -18,7 +18,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
-/// With its kept runs until it is shown.
+/// The kept runs are there until it is shown.
 pub(crate) type Studied = (Result<Results, Failure>, Option<Unfinished>);
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
@@ -49,7 +49,6 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     })
 }
 
-/// `measure` does the study.
 pub(crate) fn study_by(
     context: &Context,
     arguments: &StudyArguments,
@@ -264,7 +263,6 @@ mod tests {
     use twin::Twin;
     use workload::Workload;
 
-    /// Of a printed `run` or `sweep`.
     fn asked(command: &str) -> (Vec<Workload>, TargetSpec) {
         let words = shlex::split(command).expect("words of a shell");
         assert!(

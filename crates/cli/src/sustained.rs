@@ -51,7 +51,7 @@ pub(crate) struct SustainedArguments {
 
 const FILES: [&str; 3] = ["sustained.json", "sustained.html", "sustained.csv"];
 const MIN_FOR_NS: u64 = 2_000_000_000;
-/// Of the free space, for a directory's test file.
+/// Part of the free space that a directory's test file may take.
 const FREE_SHARE: u64 = 2;
 
 impl SustainedArguments {
@@ -97,7 +97,6 @@ fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     Err(Failure::Usage(format!("--fill {}: {why}", shown.join(","))))
 }
 
-/// Options of `study` for a sustained run.
 pub(crate) struct Asked<'a> {
     pub target: &'a TargetArguments,
     pub output: &'a Path,

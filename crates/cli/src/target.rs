@@ -128,7 +128,7 @@ pub(crate) fn resolve(
     Ok((machine, spec))
 }
 
-/// That of a test file, if not given, leaves half or more of what may be written to the runs.
+/// By default a test file leaves half or more of what may be written to the runs.
 fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, Failure> {
     let of_directory = places.iter().any(|place| place.is_dir());
     let Some(max) = arguments.max_written.filter(|_| of_directory) else {
@@ -187,7 +187,7 @@ fn not_alone(name: &Path) -> Failure {
 /// `PATH_MAX` without its NUL.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Longer than any system call accepts; quotes only its beginning.
+/// Refuses names longer than any system call accepts; quotes only their beginning.
 pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     let bytes = name.as_os_str().len();
     if bytes <= MAX_PATH_BYTES {
@@ -216,14 +216,14 @@ pub(crate) fn machine_of(context: &Context, names: &[&Path]) -> Result<Where, Fa
     Ok(Where::Twin(Box::new(twin.allowing(context.writes.allowance()))))
 }
 
-/// Of `twin:FILE.toml`, with any settings.
+/// The description file of `twin:FILE.toml`, with any settings.
 pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
     let name = name.to_str()?.strip_prefix("twin:")?;
     let machine = split_file(name).0.split(',').next()?;
     machine.ends_with(".toml").then(|| PathBuf::from(machine))
 }
 
-/// For commands that create and delete files.
+/// Refuses commands that create and delete files.
 pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     check_length(name)?;
     if is_twin(name) {
@@ -233,7 +233,7 @@ pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those in a directory, if it is one; an error if it has none.
+/// `path` may be a directory with results.
 pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
     let file = results_in(path);
     if file.is_dir() {
@@ -245,7 +245,7 @@ pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// `path` itself if the directory has none.
+/// Returns `path` itself if it has none.
 pub(crate) fn results_in(path: &Path) -> PathBuf {
     let inside = ["", "halfpower-out"].into_iter().flat_map(|within| {
         ["results.json", "sustained.json"].map(|name| path.join(within).join(name))

@@ -23,7 +23,6 @@ fn unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Of this computer.
 pub(crate) struct Here {
     files: HostTaskFiles,
     system: HostFiles,
@@ -39,7 +38,6 @@ impl Here {
     }
 }
 
-/// A step of rank 0.
 pub(crate) fn perform(
     worker: &mut Worker<'_, HostTaskFiles, HostFiles>,
     job: &str,
@@ -54,7 +52,6 @@ pub(crate) fn perform(
     serde_json::to_string(&reply).map_err(confused)
 }
 
-/// Ranks of a group.
 pub(crate) struct OverGroup<'l, 'a, G: Group, M: Machine> {
     leader: &'l mut Leader<'a, G, M>,
     worker: Worker<'l, HostTaskFiles, HostFiles>,
@@ -144,7 +141,6 @@ impl From<Error> for Failure {
     }
 }
 
-/// First message of a rank.
 pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
     Hello {
         version: version.into(),
@@ -156,7 +152,6 @@ pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
     }
 }
 
-/// Tasks are threads of this process.
 fn as_threads<T>(
     count: usize,
     machine: &Host,
@@ -211,7 +206,7 @@ fn with_crew<T>(
     }
 }
 
-/// System and machine, as IOR reports them.
+/// As IOR reports them.
 fn named(facts: &MachineFacts) -> String {
     let system = facts.system.split_whitespace().next().unwrap_or("Linux");
     format!("{system} {}", facts.name)

@@ -26,7 +26,6 @@ struct Document<'a> {
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,
-    /// By the user.
     interrupted: bool,
     began: Began,
     seed: u64,
@@ -41,7 +40,6 @@ fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>
     if interrupted { results.interrupted(None) } else { results }
 }
 
-/// After its report.
 fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
     match context.writes.limited() {
         Some(limited) => Err(limited),
@@ -50,7 +48,7 @@ fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
     }
 }
 
-/// Into the history, and the document if requested.
+/// In the history, and in a file if requested.
 fn keep_document<M: Machine>(
     context: &Context,
     output: Option<&Output>,

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use workload::rng;
 
-/// Of the kept runs.
 const DIRECTORY: &str = "unfinished";
 
 const SUFFIX: &str = ".jsonl";
@@ -68,13 +67,12 @@ fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(1, |sum, byte| rng::hash(sum, u64::from(byte)))
 }
 
-/// Exists once there is a run to keep.
+/// Made when there is a run to keep.
 struct Writer {
     console: Console,
     directory: PathBuf,
     name: OsString,
     begun: Begun,
-    /// Before the first run.
     waiting: String,
     file: Option<File>,
     failed: bool,
@@ -119,14 +117,12 @@ impl Writer {
     }
 }
 
-/// By an interrupted command.
 struct Left {
     name: OsString,
     file: File,
     begun: Begun,
     opened: Option<Opened>,
     runs: Vec<RunLine>,
-    /// Of the whole lines.
     bytes: u64,
 }
 
@@ -173,7 +169,7 @@ pub(crate) struct Unfinished {
     journal: Arc<Journal>,
     writer: Arc<Mutex<Writer>>,
     command: &'static str,
-    /// Of names of files of the same settings on the same targets.
+    /// Start of the file names of the same settings on the same targets.
     prefix: String,
     resumed: Option<(Begun, Vec<String>)>,
 }
@@ -277,7 +273,6 @@ impl Unfinished {
         Unfinished { journal, writer, command, prefix, resumed }
     }
 
-    /// Keeps nothing.
     pub(crate) fn nowhere(context: &Context, command: &'static str) -> Unfinished {
         let begun = Begun { version: String::new(), settings: Vec::new(), unix_s: 0 };
         let writer = Writer {
@@ -301,7 +296,7 @@ impl Unfinished {
         Watch::new(context.console.time_bar(budget_ns)).over(Arc::clone(&self.journal))
     }
 
-    /// Of the interrupted command, if this process resumes it.
+    /// `None` unless this process resumes a command.
     pub(crate) fn began_unix_s(&self) -> Option<u64> {
         self.resumed.as_ref().map(|(begun, _)| begun.unix_s)
     }
@@ -362,7 +357,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// Of the first prefix, with `any` else of the other. Removes old ones.
+/// The newest of the first prefix, with `any` else of the other. Removes old ones.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

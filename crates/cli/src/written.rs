@@ -1,4 +1,4 @@
-//! What a command writes: its first line shows the amount, and `--max-written` limits it.
+//! How much a command writes: its first line says it, and `--max-written` limits it.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sustained::WearChange;
 use workload::Workload;
 
-/// By the runs, beyond making their targets.
+/// Writes of the runs, apart from making their targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Planned {
-    /// By another tool's options.
+    /// As another tool's options ask.
     #[default]
     AsAsked,
-    /// Known before the start, apart from runs that only time ends.
+    /// Known in advance, except for runs that only time ends.
     Runs(PlannedWrites),
     /// The most bytes, perhaps from an assumed rate, and the shortest and longest time.
     UpTo { bytes: u64, seconds: [f64; 2], note: String },
@@ -26,7 +26,6 @@ pub(crate) enum Planned {
 #[derive(Debug, Clone, Default)]
 struct State {
     planned: Planned,
-    /// Existing data.
     destroys: bool,
     /// Bytes that the drive may take over its life, given by the user.
     endurance: Option<u64>,
@@ -72,14 +71,14 @@ impl Writes {
         self.state().max
     }
 
-    /// Before a machine is made.
+    /// Call before a machine is made.
     pub(crate) fn allow(&self, max: Option<u64>) {
         if max.is_some() {
             self.state().max = max;
         }
     }
 
-    /// Before the targets are opened.
+    /// Call before the targets are opened.
     pub(crate) fn plan(&self, planned: Planned) {
         self.state().planned = planned;
     }
@@ -92,7 +91,7 @@ impl Writes {
         self.plan(Planned::Runs(PlannedWrites::of(workloads, repeats)));
     }
 
-    /// Of runs that only time ends, if they write.
+    /// For runs that only time ends.
     pub(crate) fn plan_for(&self, writes: bool, ns: u64) {
         let timed_ns = if writes { ns } else { 0 };
         self.plan(Planned::Runs(PlannedWrites { timed_ns, ..PlannedWrites::default() }));
@@ -107,7 +106,6 @@ impl Writes {
         self.state().destroys |= !destroy.is_empty();
     }
 
-    /// `--max-written` has ended the runs.
     pub(crate) fn is_reached(&self) -> bool {
         self.allowance.get().is_some_and(|allowance| allowance.is_reached())
     }
@@ -116,14 +114,14 @@ impl Writes {
         self.max().filter(|_| self.is_reached()).map(show_size)
     }
 
-    /// A warning about results that the limit cut short.
+    /// Warns about results that the limit cut short.
     pub(crate) fn note(&self) -> Option<String> {
         self.reached().map(|max| {
             format!("--max-written {max} was reached: some writes are shorter or were left out; a larger limit shows them")
         })
     }
 
-    /// If the limit, not the user, caused [`Error::Interrupted`].
+    /// `None` if the user, not the limit, interrupted it.
     pub(crate) fn limited(&self) -> Option<Failure> {
         self.reached().map(|max| {
             Failure::Run(format!(
@@ -132,7 +130,7 @@ impl Writes {
         })
     }
 
-    /// Announces and checks a command whose files are not opened by a machine.
+    /// For a command whose files no machine opens.
     pub(crate) fn of_files(
         &self,
         [min_bytes, max_bytes]: [u64; 2],
@@ -167,7 +165,7 @@ impl Announcement {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Announces and checks before the first byte of the targets.
+    /// Called before the first byte of the targets.
     fn before(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
         if !targets.iter().any(|facts| facts.writable) {
             return Ok(());
@@ -206,7 +204,7 @@ fn is_silent(destroys: bool) -> bool {
     !destroys && !std::io::stderr().is_terminal()
 }
 
-/// Of the drives' endurance, for a long run.
+/// The share of the drives' endurance that a long run takes.
 fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     let most = match &state.planned {
         Planned::UpTo { bytes, .. } => *bytes as f64,
@@ -235,7 +233,7 @@ fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     }
 }
 
-/// More than `--max-written` allows, if known.
+/// Only if it is known to be too much.
 fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     let Some(max) = max else { return Ok(()) };
     let least = fill_bytes.saturating_add(match planned {
@@ -253,7 +251,7 @@ fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     ))
 }
 
-/// In words, before and after the place; `None` if nothing is written.
+/// The words before and after the place; `None` if nothing is written.
 fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[String; 2]> {
     let limit = max.map_or(String::new(), |max| format!(", at most {},", show_size(max)));
     let shown = |bytes: u64| show_size_rounded(bytes as f64);

@@ -10,7 +10,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Of Markdown links and images, outside code.
+/// Markdown links and images, outside code.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -39,7 +39,6 @@ fn anchors(text: &str) -> BTreeSet<String> {
     text.lines().filter(|line| line.starts_with('#')).map(heading).collect()
 }
 
-/// README and the book.
 fn pages() -> Vec<PathBuf> {
     let docs = fs::read_dir(format!("{REPOSITORY}/docs")).unwrap();
     let mut pages: Vec<PathBuf> = docs

@@ -20,7 +20,6 @@ fn file(directory: &Path, name: &str, text: &str) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// On a simulated machine.
 fn simulated(directory: &Path, name: &str, words: &str) -> String {
     let ended = halfpower(&format!("{words} --json"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -219,7 +218,7 @@ fn two_arms_of_simulated_machines() {
     assert_eq!(document["method"]["in_turn"]["blocks"], 1, "the same comes again every time");
 }
 
-/// They find a large difference and leave nothing behind.
+/// Finds a large difference and leaves nothing behind.
 #[test]
 fn two_arms_of_this_machine_with_setup_commands() {
     let _one = common::alone();
@@ -281,7 +280,7 @@ fn an_interrupt_shows_the_results_so_far() {
     assert!(common::test_files(directory.path()).is_empty());
 }
 
-/// By the tool itself or by halfpower.
+/// Written by the tool itself or by halfpower.
 #[test]
 fn reports_of_other_tools() {
     let directory = tempfile::tempdir().unwrap();
@@ -375,7 +374,6 @@ fn reports_of_other_tools() {
     compare(&[&cut, &a]).refused(&["cut.json", "fio"]);
 }
 
-/// The same job file in fio and halfpower.
 #[test]
 fn debians_fio_results_are_compared() {
     let _one = common::alone();

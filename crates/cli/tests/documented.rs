@@ -54,7 +54,6 @@ const RUN: &[ShortOption] = &[
     ("--max-repeats", "1", true),
 ];
 
-/// Within a word.
 const SHORT_WORDS: [(&str, &str); 5] = [
     (" -s10 ", " -s1 "),
     (" -d5 ", " -d1 -W0 "),
@@ -103,7 +102,6 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// With short options.
 fn shortened(text: &str) -> String {
     let mut text = SHORT_WORDS
         .iter()
@@ -249,7 +247,7 @@ impl Scratch {
     }
 }
 
-/// 20 runs, and a comparison as entry 21.
+/// 20 runs; entry 21 is a comparison.
 fn history(directory: &Path) -> PathBuf {
     let file = directory.join("history.sqlite");
     let run = |words: &str| {

@@ -15,7 +15,6 @@ const MIB: u64 = 1 << 20;
 const FAST: u64 = 8_000_000;
 const SLOW: u64 = 800_000;
 
-/// Changes the limit during the run.
 fn while_it_changes(words: &str, throttle: &Throttle, after: Duration, limit: u64) -> Ended {
     let child = command(HALFPOWER, words.split_whitespace()).spawn().unwrap();
     std::thread::sleep(after);

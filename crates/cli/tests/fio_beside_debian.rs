@@ -155,7 +155,7 @@ fn a_job_continues_after_ignored_errors() {
     }
 }
 
-/// The options determine requests and bytes.
+/// Their options determine requests and bytes.
 const COUNTED: &str = "\
 [global]\nsize=4m\n\
 [files]\nnrfiles=4\nrw=read\nbs=16k\n\

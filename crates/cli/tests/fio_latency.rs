@@ -11,7 +11,6 @@ fn figure(job: &Value, pointer: &str) -> f64 {
     job.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {pointer}"))
 }
 
-/// Random reads of an SSD.
 fn simulated(directory: &std::path::Path, options: &str) -> Value {
     let job = "--name=j --filename=twin:sata-ssd --size=1g --rw=randread --bs=4k --direct=1 --ioengine=io_uring";
     jobs_of(&run(true, directory, &format!("{job} {options} --output-format=json"))).remove(0)

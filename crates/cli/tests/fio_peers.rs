@@ -569,7 +569,6 @@ fn endless_files_are_used_as_in_fio() {
     );
 }
 
-/// Last column of the log of request latencies.
 fn logged_priority(ours: bool, directory: &Path, options: &str) -> String {
     let words = format!(
         "--name=j --filename=f --size=16k --bs=4k --rw=write --write_lat_log=log {options}"

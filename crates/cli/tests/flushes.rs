@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Bytes per second.
 const ADMITTED: u64 = 20_000_000;
-/// Of a rate, or of a time relative to fio's.
+/// For a rate, or a time relative to fio's.
 const TOLERANCE: f64 = 0.15;
 /// The machine is shared.
 const TRIES: u32 = 3;
@@ -34,7 +34,7 @@ fn near(value: f64, truth: f64) -> bool {
     (value / truth - 1.0).abs() < TOLERANCE
 }
 
-/// Repeats a run until its values are as expected.
+/// Runs again until its values are as expected.
 fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     let mut last = Ok(());
     for _ in 0..TRIES {
@@ -166,7 +166,7 @@ fn warnings(point: &Value) -> String {
     point["warnings"].to_string()
 }
 
-/// Of the warnings about writes left in a cache, and about reads from it.
+/// Warnings about writes left in a cache, and about reads from it.
 const TAKEN: &str = "in the page cache and not on a device when the last write returned";
 const SERVED: &str = "came from the page cache and not from a device";
 

@@ -24,18 +24,17 @@ enum Order {
     Any,
 }
 
-/// Beyond the counts that the program reports.
 struct Case {
-    /// Of fio, or of `halfpower run` if they begin with `run`.
+    /// For fio, or `halfpower run` if they begin with `run`.
     options: &'static str,
     /// Of every request; 0: several sizes.
     bytes: u64,
     order: Order,
-    /// Of a file: at least and at most.
+    /// At least and at most.
     depth: (f64, f64),
     /// Shares with O_DIRECT and with O_DSYNC.
     how: (f64, f64),
-    /// Per second between the first and the last request.
+    /// Between the first and the last request.
     rate: Option<f64>,
 }
 
@@ -57,7 +56,6 @@ const fn at_rate(case: Case, rate: f64) -> Case {
 
 const ONE: (f64, f64) = (1.0, 1.0);
 
-/// System calls or io_uring.
 fn cases() -> Vec<Case> {
     use Order::{Any, Random, Sequential};
     vec![
@@ -175,7 +173,6 @@ fn cases() -> Vec<Case> {
 struct Recording {
     profile: Value,
     requests: Vec<Request>,
-    /// In the trace.
     file: u32,
     report: Value,
     /// `rchar` and `wchar`, with children.
@@ -243,7 +240,6 @@ fn close(found: f64, truth: f64, share: f64) -> bool {
     (found - truth).abs() <= truth.abs() * share
 }
 
-/// Over fio's jobs.
 fn sum(report: &Value, pointer: &str) -> f64 {
     report["jobs"].as_array().unwrap().iter().map(|job| number(job, pointer)).sum()
 }
@@ -384,7 +380,6 @@ fn recordings_agree_with_what_programs_report() {
     assert!(all.is_empty(), "{} of {}:\n{}", all.len(), cases().len(), all.join("\n"));
 }
 
-/// Read and written.
 fn sectors(volume: &Mount) -> [f64; 2] {
     let name = volume.device().device.trim_start_matches("/dev/").to_owned();
     let text = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
@@ -392,7 +387,7 @@ fn sectors(volume: &Mount) -> [f64; 2] {
     [numbers[2] * 512.0, numbers[6] * 512.0]
 }
 
-/// Those that only the device shows, and every other way to it.
+/// Requests that only the device shows, and all other ways to it.
 #[test]
 fn what_reaches_the_device_is_what_its_counters_say() {
     if !can_record() || !common::fio::fio_is_here() {

@@ -48,7 +48,6 @@ fn reported(words: &str, input: &str) -> (Value, String) {
     (document, done.stdout)
 }
 
-/// After these words.
 fn figure(report: &str, words: &str) -> f64 {
     let rest = report.split(words).nth(1).unwrap_or_else(|| panic!("no '{words}': {report}"));
     let end = rest.trim_start().split(|one: char| one != '.' && !one.is_ascii_digit()).next();

@@ -103,7 +103,6 @@ mod over_mpi {
         document
     }
 
-    /// Of the first scaling.
     fn sentence(document: &Value) -> String {
         let result: results::Results = serde_json::from_value(document.clone()).unwrap();
         result.scaling[0].sentence()
@@ -182,7 +181,7 @@ mod over_mpi {
         }
     }
 
-    /// With a limit of its own.
+    /// Has its own limit.
     pub struct SlowGroup(PathBuf);
 
     impl SlowGroup {
@@ -239,7 +238,7 @@ mod over_mpi {
         assert!(sentence(&document).contains("rank 2 ("), "{}", sentence(&document));
     }
 
-    /// The same program with another version in it.
+    /// A copy of the program with another version.
     pub fn write_other_version(path: &Path) {
         let label = b"halfpower-hosts-version ";
         let mut program = fs::read(HALFPOWER).unwrap();
@@ -376,7 +375,6 @@ mod over_mpi {
         assert!(of_host > own * 0.9, "{of_host} processors were busy, and {own} with the ranks");
     }
 
-    /// One process.
     pub const PACED_ALONE: &str = "run . --size 1m --bytes 64k --buffered --json";
 
     #[test]
@@ -487,7 +485,7 @@ mod over_mpi {
         common::places::tool("kill", &[signal, &process.to_string()]).unwrap();
     }
 
-    /// It cannot write anything any more.
+    /// It can no longer write.
     fn kill_rank_0(mpirun: u32) {
         send("-KILL", process_of(mpirun, "0").unwrap());
     }

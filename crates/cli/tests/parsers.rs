@@ -11,13 +11,11 @@ use std::path::{Path, PathBuf};
 
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz");
 
-/// Per parser.
 const CASES: u32 = 500;
 
 /// For parsers that draw reports or write a file.
 const SLOW_CASES: u32 = 50;
 
-/// Delimiters and keywords.
 const WORDS: [&str; 16] = [
     "0",
     "-1",

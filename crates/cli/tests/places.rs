@@ -160,7 +160,6 @@ fn study(target: &Path, options: &str) -> serde_json::Value {
     halfpower(&words).good_json()
 }
 
-/// With the reason; runs the others.
 fn study_skips_direct(target: &Path, options: &str, why: &str) {
     let document = study(target, options);
     let experiments = document["experiments"].as_array().unwrap();
@@ -246,7 +245,6 @@ impl Running {
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// By a signal that ends the program cleanly.
     fn stop(mut self, signal: i32) -> Ended {
         self.signal(signal);
         wait_until("the end of an interrupted run", || {

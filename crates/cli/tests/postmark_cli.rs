@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
-/// Fails if all tools are required.
 fn missing(what: &str) {
     assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "{what}");
     eprintln!("skipped: {what}");
@@ -90,7 +89,7 @@ fn normalised(text: &str) -> String {
     kept.join("\n")
 }
 
-/// The same standard output, except for times.
+/// Only times may differ.
 fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]) {
     let Some(original) = ["/usr/bin/postmark", "/usr/games/postmark"]
         .iter()
@@ -149,7 +148,7 @@ fn a_file_of_commands_matches_the_original() {
     assert_beside_debian(&[start, runs], &["commands"], b"show\n");
 }
 
-/// The counts of the original's manual.
+/// As in the original's manual.
 #[test]
 fn the_default_run_without_the_original() {
     let here = tempfile::tempdir().unwrap();
@@ -350,7 +349,7 @@ fn a_disk_fills_up_during_a_run() {
     assert!(names(here).is_empty(), "{:?}", names(here));
 }
 
-/// Once it has created its directory.
+/// Signals once the directory exists.
 fn interrupted(
     arguments: &[&str],
     directory: &Path,

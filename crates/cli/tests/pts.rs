@@ -123,7 +123,6 @@ fn tables(document: &Value) -> String {
     format!("{:#}", document["phases"])
 }
 
-/// Seeded.
 fn delays(count: u64, max: Duration) -> impl Iterator<Item = Duration> {
     (0..count).map(move |at| max.mul_f64(workload::rng::unit(workload::rng::hash(11, at))))
 }

@@ -25,7 +25,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// On a loop device, open to every user; `None`, with a message, without the permission.
+/// Every user may enter; `None`, with a message, without the permission.
 fn volume() -> Option<Mount> {
     if !Path::new("/sys/kernel/tracing/instances").is_dir() {
         skip("recording needs root and tracefs");
@@ -148,7 +148,7 @@ fn pgbench_database(at: &Path, commands: &Path) {
     sh(at, &script);
 }
 
-/// With one client; stops the server at once.
+/// One client; the server is stopped at once.
 fn pgbench(commands: &Path, transactions: u32) -> String {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -237,7 +237,7 @@ fn planned(trace: &Path, iops: u32) -> f64 {
     number(&plan, "/predictions/0/elapsed_s")
 }
 
-/// Recorded on one limit; replayed on another and planned for it, where the program then runs.
+/// Planned and replayed from a recording, where the program then runs.
 #[test]
 fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     const TRANSACTIONS: u32 = 600;
@@ -272,7 +272,7 @@ fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     assert_within(planned(&trace, 150), elsewhere, 0.15, "seconds of the plan");
 }
 
-/// Their files grow, so on a throttled device the journal decides: a control group counts its
+/// Their files grow: on a throttled device the journal decides, as a control group counts its
 /// blocks.
 #[test]
 fn programs_that_append_take_as_long_elsewhere_as_replayed_and_planned() {

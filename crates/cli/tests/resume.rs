@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use workload::rng::SplitMix64;
 
-/// With a state directory.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -35,7 +34,6 @@ impl Place {
         finish(self.command(words))
     }
 
-    /// Of kept runs.
     fn files(&self) -> Vec<PathBuf> {
         fs::read_dir(self.root.path().join("state/unfinished"))
             .map(|all| all.map(|one| one.unwrap().path()).collect())
@@ -51,7 +49,7 @@ impl Place {
         lines.filter_map(|line| line.get("run").cloned()).collect()
     }
 
-    /// Signals when this many runs are kept; `None` if the command has finished before.
+    /// Signals when this many runs are kept; `None` if the command has already finished.
     fn stopped(&self, words: &[&str], signal: i32, after_runs: usize) -> Option<Ended> {
         let child = self.command(words).spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
@@ -118,8 +116,7 @@ fn has_all(document: &Value, kept: &[Value]) {
     }
 }
 
-/// Nothing may be lost. `None` if it has finished before: on a busy machine a study has few runs in
-/// its time.
+/// Nothing may be lost. `None` if it has already finished: on a busy machine a study has few runs.
 fn stop_and_resume(line: &str, signal: i32, after_runs: usize) -> Option<Value> {
     let place = Place::new();
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -164,7 +164,6 @@ fn a_seed_determines_the_sequence() {
     }
 }
 
-/// By their names on the command line.
 #[test]
 fn skewed_patterns_are_measured() {
     let _one = common::alone();
@@ -188,8 +187,8 @@ fn skewed_patterns_are_measured() {
     halfpower(&format!("run {at} --pattern normal:x")).refused(&["normal:20"]);
 }
 
-/// A file after half of it was written randomly shows which blocks were written, their data, and
-/// the last write.
+/// A file after half of it was written randomly shows the blocks written, their data, and the last
+/// write.
 #[test]
 fn runs_with_the_same_seed_are_identical() {
     let _one = common::alone();

@@ -79,7 +79,7 @@ fn an_unwritable_member_protects_the_others() {
     assert_eq!(read, [7; 8192], "not a byte of it has changed");
 }
 
-/// Each dialect creates `data`, once for long and once briefly.
+/// `data`, by each dialect: a long run and a short one.
 fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
@@ -216,7 +216,6 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Through system calls.
 fn bytes_read(child: &Child) -> u64 {
     let io = fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
     io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok()).unwrap_or(0)

@@ -117,7 +117,6 @@ fn it_never_writes_more_than_allowed() {
     assert_eq!(fs::read_dir(&place).unwrap().count(), 0, "the test file is removed");
 }
 
-/// By a block device.
 fn written(device: &str) -> u64 {
     let name = device.trim_start_matches("/dev/");
     let stat = fs::read_to_string(format!("/sys/class/block/{name}/stat")).unwrap();
@@ -180,7 +179,6 @@ fn a_loop_device_with_burst_credit_shows_rate_burst_and_size() {
     near("empties_in_s", full / (burst - earn), 0.15);
 }
 
-/// Seeded.
 fn delays(count: u64, [least, most]: [f64; 2]) -> impl Iterator<Item = Duration> {
     (0..count).map(move |at| {
         let share = workload::rng::unit(workload::rng::hash(38, at));

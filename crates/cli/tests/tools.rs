@@ -66,7 +66,7 @@ fn iozone_prints_its_version_and_machine() {
     assert!(said("iozone -M -s 64k -r 64k -i 0 --repeats 1").contains("\tMachine = Linux"));
 }
 
-/// But not a file that the user changed in between.
+/// Files that the user changed in between are kept.
 fn replaces_its_own_outputs(here: &Path) {
     let jobs = "fio --name=j --size=64k --bs=4k --rw=write --verify=crc32c";
     let lines = [

@@ -331,7 +331,6 @@ fn one_question_has_one_answer() {
     }
 }
 
-/// Of the first rate, in percent.
 fn rate_change(differences: &Value) -> f64 {
     let mut all = differences.as_array().unwrap().iter();
     let rate = all.find(|one| one["measure"] == "throughput").unwrap();
@@ -354,7 +353,6 @@ fn a_burst_is_named_with_its_length() {
     assert!(!run("cloud").to_string().contains("bursts to"));
 }
 
-/// A sweep, as a document on disk.
 fn measured(directory: &Path, machine: &str) -> std::path::PathBuf {
     let words = "--op read,write --pattern seq,random --request 4k,16k,64k,1m --depth 1,4,32 --bytes 16m --size 1g --json";
     let file = directory.join("measured.json");

@@ -10,7 +10,6 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// By a block device.
 fn written(device: &str) -> u64 {
     let name = device.trim_start_matches("/dev/");
     let stat = fs::read_to_string(format!("/sys/class/block/{name}/stat")).unwrap();

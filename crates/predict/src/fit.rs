@@ -50,7 +50,7 @@ pub struct Fitted {
     pub after: f64,
 }
 
-/// A point with the fitted machine's prediction.
+/// A point with its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     pub point: FitPoint,
@@ -72,7 +72,7 @@ pub struct Fit {
     pub setup: Setup,
     pub fitted: Vec<Fitted>,
     pub points: Vec<Judged>,
-    /// The objective: weighted mean of |ln (predicted / measured)| over the points used in the fit.
+    /// Weighted mean of |ln (predicted / measured)| over the points used in the fit.
     pub loss: f64,
     /// Of the points used in the fit.
     pub fitted_median_error: f64,
@@ -109,7 +109,7 @@ fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
 }
 
 /// Weighted mean of the absolute log ratios: twice too fast is as wrong as twice too slow. Small
-/// residuals count squared, so every point matters; large ones linearly, so no outlier dominates
+/// residuals count squared, large ones linearly, so every point matters and no outlier dominates
 /// (P. J. Huber, "Robust estimation of a location parameter", 1964, in its smooth form).
 fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
@@ -173,7 +173,7 @@ fn descend(
     Ok((setup, best))
 }
 
-/// From the most promising starting points.
+/// Starts from the most promising points.
 fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let mut starts = Vec::new();
     for setup in start::starts(base, points) {
@@ -204,7 +204,7 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
     out
 }
 
-/// Calibrates a machine to measured points; a random third (by `seed`) is held out for validation.
+/// Calibrates a machine; a random third of the points (by `seed`) is held out for validation.
 ///
 /// # Errors
 /// Fewer than 9 points, a throughput that is not positive, or a point that the machine cannot run.

@@ -11,12 +11,11 @@ use workload::{OpKind, Pattern};
 /// Smaller gains are not worth a part.
 const MIN_GAIN: f64 = 1.05;
 
-/// Of the best setting.
+/// Share of the best.
 const GOOD_ENOUGH: f64 = 0.9;
 
 const REQUEST: u32 = 64 * KIB as u32;
 
-/// Tried on one bus.
 const MAX_DRIVES: u32 = 8;
 
 const MAX_DEPTH_PER_DRIVE: u32 = 4;

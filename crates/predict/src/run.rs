@@ -33,8 +33,7 @@ impl Outcome {
     }
 }
 
-/// The test program of the 1997 study: a sequential, unbuffered pass over a 100 MB file at this
-/// depth.
+/// The test program of the 1997 study: a sequential, unbuffered pass over 100 MB at this depth.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {

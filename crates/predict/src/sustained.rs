@@ -10,7 +10,7 @@ use twin::{Setup, Twin};
 
 /// Larger requests are limited in bytes, not in number.
 const COUNTED_BYTES: u32 = 64 << 10;
-/// For the check of the fitted machine, which takes no real time.
+/// The check of the fitted machine takes no real time.
 const CHECK_NS: u64 = 200_000_000_000_000;
 
 /// A number of the machine, before and after.
@@ -126,7 +126,7 @@ fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reser
 struct Quota<'a> {
     keys: [&'static str; 3],
     numbers: [&'a mut f64; 3],
-    /// Bytes for one of what it counts.
+    /// Bytes for one unit of what it counts.
     unit: f64,
 }
 
@@ -138,7 +138,7 @@ impl Quota<'_> {
         }
     }
 
-    /// Makes it no limit at a rate.
+    /// Removes it as a limit at this rate.
     fn allow(self, all: &mut Changed, bytes_per_s: f64) {
         let needed = bytes_per_s / self.unit;
         let [rate, burst, _] = self.numbers;

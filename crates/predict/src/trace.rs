@@ -42,8 +42,8 @@ pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
     records(apptrace::foreign::read(from)?.events().1)
 }
 
-/// The reads and writes of a trace. Addresses of its first file or device are offsets in it; each
-/// other one has a part of its own.
+/// The reads and writes of a trace. Each file or device has its own part of the addresses; the
+/// first begins at 0.
 ///
 /// # Errors
 /// A fault of the trace, no reads and writes, more than 2^25 of them.
@@ -227,7 +227,7 @@ pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
 
-/// Distinct bytes touched by a trace, estimated from one block in 64.
+/// Distinct bytes of a trace, estimated from one block in 64.
 pub fn footprint(records: &[Record]) -> f64 {
     distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
 }
@@ -267,13 +267,13 @@ impl MissCurve {
     }
 }
 
-/// A miss-ratio curve of a sample of the blocks.
+/// A curve of a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
     pub share: f64,
     pub curve: Vec<MissRatio>,
-    /// The maximum error of a miss ratio: against the exact curve or, without one, half of the
-    /// largest difference between two halves of the sample.
+    /// The maximum error: against the exact curve or, without one, half of the largest difference
+    /// between two halves of the sample.
     pub error: f64,
     /// From two halves.
     pub error_estimated: bool,
@@ -314,12 +314,11 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,
-    /// Speed-up of the trace.
     pub write_back: f64,
     pub write_through: f64,
 }
 
-/// Replays a trace on a machine with RAM caches of these sizes, and without a cache.
+/// Replays a trace with RAM caches of these sizes, and without a cache.
 ///
 /// # Errors
 /// Access the machine does not support.

@@ -17,7 +17,7 @@ pub struct Prediction {
     /// By the verdict of a study: the busiest part, the program's thread, or `latency` if nothing
     /// is busy.
     pub bottleneck: String,
-    /// Of the limit, if it is a part or a thread.
+    /// If the limit is a part or a thread.
     pub busy_share: Option<f64>,
 }
 

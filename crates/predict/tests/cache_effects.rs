@@ -100,7 +100,6 @@ fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
     }
 }
 
-/// As recorded.
 fn postmark() -> Vec<Record> {
     let mut text = String::new();
     for (index, line) in

@@ -83,7 +83,7 @@ fn predictions_have_the_conclusions_of_the_study(validation: &Validation) {
 }
 
 /// It writes 64 KB three deep as an array without parity does one at a time, so it read nothing
-/// before it wrote; no text says what it keeps instead.
+/// before it wrote.
 #[test]
 fn the_published_array_writes_like_one_that_reads_no_old_data() {
     use predict::{run, workload};

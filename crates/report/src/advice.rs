@@ -60,7 +60,7 @@ fn cost(finding: &Finding) -> String {
     }
 }
 
-/// Behind the cost: `p99 1.90 ms, was 410 us; CPU 95 us a MiB, was 310 us`.
+/// The costs behind it: `p99 1.90 ms, was 410 us; CPU 95 us a MiB, was 310 us`.
 pub(crate) fn figures(finding: &Finding) -> String {
     let p99 = finding.p99_ns.map(|[before, after]| {
         format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64))
@@ -71,7 +71,6 @@ pub(crate) fn figures(finding: &Finding) -> String {
     p99.into_iter().chain(cpu).collect::<Vec<_>>().join("; ")
 }
 
-/// For an answer without findings.
 pub(crate) fn nothing_to_change(answer: &Answer) -> &'static str {
     let plain_is_enough = !answer.plain.is_empty()
         && answer.plain.iter().all(|one| one.reaches == Some(Goal::NinetyPercent));

@@ -9,7 +9,7 @@ const MB: f64 = 1e6;
 pub(crate) struct Table {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
-    /// Of the mark on a rate.
+    /// Explains the mark on a rate.
     pub(crate) note: Option<&'static str>,
 }
 

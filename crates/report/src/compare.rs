@@ -158,7 +158,7 @@ fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
 
 const BAR: usize = 30;
 
-/// For each kind's mean: right for more, left for less.
+/// Right for more, left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
     // Doubling and halving have bars of the same length.
@@ -230,7 +230,7 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     out
 }
 
-/// Questions that are not in the table, with the reason.
+/// Questions not in the table, with the reason.
 fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
     [
         (format!("Only in {}", comparison.a), &comparison.only_a[..]),

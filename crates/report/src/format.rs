@@ -39,12 +39,10 @@ pub(crate) fn size(bytes: f64) -> String {
     show_size_rounded(bytes)
 }
 
-/// Of [`rate_number`].
 pub(crate) fn rate_unit() -> &'static str {
     shown_in().rate_unit()
 }
 
-/// With the chosen unit of rates.
 pub(crate) fn heading<T>(column: &Column<T>) -> &'static str {
     match (column.unit, column.heading) {
         (Unit::BytesPerS, "MiB/s") => rate_unit(),
@@ -403,7 +401,7 @@ pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Opt
     Some(why.into())
 }
 
-/// Those with known phases on a simulated machine, for each operation.
+/// Only those with known phases; a real machine has none.
 pub(crate) fn buses_at_peaks(
     results: &results::Results,
 ) -> Vec<(workload::OpKind, &machine::ResourceUse)> {

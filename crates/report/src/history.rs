@@ -37,7 +37,7 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     table(&head, &rows, head.len(), width.max(40), colour)
 }
 
-/// Without a note, the command.
+/// The command, if there is no note.
 fn remark(one: &Entry) -> String {
     let tags: String = one.tags.iter().map(|tag| format!("[{tag}] ")).collect();
     tags + one.note.as_ref().unwrap_or(&one.command)
@@ -178,13 +178,12 @@ struct View {
     rows: Vec<[String; 3]>,
 }
 
-/// Where the level ends and another begins.
+/// Where one level ends and another begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
-    /// Of the trend.
     Changes,
-    /// Of the machine, too: a few readings show no change of the trend, and a mean over different
-    /// machines is meaningless.
+    /// Also at changes of the machine: a few readings show no change of the trend, and a mean over
+    /// different machines is meaningless.
     Machines,
 }
 

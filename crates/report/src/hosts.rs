@@ -7,7 +7,7 @@ use machine::units::{show_rate, show_time, significant};
 use measure::ClientsRun;
 use results::{Point, PointClients, Results};
 
-/// Of a point; more are counted.
+/// More clients of a point are only counted.
 const LISTED: usize = 16;
 
 struct Text {
@@ -47,7 +47,7 @@ fn of(point: &Point) -> Option<&PointClients> {
     point.numbers.as_ref()?.clients.as_ref()
 }
 
-/// Clients of a point at most, and their hosts.
+/// The most clients of a point, and their hosts.
 fn all(results: &Results) -> (usize, usize) {
     let mut hosts: Vec<&str> = match &results.clients {
         Some(clients) => clients.ranks.iter().map(|one| one.host.as_str()).collect(),
@@ -135,7 +135,7 @@ fn short(point: &Point) -> String {
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// Of each workload, the one with the most clients.
+/// For each workload, the one with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

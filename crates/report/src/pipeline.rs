@@ -4,7 +4,7 @@ use crate::format::rate_number;
 use results::{Overview, Results, Stage, StageKind, StageRate};
 use workload::OpKind;
 
-/// In multiples of the peak; wider stages reach the picture's edge.
+/// Multiple of the peak; wider stages reach the picture's edge.
 const WIDEST: f64 = 2.0;
 
 pub(crate) struct Pipeline {
@@ -16,7 +16,6 @@ pub(crate) struct Pipeline {
 
 pub(crate) struct Column {
     pub(crate) op: OpKind,
-    /// Of the right edge.
     pub(crate) edge: f64,
     pub(crate) plain: Option<f64>,
 }
@@ -38,8 +37,8 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// With at most this many stages, the narrowest first; `None` without a ladder. The load
-    /// generator is left out: no other program passes it.
+    /// With at most this many stages, of which the narrowest are kept; `None` without a ladder. The
+    /// load generator is left out: no other program passes it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]
@@ -80,7 +79,7 @@ impl Pipeline {
 }
 
 impl Column {
-    /// From 0, the left edge, to 1.
+    /// 0 is the left edge, 1 the right.
     pub(crate) fn place(&self, rate: f64) -> f64 {
         let share = rate / self.edge;
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }

@@ -14,11 +14,10 @@ use machine::text::printable;
 use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
-/// Files with a map.
+/// Only this many files have a map.
 const MAPS: usize = 6;
 /// With fewer requests there is no map.
 const FEW: u64 = 16;
-/// Of the table of files.
 const ROWS: usize = 40;
 
 /// `98 % (95 to 101 %)`.
@@ -114,7 +113,6 @@ fn shares(flow: &FlowVerdict) -> Option<String> {
         .then(|| format!("{}/s while it waits: {}", grouped(flow.iops.round()), said.join(", ")))
 }
 
-/// Form, limit, shares and advice.
 fn sentences(flow: &FlowVerdict) -> Vec<String> {
     let head = format!(
         "{}: {}; {:.0} % of the time waited",

@@ -6,7 +6,7 @@ use workload::OpKind;
 use crate::format::rate;
 use machine::units::significant;
 
-/// From the longest to the shortest; each leaves out a whole clause more.
+/// From long to short; each leaves out one clause more.
 pub(crate) struct Versions(Vec<String>);
 
 impl Versions {
@@ -18,14 +18,14 @@ impl Versions {
         &self.0[0]
     }
 
-    /// Or the shortest.
+    /// The shortest if none fits.
     pub(crate) fn fitting(&self, fits: impl Fn(&str) -> bool) -> &str {
         self.0.iter().find(|text| fits(text)).unwrap_or(&self.0[self.0.len() - 1])
     }
 }
 
-/// Without a decisive trial, also the experiment that would refute it: the first to go, then the
-/// trial, at last the figures in brackets.
+/// Has the experiment that would refute it if no trial was decisive. The experiment is the first to
+/// go, then the trial, at last the figures in brackets.
 pub(crate) fn limit(limit: &Limit) -> Versions {
     let mut clauses = limit.clauses();
     clauses.extend(limit.would_refute.clone());
@@ -38,8 +38,8 @@ pub(crate) fn cause(limit: &Limit) -> Versions {
     Versions(limit.clauses().into_iter().take(1).chain(limit.short()).collect())
 }
 
-/// Those that explain the first screen's rates: each operation's peak, and a plain program with its
-/// largest requests if another bottleneck limits that.
+/// Explain the first screen's rates: each operation's peak, and a plain program with its largest
+/// requests if another bottleneck limits that.
 pub(crate) fn shown_limits(answer: &Answer) -> Vec<&Limit> {
     let of_op = |op: OpKind| {
         let limits = || answer.limits.iter().filter(move |limit| limit.op == op);
@@ -80,7 +80,7 @@ pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     of_workloads.chain(of_files).collect()
 }
 
-/// On a study's first screen; its tables have all.
+/// Tables have all.
 fn is_main(one: &OperationScaling) -> bool {
     let main: &[&str] = match one.files.is_empty() {
         true => &["create", "stat", "delete"],
@@ -93,7 +93,6 @@ fn of_operation(one: &OperationScaling) -> String {
     format!("{}: {}", one.title(), one.sentence())
 }
 
-/// The gain of more clients.
 pub(crate) fn of_operations(results: &Results) -> Vec<String> {
     results.operation_scaling.iter().map(of_operation).collect()
 }

@@ -4,7 +4,7 @@ use crate::format::{grouped, latency, plus_minus, rate, small_requests};
 use machine::units::{show_size, show_span, show_time};
 use results::{Overview, SmallRequests, Speed};
 
-/// A cell for each operation; empty if not measured.
+/// Empty cells were not measured.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) cells: Vec<String>,

@@ -9,7 +9,7 @@ use minijinja::value::Value;
 use results::Results;
 use serde::Serialize;
 
-/// The file size that outgrows a cache.
+/// A file size that outgrows a cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cliff {
     pub first_slow_row: usize,
@@ -89,7 +89,7 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
     }
 }
 
-/// Renders a self-contained page of surfaces.
+/// Renders a page of surfaces.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

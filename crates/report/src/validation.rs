@@ -1,5 +1,5 @@
-//! A page that compares a simulated machine with a published study, a real machine, or itself with
-//! other settings.
+//! A page that compares a simulated machine with a published study, a real machine, or its other
+//! settings.
 
 use crate::Error;
 use crate::html;
@@ -28,7 +28,6 @@ pub struct Section {
     pub sentence: String,
     /// Their values are tables below.
     pub figures: Vec<Figure>,
-    /// Those without a figure.
     pub tables: Vec<Table>,
 }
 
@@ -48,7 +47,7 @@ struct SectionView {
     tables: Vec<Table>,
 }
 
-/// The page as one self-contained HTML file.
+/// Renders a self-contained page.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

@@ -31,7 +31,6 @@ fn check(seen: &Value, width: u32, figures: usize) {
     assert_eq!(browser::check(seen, width).len(), figures);
 }
 
-/// Includes memory.
 fn figures_of(results: &Results) -> usize {
     results
         .experiments

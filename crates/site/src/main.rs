@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
 
-/// In `docs/example.md`.
+/// The name in `docs/example.md`.
 const EXAMPLE: &str = "example";
 
 fn main() -> ExitCode {

@@ -46,13 +46,13 @@ pub(crate) fn complete(book: &mut Book, repository: &Path) -> Result<BTreeMap<Pa
 
 struct Linked<'a> {
     repository: &'a Path,
-    /// Outside `docs/`, as found.
+    /// Outside `docs/`.
     pages: Vec<PathBuf>,
     files: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl Linked<'_> {
-    /// With links that are right in the site.
+    /// Makes its links right in the site.
     fn rewritten(&mut self, text: &str, from: &Path) -> Result<String> {
         let mut changed = text.to_owned();
         // From the end, so that earlier places stay.
@@ -111,7 +111,7 @@ fn place(path: &Path) -> PathBuf {
     path.strip_prefix(DOCS).map_or_else(|_| Path::new(REPOSITORY).join(path), Path::to_owned)
 }
 
-/// From the directory of `from`, without `.` and `..`.
+/// Resolves `.` and `..`.
 pub(crate) fn joined(from: &Path, name: &str) -> PathBuf {
     let mut path = from.parent().unwrap_or(from).to_owned();
     for part in Path::new(name).components() {
@@ -126,7 +126,6 @@ pub(crate) fn joined(from: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Between places in the site.
 fn relative(from: &Path, to: &Path) -> String {
     let ups = from.components().count() - 1;
     format!("{}{}", "../".repeat(ups), to.display())

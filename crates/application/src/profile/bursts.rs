@@ -4,7 +4,7 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Ends a burst.
+/// A pause of this length ends a burst.
 const PAUSE_S: u64 = 3;
 
 /// Seconds with writes, and the pauses between them.
@@ -16,7 +16,7 @@ pub struct Bursts {
     pub peak_over_mean: f64,
 }
 
-/// In about the order of their start.
+/// Takes writes in about the order of their start.
 #[derive(Default)]
 pub(super) struct BurstCounter {
     current: Option<Burst>,

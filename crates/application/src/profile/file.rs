@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// Accesses in one file whose reuse is followed; later ones are not.
 const MAX_REUSES: u64 = 1 << 20;
 
-/// As above, in all files.
+/// The same for all files.
 const MAX_REUSES_OF_ALL: u64 = 1 << 23;
 
 /// Accesses whose reuse may still be followed.
@@ -109,7 +109,7 @@ pub(super) struct File {
     syncs: Syncs,
     occupancy: Occupancy,
     write_end: u64,
-    /// Not only system calls were used.
+    /// Other interfaces than system calls were used.
     queued: bool,
     pub(super) deleted: bool,
     pub(super) device: DeviceWork,
@@ -251,7 +251,6 @@ impl File {
         })
     }
 
-    /// `sees_devices` if the recording shows the requests that reach devices.
     pub(super) fn profile(
         &self,
         elapsed_ns: Nanos,

@@ -49,7 +49,7 @@ pub struct FlowProfile {
     pub waited_ns: Nanos,
 }
 
-/// Takes memory only from the first time on.
+/// Takes memory only when used.
 #[derive(Default)]
 pub(super) struct Times(Option<Histogram>);
 
@@ -66,7 +66,7 @@ impl Times {
         }
     }
 
-    /// `None` without any.
+    /// `None` without times.
     pub(super) fn latency(&self) -> Option<Latency> {
         self.0.as_ref().and_then(Latency::of)
     }
@@ -78,7 +78,7 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     errors: u64,
     sizes: BTreeMap<u64, u64>,
-    /// Those with a known offset.
+    /// Requests with a known offset.
     located: u64,
     sequential: u64,
     rewrites: u64,
@@ -94,7 +94,7 @@ pub(super) struct Flow {
 /// Earlier requests that one may continue: some arrive out of order.
 const RECENT: usize = 4;
 
-/// In mean requests: in a smaller extent random requests often follow a recent one by chance.
+/// In smaller extents random requests often follow a recent one by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
 /// Whether a file is written from one end to the other.
@@ -104,13 +104,13 @@ struct Appends {
     next: usize,
     extent: Option<(u64, u64)>,
     bytes: u64,
-    /// Those that continue the one before or write its end again.
+    /// Requests that continue the one before or write its end again.
     strict: u64,
     /// As in `strict`, or next to another recent one.
     near: u64,
     /// As in `near`, without those that only write the same end again.
     forward: u64,
-    /// Those at a lower offset than the one before.
+    /// Requests at a lower offset than the one before.
     backward: u64,
 }
 
@@ -182,12 +182,12 @@ impl Flow {
         }
     }
 
-    /// The share that continues the one before; the first has none.
+    /// The share that continues the one before.
     pub(super) fn sequential(&self) -> f64 {
         self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
-    /// The share that continues one just before or writes its end again; 0 if the file never grows.
+    /// As [`Appends::share`], of the requests with a known offset.
     pub(super) fn appended(&self) -> f64 {
         self.appends.share(self.located)
     }

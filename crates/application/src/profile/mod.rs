@@ -36,10 +36,9 @@ pub const SCHEMA: &str = "halfpower.profile/1";
 /// Later files share one profile.
 const MAX_FILES: usize = 4096;
 
-/// In the search for the one that waits for a delayed request.
+/// Threads in the search for the one that waits for a delayed request.
 const MAX_CALLERS: usize = 64;
 
-/// Others are not followed.
 const MAX_THREADS: usize = 1 << 16;
 
 /// The requests of a recorded program, summed up.
@@ -102,7 +101,6 @@ struct ThreadTimes {
     call: Option<(Index, Nanos)>,
 }
 
-/// In the order of their events.
 #[derive(Default)]
 struct Files {
     all: Vec<File>,
@@ -242,8 +240,8 @@ impl Collector {
         }
     }
 
-    /// The file in whose system call a device's request was made: the call of its thread, or the
-    /// only one under way if a throttle has delayed it.
+    /// The file whose system call made a device's request: the call of its thread, or the only one
+    /// under way if a throttle delayed it.
     fn caller(&self, request: &Request) -> Option<Index> {
         let under_way = |times: &ThreadTimes| {
             times.call.filter(|(_, end)| request.at_ns <= *end).map(|(file, _)| file)
@@ -305,7 +303,7 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
 }
 
-/// Makes the profile of a trace that another tool wrote, from its first request to the last end.
+/// Makes the profile of another tool's trace, from its first request to the last end.
 ///
 /// # Errors
 /// Those of the trace.

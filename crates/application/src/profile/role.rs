@@ -68,7 +68,7 @@ const FEW: u64 = 4;
 /// From this share on requests are sequential.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
-/// Per sync; a checkpoint has more.
+/// Writes per sync; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
 /// A log even with more writes per sync: they gather while a sync is slow.

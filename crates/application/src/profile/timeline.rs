@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SLOTS: usize = 96;
-/// Of a file's offsets.
+/// Rows of offsets.
 const ROWS: usize = 32;
 const FIRST_WIDTH_NS: Nanos = 1_000_000;
 const FIRST_ROW_BYTES: u64 = 4096;
@@ -17,7 +17,6 @@ trait Sum: Default {
     fn add(&mut self, other: Self);
 }
 
-/// Slots of equal width.
 struct Timeline<T> {
     width_ns: Nanos,
     slots: Vec<T>,

@@ -29,7 +29,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// Describes the requests that the replay leaves out; `None` without any.
+    /// Describes the requests left out; `None` without any.
     pub fn sentence(&self) -> Option<String> {
         let parts = [
             (self.failed, "failed requests"),

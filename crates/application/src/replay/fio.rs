@@ -7,8 +7,8 @@ use machine::{Op, Stability};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A log for fio's `read_iolog`, with the recorded times. fio replays a log in one job, so it keeps
-/// the order of all threads together.
+/// A log for fio's `read_iolog`, with the recorded times; one job, so it keeps the order of all
+/// threads together.
 pub fn fio_log(script: &Script) -> String {
     let mut entries: Vec<Entry> = Vec::new();
     for step in script.threads.iter().flat_map(|thread| &thread.steps) {
@@ -30,7 +30,6 @@ pub fn fio_log(script: &Script) -> String {
     text(&names.iter().map(String::as_str).collect::<Vec<_>>(), &entries)
 }
 
-/// Of a role.
 #[derive(Default)]
 struct Shape {
     sizes: BTreeMap<u32, u64>,
@@ -42,9 +41,9 @@ struct Shape {
     dsync: u64,
 }
 
-/// Named in a job, the most frequent first.
+/// The most frequent ones.
 const MAX_SIZES: usize = 8;
-/// Of requests that continue the one before, in a sequential job.
+/// From this share on a job is sequential.
 const SEQUENTIAL_SHARE: f64 = 0.5;
 
 fn shapes(script: &Script) -> BTreeMap<Role, Shape> {
@@ -76,8 +75,8 @@ fn add(shape: &mut Shape, step: &Step, ends: &mut BTreeMap<u32, u64>) {
     }
 }
 
-/// A job file that resembles the application: a job for its logs and one for its data, each with
-/// sizes, mix, order, syncs, rate and mean depth of the recording.
+/// A job file that resembles the application: one job for its logs, one for its data, each with the
+/// recorded sizes, mix, order, syncs, rate and mean depth.
 pub fn fio_job(script: &Script) -> String {
     let elapsed_s = (script.recorded_ns as f64 * 1e-9).max(1e-9);
     // Writing to a String cannot fail.
@@ -160,7 +159,7 @@ fn sizes(shape: &Shape) -> String {
     }
 }
 
-/// In the mean, by Little's law.
+/// Mean, by Little's law.
 fn outstanding(script: &Script, role: Role, elapsed_s: f64) -> f64 {
     let moves =
         |class: &Class| class.role == role && matches!(class.op, OpKind::Read | OpKind::Write);

@@ -2,8 +2,8 @@
 
 use machine::Op;
 
-/// Is a file made longer by appends only, and can a replay that grows it in the same way still read
-/// it? A thread reads only its own appends.
+/// Whether only appends make a file longer, and a replay that does the same can still read it: a
+/// thread reads only its own appends.
 #[derive(Default)]
 pub(super) struct Growth {
     is_broken: bool,

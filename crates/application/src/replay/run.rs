@@ -13,26 +13,25 @@ use measure::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Outstanding requests of a thread without known ends.
+/// For a thread without known ends.
 pub(super) const MAX_DEPTH: u32 = 1024;
 /// Files with a target of their own; more share one.
 const MAX_FILES: usize = 256;
 /// Files that share a target begin at multiples of this.
 const REGION: u64 = 1 << 20;
 
-/// The pace of the requests.
+/// The pace of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// The recorded pauses, divided by this.
     Recorded(f64),
-    /// No pauses.
     AsFastAsPossible,
 }
 
 /// The page cache before each run.
 pub type Cache = CacheState;
 
-/// The place of the trace's files.
+/// Where the trace's files go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
     /// In this directory, or on the simulated machine of this name.
@@ -45,7 +44,7 @@ pub enum Layout {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub pace: Pace,
-    /// Of a thread; `None`: as in the recording.
+    /// Per thread; `None`: as recorded.
     pub depth: Option<u32>,
     pub runs: u32,
     pub cache: Cache,
@@ -67,11 +66,11 @@ impl Settings {
     }
 }
 
-/// And each file's place on them.
+/// The targets, and each file's place on them.
 struct Places {
     specs: Vec<TargetSpec>,
     spots: Vec<Spot>,
-    /// Of the largest target.
+    /// On the largest target.
     used: u64,
 }
 

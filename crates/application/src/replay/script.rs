@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
-/// They are held in memory.
+/// Steps are held in memory.
 const MAX_STEPS: usize = 1 << 25;
-/// Replayed as one request.
+/// Of one replayed request.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// The operation of a step, which groups latencies.
 #[derive(
@@ -280,7 +280,7 @@ impl Script {
         }
     }
 
-    /// Whether all requests are.
+    /// Whether all requests are direct.
     pub(super) fn is_direct(&self) -> bool {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         steps().filter(|step| matches!(step.act, Act::Move(_))).all(|step| step.direct)
@@ -291,8 +291,7 @@ impl Script {
         steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
     }
 
-    /// Returns a workload for each kind of its requests: reads or writes, direct or not, durable or
-    /// not.
+    /// Returns a workload for each kind of request: read or write, direct or not, durable or not.
     pub fn like(&self) -> Vec<Workload> {
         let mut found: Vec<(Op, Buffering)> = Vec::new();
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {

@@ -4,15 +4,14 @@ use super::script::{Act, After, Step, ThreadScript};
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 use measure::histogram::Histogram;
 
-/// Has not happened yet.
+/// Of an event that has not happened.
 const NEVER: Nanos = Nanos::MAX;
 
-/// Of a step, on the machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
-    /// Among the part's targets.
+    /// Index of the target.
     pub target: u32,
-    /// Offset of its file on the target.
+    /// The file's offset on the target.
     pub base: u64,
 }
 
@@ -31,11 +30,10 @@ pub struct ReplaySource<'a> {
     began: Nanos,
     starts: Vec<Nanos>,
     ends: Vec<Nanos>,
-    /// The step in each slot.
     slots: Vec<u32>,
     free: Vec<u32>,
     sync: Option<(Stability, u32)>,
-    /// How much pauses were too long so far; the next ones are shorter.
+    /// How much pauses were too long so far.
     late: Nanos,
     pub(super) latencies: Vec<Histogram>,
     pub(super) bytes: Vec<u64>,

@@ -7,19 +7,19 @@ use machine::LayerKind;
 use results::{Bottleneck, Cause, Limit, LimitOf, ReadAhead, Results};
 use workload::OpKind;
 
-/// Of the time in requests; below it the program's own work decides.
+/// Below this share of the time in requests the program's own work decides.
 const RARELY: f64 = 0.2;
-/// Of the bytes; below it the page cache serves the requests.
+/// Below this share of the bytes the page cache serves the requests.
 const FEW_FROM_DEVICE: f64 = 0.1;
-/// A share of a limit from which a rate is at it.
+/// From this share of a limit on a rate is at it.
 const AT_LIMIT: f64 = 0.9;
-/// Of a limit: a recording may begin with burst credit.
+/// More than 1, because a recording may begin with burst credit.
 const MAX_SHARE: f64 = 1.5;
-/// Of a throttle, for one request at a time.
+/// One request at a time gets this share of a throttle.
 const PART_OF_THROTTLE: f64 = 0.75;
-/// Of the device's bytes, read before.
+/// Minimum share of the device's bytes that were read before.
 const MOST_AGAIN: f64 = 0.5;
-/// Under way in the mean: requests come one after the other.
+/// With fewer under way, requests come one after the other.
 const ABOUT_ONE: f64 = 1.5;
 const GAIN: f64 = 1.25;
 
@@ -47,7 +47,7 @@ const CAUSES: [fn(&Evidence<'_>) -> Option<Named>; 10] = [
     |one| one.more_would_gain(),
 ];
 
-/// From the study's rate of the same requests, and its best.
+/// Uses the study's rate of the same requests, and its best.
 pub(super) fn limit(
     demand: &Demand,
     profile: &Profile,
@@ -152,7 +152,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// The application gets what the volume gives with any number outstanding.
+    /// The application gets as much as with any number outstanding.
     fn near_best(&self) -> Option<Named> {
         let share = self.best?.share_of(self.demand.iops).ratio;
         let of = if self.demand.shape.sequential { LimitOf::Peak } else { LimitOf::Random };

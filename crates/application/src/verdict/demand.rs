@@ -4,7 +4,6 @@ use super::Shape;
 use crate::profile::{FileProfile, FlowProfile, Profile, Role, SEQUENTIAL};
 use workload::OpKind;
 
-/// Of all files of a role.
 pub(super) struct Demand {
     pub role: Role,
     pub op: OpKind,
@@ -23,10 +22,10 @@ pub(super) struct Demand {
     pub unaligned: f64,
     /// Bytes that devices moved during the calls, over those of the calls.
     pub device_share: Option<f64>,
-    /// At the device, during the calls.
+    /// Mean at the device, during the calls.
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
-    /// Different bytes read.
+    /// Distinct bytes read.
     pub working_set_bytes: u64,
     /// Smallest cache that would serve most of the repeated reads.
     pub cache_bytes: u64,

@@ -131,10 +131,10 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// Flows with less of the waiting are left out.
+/// The minimum share of the waiting.
 const MIN_WAITED: f64 = 0.01;
 
-/// Compares a recorded application with a study of its volume.
+/// Judges a recorded application by a study of its volume.
 pub fn verdict(profile: &Profile, study: &Results) -> Verdict {
     let mut flows: Vec<FlowVerdict> = demand::demands(profile)
         .iter()

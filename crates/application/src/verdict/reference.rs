@@ -13,10 +13,10 @@ const SAME_DEPTH: f64 = 1.5;
 /// Sizes of a study within this factor are near the application's.
 const NEAR_SIZE: f64 = 4.0;
 
-/// A share of the best rate that is as good.
+/// The share of the best rate that is as good.
 pub(super) const GOOD: f64 = 0.9;
 
-/// Those with the order and durability of an application's requests.
+/// The study's points with the order and durability of the application's requests.
 pub(super) struct References<'a> {
     study: &'a Results,
     demand: &'a Demand,
@@ -50,7 +50,7 @@ fn estimate(iops: f64, interval: Option<[f64; 2]>) -> Option<Estimate> {
 }
 
 impl Reference {
-    /// The application's rate, which is a count, over this one.
+    /// The application's rate, a count, over this one.
     pub(super) fn share_of(&self, iops: f64) -> Share {
         Share {
             ratio: iops / self.iops,
@@ -76,7 +76,8 @@ impl<'a> References<'a> {
         References { study, demand }
     }
 
-    /// Of the same operation, order and durability, aligned and in written space, with their index.
+    /// Points of the same operation, order and durability, aligned and in written space, with their
+    /// index.
     fn alike(&self) -> impl Iterator<Item = (usize, &'a Point)> {
         let shape = self.demand.shape;
         self.points(move |workload| {
@@ -87,7 +88,7 @@ impl<'a> References<'a> {
         })
     }
 
-    /// With numbers, of the same operation and order.
+    /// Points with numbers.
     fn points(
         &self,
         suits: impl Fn(&Workload) -> bool,
@@ -108,8 +109,8 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Through the page cache as the application. Random reads, and durable writes, have the rate
-    /// of the device either way.
+    /// Whether it uses the page cache as the application does. Random reads, and durable writes,
+    /// have the rate of the device either way.
     fn is_as_buffered(&self, point: &Point) -> bool {
         let shape = self.demand.shape;
         point.workload.buffering.is_direct() == shape.direct
@@ -195,7 +196,7 @@ impl<'a> References<'a> {
         near.filter(|one| distance(one) <= SAME_DEPTH.ln() + 1e-9)
     }
 
-    /// Through the page cache or past it as the application's, if the study has that.
+    /// Uses the page cache as the application does, if the study has that.
     pub(super) fn same(&self) -> Option<Reference> {
         let shape = self.demand.shape;
         let (own, other): (Vec<_>, Vec<_>) = self
@@ -211,7 +212,6 @@ impl<'a> References<'a> {
         at(&own).or_else(|| either_way.then(|| at(&other)).flatten())
     }
 
-    /// By requests outstanding.
     pub(super) fn depths(&self) -> Vec<Reference> {
         let points: Vec<_> = self
             .alike()
@@ -223,7 +223,7 @@ impl<'a> References<'a> {
         self.by_depth(&points, self.demand.shape.request_bytes)
     }
 
-    /// If the study tried more outstanding than the application has.
+    /// `None` unless the study tried more outstanding than the application has.
     pub(super) fn best(&self) -> Option<Reference> {
         let all = self.depths();
         let deepest = all.last().map_or(0, |one| one.outstanding);
@@ -232,13 +232,12 @@ impl<'a> References<'a> {
         best.filter(|_| tried)
     }
 
-    /// At the smallest depth that nearly reaches the best rate.
+    /// The smallest depth that nearly reaches the best rate.
     pub(super) fn enough(&self) -> Option<Reference> {
         let best = self.best()?.iops;
         self.depths().into_iter().find(|one| one.iops >= GOOD * best)
     }
 
-    /// At another size.
     pub(super) fn at(&self, bytes: f64) -> Option<Reference> {
         let points: Vec<_> = self.alike().filter(|(_, point)| point.reaches_device()).collect();
         let (own, other): (Vec<_>, Vec<_>) =
@@ -249,13 +248,12 @@ impl<'a> References<'a> {
         at(&own).or_else(|| at(&other))
     }
 
-    /// Of its first point, in bytes.
+    /// In bytes.
     pub(super) fn size_of(&self, reference: &Reference) -> Option<u32> {
         let point = self.study.points.get(*reference.points.first()?)?;
         Some(point.workload.request_bytes)
     }
 
-    /// The smallest first.
     pub(super) fn sizes(&self) -> Vec<u32> {
         let mut sizes: Vec<u32> =
             self.alike().map(|(_, point)| point.workload.request_bytes).collect();
@@ -298,7 +296,7 @@ impl<'a> References<'a> {
         Some((of(first)?, of(second)?))
     }
 
-    /// The best rate in bytes of sequential reads from the device itself.
+    /// Sequential reads from the device itself, by rate in bytes.
     pub(super) fn streaming(&self) -> Option<Reference> {
         if self.demand.op != OpKind::Read || !self.demand.shape.sequential {
             return None;

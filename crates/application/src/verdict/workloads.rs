@@ -9,14 +9,13 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 /// Others are not measured.
 const MAX_FLOWS: usize = 4;
-/// Requests outstanding.
 const DEPTHS: [u32; 3] = [4, 16, 64];
 /// Of sequential requests, in bytes.
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
 
-/// Returns each flow of a recorded application as it is, and with the changes that a verdict may
-/// advise. Writes only if the target may be written.
+/// Returns each flow of the application as it is, and with the changes that a verdict may advise.
+/// Writes only if the target is writable.
 pub fn workloads(
     profile: &Profile,
     facts: &TargetFacts,

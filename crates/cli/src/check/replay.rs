@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 /// Enough for an interval.
 const RUNS: u32 = 3;
 
-/// As the baseline did.
 pub(super) fn check(
     context: &Context,
     arguments: &Arguments,
@@ -93,7 +92,7 @@ fn report(
     Err(Failure::Printed(FAILED))
 }
 
-/// Of the document and its entry.
+/// For the document and the history.
 fn target_name(targets: &[PathBuf]) -> String {
     let names: Vec<String> =
         targets.iter().map(|target| target.to_string_lossy().into_owned()).collect();

@@ -67,7 +67,6 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     Ok(arguments)
 }
 
-/// Before its target is opened.
 pub(super) struct Unopened {
     pub(super) place: Where,
     pub(super) spec: TargetSpec,

@@ -104,7 +104,7 @@ fn read(
         .map_err(|error| usage(&error))
 }
 
-/// Documents without points only.
+/// For documents without points.
 fn of_document(name: &str, text: &str) -> Result<Option<Side>, Failure> {
     match Document::parse(name, text)? {
         None => Ok(None),

@@ -12,7 +12,7 @@ use measure::turns::{self, Stop, in_turn};
 use results::compare::{Comparison, InTurn, Measure, Measurement, Series};
 use std::path::Path;
 
-/// Compared by latency.
+/// Kinds of requests whose latency is compared.
 const CLASSES: usize = 8;
 /// Requests per second, the time, and the p99 of each class.
 const VALUES: usize = 2 + CLASSES;

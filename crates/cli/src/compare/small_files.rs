@@ -27,7 +27,6 @@ impl WholeRuns for Place {
     }
 }
 
-/// The places of `--a` and `--b`.
 pub(super) fn compare(
     context: &Context,
     arguments: &Arguments,

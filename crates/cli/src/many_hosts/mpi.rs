@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use study::Plan;
 use workload::{Pattern, Workload};
 
-/// Must be the same on all ranks. In the program it follows a label, to be found there.
+/// The same on all ranks. The label lets one find it in the program.
 static VERSION: &str = concat!("halfpower-hosts-version ", env!("CARGO_PKG_VERSION"));
 
 type Ranks<'a> = GroupMachine<'a, MpiRank, Host>;
@@ -76,7 +76,7 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     result
 }
 
-/// On all ranks; also returns whether one is lost.
+/// Also returns whether a rank is lost.
 fn command(
     mut leader: Leader<'_, MpiRank, Host>,
     command: Command,
@@ -122,7 +122,7 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Before anything was asked of the other ranks.
+/// Before the other ranks were asked anything.
 fn refused(mut leader: Leader<'_, MpiRank, Host>, failure: Failure) -> (Result<(), Failure>, bool) {
     leader.finish();
     (Err(failure), leader.has_lost())
@@ -138,7 +138,7 @@ struct Measuring<'a> {
 }
 
 impl<'a> Measuring<'a> {
-    /// Or goes on with an interrupted command.
+    /// May go on with an interrupted command.
     fn begin(
         context: &'a Context,
         ranks: Ranks<'a>,
@@ -154,7 +154,6 @@ impl<'a> Measuring<'a> {
         (Measuring { context, machine, unfinished: Some(begun), told: Cell::new(false) }, result)
     }
 
-    /// Adds clients and their warnings.
     fn describe(&self, results: &mut Results) {
         let ranks = self.machine.inner();
         results.clients = Some(ranks.clients());
@@ -193,7 +192,7 @@ fn no_twin(place: &Where) -> Result<(), Failure> {
     }
 }
 
-/// Options that many clients do not have.
+/// Refuses options that many clients do not have.
 fn check(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     if kind == Kind::Run {
         lists_in(arguments)?;
@@ -339,7 +338,7 @@ fn study(
     }
 }
 
-/// Operations on files get one part in this many of a study's time.
+/// This part of a study's time is for operations on files.
 const FILES_PART: u64 = 10;
 
 /// `None` for other targets.
@@ -348,7 +347,6 @@ fn directory_of(spec: &TargetSpec) -> Option<&Path> {
     place.is_dir().then_some(place)
 }
 
-/// For all ranks.
 fn shared_file(
     spec: &TargetSpec,
     workloads: &[Workload],

@@ -19,13 +19,12 @@ use workload::metadata::MetadataPlan;
 /// Per client, in a first short run that shows how many fit into the time.
 const FIRST_FILES: u32 = 50;
 
-/// Per client.
+/// Of each client.
 const SIMULATED_FILES: u32 = 500;
 
-/// In a study.
 const SMALL_FILE_BYTES: u32 = 4096;
 
-/// Of a study: three levels, each with five directories below one.
+/// Three levels, each with five directories below one.
 const TREE: (u32, u32) = (31, 5);
 
 /// Empty files in a directory of each client, in one of all, and in a tree of each client; then
@@ -42,17 +41,16 @@ fn plans_of_study(directory: &Path) -> [MetadataPlan; 4] {
 /// Enough for an interval.
 const MIN_ROUNDS: u32 = 2;
 
-/// With [`FIRST_FILES`] files on each client.
+/// A round of [`FIRST_FILES`] files on each client.
 struct FirstRound {
-    /// Of its operations.
     phases_ns: Nanos,
-    /// With the agreement on each start.
+    /// Includes the agreement on each start.
     elapsed_ns: Nanos,
 }
 
 impl FirstRound {
-    /// Chooses rounds and files so that this many numbers of clients take the given time; as little
-    /// as possible if it is too short.
+    /// Fits rounds and files of this many numbers of clients to the time; as little as possible if
+    /// it is too short.
     fn fit(&self, plan: MetadataPlan, counts: usize, time_ns: Nanos) -> MetadataPlan {
         let agreement_ns = self.elapsed_ns.saturating_sub(self.phases_ns);
         let of_rounds = |rounds: u32| u64::from(rounds) * counts as u64;
@@ -128,7 +126,6 @@ pub(crate) fn add_to_study(
     }
 }
 
-/// Also adds what more clients gain.
 fn add(measured: &Measured, order: &[usize], ranks: &[Client], document: &mut Results) {
     let results = &measured.results;
     document.rates.extend(results.iter().flat_map(MetadataResult::operation_rates));
@@ -183,7 +180,7 @@ pub(crate) fn by_clients(
     finish(context, arguments, document, (measured, &clients.ranks))
 }
 
-/// Of `all` clients.
+/// There are `all` clients.
 pub(super) fn counts(arguments: &Arguments, all: usize) -> Result<Vec<usize>, Failure> {
     match &arguments.clients {
         Some(clients) => clients.of(all).map_err(Failure::Usage),

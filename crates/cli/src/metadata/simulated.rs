@@ -77,7 +77,7 @@ impl Server {
     }
 }
 
-/// A server with several clients only.
+/// Only for a server with several clients.
 pub(crate) fn add_to_simulated_study(context: &Context, setup: &Setup, study: &mut Results) {
     let Some(files) = FileServer::new(setup).filter(|_| setup.clients > 1) else { return };
     let server = Server { files, setup: setup.clone() };
@@ -86,7 +86,7 @@ pub(crate) fn add_to_simulated_study(context: &Context, setup: &Setup, study: &m
     by_clients::add_to_study(context, (Path::new(&place), None), &mut crew, &ranks, study);
 }
 
-/// Each has a thread while they work at the same time.
+/// Threads work at the same time.
 struct SimulatedCrew<'s> {
     files: &'s FileServer,
     tasks: Vec<Task<'s, FileClient>>,

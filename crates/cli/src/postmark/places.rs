@@ -17,7 +17,7 @@ pub(super) struct Places {
     chosen: OnceLock<Option<Simulated>>,
 }
 
-/// With its files and the start time of the session.
+/// Knows the start time of the session.
 pub(crate) struct Simulated {
     name: PathBuf,
     pub(crate) files: TwinFiles,

@@ -17,12 +17,11 @@ use results::{Began, Results};
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// Of a measurement now.
 const FILE_BYTES: u64 = 256 * MIB;
 const RUNS: u32 = 3;
 const MIN_RUN_NS: u64 = 200_000_000;
 const MAX_RUN_NS: u64 = 1_000_000_000;
-/// In the history, the best first.
+/// In order of preference.
 const KINDS: [&str; 2] = ["study", "sweep"];
 
 /// Of the named place, or of the directory that the application waits for longest.

@@ -12,7 +12,7 @@ use machine::text::printable;
 use machine::{Error, Machine};
 use std::path::{Path, PathBuf};
 
-/// Decided by another command.
+/// Another command decides these.
 const OWN_OPTIONS: [&str; 3] = ["repeats", "dry_run", "json"];
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl ReplayJob {
         ReplayJob::once(&of_words(option, trace, own)?)
     }
 
-    /// For a command that has the target as its own.
+    /// The command has the target as its own.
     pub(crate) fn on_target(
         target: &TargetArguments,
         trace: &Path,

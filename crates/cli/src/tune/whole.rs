@@ -27,7 +27,7 @@ use workload::Workload;
 
 type Values = [f64; RUN_MEASURES.len()];
 
-/// Options of requests.
+/// Options of requests that belong to a target.
 const OF_A_TARGET: [&str; 6] =
     ["--destroy-data", "--destroy-signature", "--seed", "--size", "--chunk", "--raid"];
 
@@ -113,7 +113,7 @@ impl Work {
         }
     }
 
-    /// Of a target of this computer that is not open.
+    /// The target is on this computer and not open.
     fn facts(&self, spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
         match self {
             Work::SmallFiles(_) => directory_facts(&spec.places),

@@ -78,7 +78,7 @@ struct Caching {
     source: String,
     machine: String,
     trace: Facts,
-    /// Of the replay; `None` at the recorded times.
+    /// `None` if replayed at the recorded times.
     depth: Option<u32>,
     misses: MissCurve,
     without_cache: Replay,
@@ -146,7 +146,7 @@ fn caching(
     })
 }
 
-/// Powers of two up to the first that holds the footprint.
+/// Up to the first power of two that holds the footprint.
 fn usual_sizes(footprint: f64) -> Vec<u64> {
     let mut sizes = vec![(footprint.max(MIB as f64) as u64).next_power_of_two()];
     while sizes.len() < MAX_SIZES && sizes[sizes.len() - 1] > MIB {

@@ -21,7 +21,7 @@ const LARGEST_REQUEST: u32 = 4 << 20;
 
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
 
-/// Small random reads take longer on a rotating disk, in microseconds.
+/// Small random reads take longer on a rotating disk.
 const ROTATING_US: f64 = 2500.0;
 
 /// Options of `twin fit`.
@@ -113,7 +113,7 @@ struct Shown<'a> {
     results: String,
     target: &'a str,
     seed: u64,
-    /// Left out because the kernel merged their requests.
+    /// Points left out because the kernel merged their requests.
     merged: usize,
     #[serde(flatten)]
     fit: &'a Fit,
@@ -140,7 +140,7 @@ struct Chosen {
     merged: usize,
 }
 
-/// Those that a single-volume machine without a cache can reproduce: direct, at full speed, over a
+/// Only what a single-volume machine without a cache can reproduce: direct, at full speed, over a
 /// whole written target. Runs of one workload become their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
@@ -173,7 +173,7 @@ fn points(results: &Results) -> Chosen {
     Chosen { points, merged }
 }
 
-/// By the kernel, so a twin of the device cannot reproduce them.
+/// Whether the kernel merged the requests: no twin of the device reproduces them.
 fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
     let reached = numbers.achieved.device_request_bytes;
     point.order == Order::Sequential

@@ -14,7 +14,7 @@ use results::{Axis, CurveName, Series, Value};
 use std::path::PathBuf;
 use workload::OpKind;
 
-/// In a figure; each has a measured and a simulated curve.
+/// Each has a measured and a simulated curve.
 const MAX_LABELS: usize = 4;
 
 /// A curve that was not given is off above this mean error.
@@ -351,7 +351,7 @@ fn page(validation: &Validation) -> Page {
     }
 }
 
-/// With the factor of its units; `None` if the paper prints a table.
+/// Also the factor of its units; `None` if the paper prints a table.
 fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     if figure.points.iter().all(|point| point.request_bytes == 0) {
         return None;

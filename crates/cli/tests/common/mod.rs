@@ -48,7 +48,7 @@ pub fn can_record() -> bool {
     permitted
 }
 
-/// For tests that measure: they disturb each other.
+/// Tests that measure disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -72,7 +72,6 @@ impl Ended {
         document
     }
 
-    /// Of a successful run.
     pub fn good_json(&self) -> Value {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         self.json()
@@ -100,7 +99,6 @@ pub fn assert_sound(document: &Value) {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// With captured output.
 pub fn command<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program);
     // Keep the tests out of the user's history.
@@ -156,7 +154,6 @@ pub fn test_files(directory: &Path) -> Vec<String> {
     names.filter(|name| name.starts_with("halfpower-") && name.ends_with(".tmp")).collect()
 }
 
-/// By JSON pointer.
 pub fn number(document: &Value, pointer: &str) -> f64 {
     document
         .pointer(pointer)

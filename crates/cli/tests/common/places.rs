@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// Of version 1, on all distributions that have it.
+/// Version 1, on all distributions that have it.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
 /// Its messages are the error.
@@ -84,7 +84,6 @@ fn is_left(path: &Path) -> bool {
     process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
 }
 
-/// Over its own file.
 pub struct Loop {
     pub device: String,
     pub file: PathBuf,
@@ -92,7 +91,6 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Zero-filled.
     pub fn make(size: u64) -> Result<Loop, String> {
         let directory = memory_directory();
         let file = directory.path().join("disk");
@@ -129,7 +127,6 @@ impl Drop for Loop {
     }
 }
 
-/// On its own directory.
 pub struct Mount {
     pub at: PathBuf,
     // Unmounted first, then detached.
@@ -168,7 +165,6 @@ impl Mount {
         self.device.as_ref().expect("only of a mount on a loop device")
     }
 
-    /// As a command-line argument.
     pub fn name(&self) -> &str {
         text(&self.at)
     }
@@ -212,7 +208,6 @@ impl Throttle {
         Ok(throttle)
     }
 
-    /// To the same value.
     pub fn change(&self, limit: u64) {
         for file in &self.files {
             fs::write(file, format!("{} {limit}", self.number)).unwrap();

@@ -23,11 +23,10 @@ pub enum Asked {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instead {
-    /// The error number.
     Error(i32),
     /// Transfers half of the bytes, if there is more than one block.
     Half,
-    /// One bit of each block.
+    /// Flips one bit of each block.
     Flip,
     /// Reports success and does nothing.
     Lose,
@@ -41,7 +40,7 @@ pub enum Instead {
     Hold,
 }
 
-/// For one kind of request, from an offset of a file on.
+/// Affects one kind of request, from an offset of a file on.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub asked: Asked,
@@ -71,7 +70,7 @@ struct State {
 
 const ROOT: u64 = 1;
 const BLOCK: u64 = 4096;
-/// The largest write of the kernel.
+/// The largest write that the kernel may send.
 const LARGEST: u32 = 1 << 20;
 /// Bytes that statfs reports.
 const FREE: u64 = 256 << 20;
@@ -179,7 +178,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Until the file system is unmounted.
 fn serve(mut device: File, state: &Mutex<State>) {
     let mut buffer = vec![0; LARGEST as usize + (64 << 10)];
     loop {
@@ -223,7 +221,7 @@ fn serve(mut device: File, state: &Mutex<State>) {
     }
 }
 
-/// A header of 40 bytes, then the operation's arguments.
+/// The header has 40 bytes; the operation's arguments follow.
 struct Request<'a> {
     bytes: &'a [u8],
 }
@@ -261,9 +259,9 @@ const INTERRUPT: u32 = 36;
 enum Answer {
     Done(Vec<u8>),
     Error(i32),
-    /// None is expected.
+    /// No answer is expected.
     None,
-    /// One is expected.
+    /// An answer is expected but never sent.
     Never,
 }
 
@@ -534,7 +532,7 @@ impl State {
     }
 }
 
-/// At least a block, so that some progress is made.
+/// At least a block, so that there is progress.
 fn half(bytes: usize) -> usize {
     (bytes / 2).max(bytes.min(BLOCK as usize))
 }

@@ -30,7 +30,6 @@ pub struct Row {
     pub leaves: &'static [&'static str],
 }
 
-/// Leaves and changes nothing.
 pub const UNHARMED: Row = Row { fault: "", given: &[], steps: &[], leaves: &[] };
 
 #[derive(Debug, Clone, Copy)]
@@ -38,12 +37,11 @@ pub enum Step {
     /// Each to its end.
     Run(By, &'static [&'static str], Ends),
     Start(&'static str),
-    /// Of the started command, or of the stage.
     Until(State),
     Signal(i32),
     Ended(Ends),
     Do(Given),
-    /// This FUSE file system's faults occurred.
+    /// The faults occurred in this FUSE file system.
     Met(&'static str),
     /// Another program, which must fail.
     Fails(&'static str),
@@ -60,35 +58,28 @@ pub enum Step {
 pub enum Stops {
     /// SIGSTOP and SIGCONT.
     Signals,
-    /// Of a control group of the stage.
     Freezer(&'static str),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum State {
-    /// Of at least this many bytes.
+    /// It has at least this many bytes.
     TestFile(&'static str, u64),
-    /// Bytes, by the running command.
     Read(u64),
     Written(u64),
-    /// By the running command.
     Mapped(&'static str),
-    /// A request, in this FUSE file system.
     Hangs(&'static str),
-    /// On standard error.
     Said(&'static str),
     Stopped,
-    /// In bytes, at least.
+    /// It has at least this many bytes.
     Long(&'static str, u64),
-    /// No test file in this directory.
+    /// The directory holds no test file.
     Gone(&'static str),
-    /// A setting of a disk's queue.
     Set(&'static str, &'static str, &'static str),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct By {
-    /// Shown on the page.
     pub words: &'static str,
     pub starter: &'static [&'static str],
     /// As a user who owns nothing.
@@ -113,7 +104,7 @@ pub const PLAIN: By =
 pub struct Ends {
     /// Empty if a signal must kill the program.
     pub codes: &'static [i32],
-    /// In the output; `|` separates alternatives.
+    /// The output contains them; `|` separates alternatives.
     pub words: &'static [&'static str],
     /// Some points of the JSON failed with these words; none has both an error and numbers.
     pub failed_points: bool,
@@ -124,12 +115,10 @@ pub const fn refused(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[2], words, failed_points: false }
 }
 
-/// Failed, with a message.
 pub const fn fails(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[1], words, failed_points: false }
 }
 
-/// Refused or failed.
 pub const fn no_result(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[1, 2], words, failed_points: false }
 }
@@ -138,12 +127,11 @@ pub const fn well(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0], words, failed_points: false }
 }
 
-/// Interrupted cleanly.
 pub const INTERRUPTED: Ends = Ends { codes: &[130], words: &[], failed_points: false };
 
 pub const KILLED: Ends = Ends { codes: &[], words: &[], failed_points: false };
 
-/// Succeeded, apart from these points.
+/// Apart from points that failed with these words.
 pub const fn failed_points(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0, 1], words, failed_points: true }
 }
@@ -160,14 +148,14 @@ struct Running {
     by: By,
 }
 
-/// The program, for a user who owns nothing.
+/// Descriptor of the program, for a user who owns nothing.
 const PROGRAM_FD: i32 = 97;
 
 const STOP: Duration = Duration::from_millis(600);
 
 const STUTTER: Duration = Duration::from_millis(20);
 
-/// A command that takes longer hangs.
+/// Longer is a hang.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 impl Running {
@@ -244,7 +232,6 @@ impl Running {
         }
     }
 
-    /// On both streams, so far.
     fn said(&self) -> (String, String) {
         // Read without moving the file position that the command shares.
         let text = |file: &File| {

@@ -28,23 +28,23 @@ use props::Prop;
 
 const MIB: u64 = 1 << 20;
 
-/// The bytes of a disk of the stage.
+/// Bytes of one of the stage's disks.
 pub const DISK: u64 = 8 * MIB;
 
-/// Where [`Given::Partitions`] starts it.
+/// The offset of [`Given::Partitions`].
 const PARTITION: u64 = MIB;
 
-/// Those that halfpower changes and restores.
+/// Disk settings that halfpower changes and restores.
 const SETTINGS: [&str; 6] =
     ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
 
-/// Would clear the screen, set the window's title and reverse the text direction.
+/// Clears the screen, sets the window's title and reverses the text direction.
 const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
 
 /// An object or an event. Names are relative to the stage's directory.
 #[derive(Debug, Clone, Copy)]
 pub enum Given {
-    /// 1 MiB of a user.
+    /// A user's file of 1 MiB.
     File(&'static str),
     /// `{NAME}` is replaced.
     Text(&'static str, &'static str),
@@ -53,7 +53,6 @@ pub enum Given {
     Link(&'static str, &'static str),
     HardLink(&'static str, &'static str),
     Pipe(&'static str),
-    /// With a reader.
     ReadPipe(&'static str),
     /// Character device 1:N, such as `/dev/null` (3) or `/dev/full` (7).
     CharNode(&'static str, u32),
@@ -64,9 +63,9 @@ pub enum Given {
     /// A loop device over an existing file, from an offset.
     DiskOver(&'static str, &'static str, u64),
     ReadOnlyDiskOver(&'static str, &'static str),
-    /// On a disk or in a file, at an offset.
+    /// At an offset of a disk or file.
     Bytes(&'static str, u64, &'static [u8]),
-    /// By mkfs and its options.
+    /// A file system, by mkfs and its options.
     Made(&'static str, &'static str),
     /// One partition from 1 MiB to the end.
     Partitions(&'static str),
@@ -98,9 +97,7 @@ pub enum Given {
     HeldByServer(&'static str),
     Removed(&'static str),
     Tmpfs(&'static str, &'static str),
-    /// Of [`DISK`] bytes, on its own disk.
     Ext4(&'static str),
-    /// A remount.
     ReadOnly(&'static str),
     /// Fills a mounted file system.
     Full(&'static str),
@@ -108,23 +105,21 @@ pub enum Given {
     Volume(&'static str, &'static str),
     /// Over an existing directory.
     BoundOver(&'static str, &'static str),
-    /// In the stage's directory.
     Shell(&'static str),
     /// While in use.
     LazilyUnmounted(&'static str),
     /// A FUSE file system.
     Faulty(&'static str, &'static [Fault]),
-    /// Replaces those of the FUSE file system.
+    /// Replaces the faults of the FUSE file system.
     Faults(&'static str, &'static [Fault]),
     /// 1 MiB on a FUSE file system.
     FaultyFile(&'static str, &'static str),
     Length(&'static str, u64),
-    /// By a link to another name; it is the only one in its directory.
+    /// Replaces a directory's only test file by a link to another name.
     TestFileReplaced(&'static str, &'static str),
     /// Releases held replies.
     Released(&'static str),
     Mode(&'static str, u32),
-    /// By user number.
     Owned(&'static str, u32),
     /// Moves a file to NAME.was and replaces it by a link to another name.
     Replaced(&'static str, &'static str),
@@ -132,9 +127,9 @@ pub enum Given {
     Socket(&'static str),
     /// Ends the stage's processes.
     Unheld,
-    /// Shared, by a process of this user.
+    /// A shared lock, by a process of this user.
     Locked(&'static str, u32),
-    /// Without processes.
+    /// A control group without processes.
     Group(&'static str, Limit),
 }
 
@@ -168,7 +163,7 @@ impl Stage {
         Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
     }
 
-    /// With the freezer of either version.
+    /// Uses the freezer of either version.
     pub fn freeze(&self, group: &str, frozen: bool) {
         let group = self.path(group);
         let (old, new) = (group.join("freezer.state"), group.join("cgroup.freeze"));
@@ -590,7 +585,6 @@ impl Stage {
         self.before = self.look();
     }
 
-    /// Since the snapshot.
     pub fn changed(&self) -> Vec<String> {
         let now = self.look();
         let names =
@@ -613,7 +607,7 @@ impl Stage {
         Some(fs::read_to_string(file).ok()?.trim().to_owned())
     }
 
-    /// With mounted file systems and the settings of the disks.
+    /// Includes mounted file systems and disk settings.
     fn look(&self) -> BTreeMap<OsString, Seen> {
         let mut seen = BTreeMap::new();
         self.look_into(self.here(), OsStr::new(""), &mut seen);

@@ -18,14 +18,12 @@ use crate::stage::Given::*;
 use crate::stage::{DISK, Limit};
 use libc::{EDQUOT, EIO, ENOSPC, EROFS, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
-/// Tests one promise.
 pub struct Section {
     pub title: &'static str,
     pub promise: &'static str,
     pub rows: &'static [(&'static str, Row)],
 }
 
-/// With a test for each of its rows.
 macro_rules! section {
     ($title:literal, $promise:literal, $($name:ident = $row:expr),+ $(,)?) => {
         pub static SECTION: Section =
@@ -53,7 +51,7 @@ mod second;
 mod targets;
 mod together;
 
-/// In the order of the page.
+/// The order is that of the page.
 pub static TABLE: &[&Section] = &[
     &outputs::SECTION,
     &targets::SECTION,
@@ -80,7 +78,7 @@ fn play_row(section: &Section, name: &str) {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// From an offset of each file on.
+/// Applies from an offset of each file on.
 const fn fault(asked: crate::fuse::Asked, from: u64, instead: crate::fuse::Instead) -> Fault {
     Fault { asked, from, instead }
 }
@@ -105,7 +103,7 @@ const IN_GROUP: By = under(
     &["sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", "{group}/cgroup.procs"],
 );
 
-/// Stopped during a run, which it reports.
+/// The run reports the stop.
 const fn stop(at: Fault, line: &'static str) -> crate::play::Step {
     Stop { fs: "fs", at, line, ends: well(&["a run was left out and repeated"]) }
 }
@@ -193,7 +191,7 @@ const COMPARISONS: &[&str] = &[
     "stack twin:gateway-1997",
 ];
 
-/// For [`CHECK`], in the history `history`.
+/// For [`CHECK`]; its history is `history`.
 const BASELINE: &[&str] = &["sweep twin:gateway-1997 --runtime 10ms --history history"];
 
 const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];
@@ -201,7 +199,6 @@ const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];
 const POSTMARK: crate::stage::Given =
     Text("pm", "set location {here}\nset number 20\nset transactions 20\nrun\nquit\n");
 
-/// Takes almost no time.
 const STUDY: &str = "study twin:gateway-1997 --quick --only memory --output out";
 
 // A directory `here` in each language: files are made in it, and go.

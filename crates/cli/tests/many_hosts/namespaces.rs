@@ -112,7 +112,6 @@ impl Hosts {
         finish(self.launch(words))
     }
 
-    /// Among the processes in this test's directory.
     fn process_on(&self, host: u32) -> Option<u32> {
         let rank = format!("OMPI_COMM_WORLD_RANK={}", host - 1);
         let is_rank = |process: &u32| {

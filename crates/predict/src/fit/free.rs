@@ -23,7 +23,7 @@ impl Free<'_> {
     }
 }
 
-/// The drive's, and the processor cost of a request.
+/// Those of the drive, and the processor cost of a request.
 pub(super) fn free(setup: &mut Setup) -> Vec<Free<'_>> {
     let drive = setup.drive.clone();
     let tunable =

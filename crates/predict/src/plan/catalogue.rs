@@ -18,7 +18,7 @@ struct Rate {
     max: f64,
     /// From this size in GiB on, the rate.
     steps: Vec<(u64, f64)>,
-    /// Up to the maximum.
+    /// The user may choose up to the maximum.
     chosen: bool,
     /// Up to this per GiB.
     chosen_per_gib: Option<f64>,
@@ -32,7 +32,7 @@ impl Rate {
         (self.per_gib * gib as f64).max(self.min).max(step).min(self.max)
     }
 
-    /// The most that can be chosen; `None` if the size alone decides.
+    /// `None` if the size alone decides.
     fn most(&self, gib: u64, iops: f64) -> Option<f64> {
         let bounded = self.chosen_per_gib.map(|per| per * gib as f64);
         let bounded = bounded.or(self.chosen_per_iops.map(|per| per * iops));
@@ -80,7 +80,7 @@ pub struct CatalogueVolume {
     #[serde(default)]
     tiers: Vec<Tier>,
     burst: Option<Burst>,
-    /// As a Linux control group, which also counts flushes and each block of a journal.
+    /// Works as a Linux control group, which also counts flushes and each block of a journal.
     #[serde(default)]
     throttle: bool,
     read_us: f64,
@@ -101,7 +101,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// The most that can be chosen at this size.
+    /// Depends on the size.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -154,7 +154,7 @@ impl Catalogue {
         self.0.iter().map(|(name, volume)| (name.as_str(), volume))
     }
 
-    /// Whether the name, settings apart, is a volume.
+    /// Whether the name is a volume; settings are ignored.
     pub fn has(&self, text: &str) -> bool {
         self.0.contains_key(text.split(',').next().unwrap_or(text).trim())
     }

@@ -170,7 +170,7 @@ impl Plan<'_> {
         self.script.files.iter().map(|file| file.bytes + (1 << 20)).sum::<u64>()
     }
 
-    /// As named; if its IOPS can be chosen and more of them help, also with enough.
+    /// As named; with enough IOPS, too, if they can be chosen and help.
     fn on_volume(&self, text: &str) -> Result<Vec<Prediction>> {
         let chosen = self.catalogue.choose(text, self.bytes())?;
         let first = self.predict(chosen.setup()?, Some(&chosen))?;

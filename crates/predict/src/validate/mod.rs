@@ -101,7 +101,7 @@ fn curves(figures: &[&Figure]) -> Vec<Curve> {
     curves
 }
 
-/// Figures of one kind, with the model's error over all of them.
+/// Figures of one kind, with the error over all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     pub name: String,
@@ -142,7 +142,7 @@ pub enum BarUnit {
     Count,
 }
 
-/// A limit the model must meet.
+/// A limit that the model must meet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     pub name: String,
@@ -164,7 +164,6 @@ pub struct Validation {
     pub predictions: Vec<predictions::Prediction>,
     /// On the 2003 server.
     pub alignment: Vec<alignment::Gain>,
-    /// Those that the model must meet.
     pub bars: Vec<Bar>,
     pub fitted: Vec<(String, f64)>,
     /// Computed from a published figure, so that the figure is no test of them.

@@ -12,7 +12,7 @@ use results::compare::Measure;
 use results::history::{Entry, Occurrence};
 use serde::Serialize;
 
-/// Entries, oldest first, with the figures of the questions that they share.
+/// Entries, oldest first, with the figures of their common questions.
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
@@ -22,7 +22,7 @@ pub struct EntryComparison {
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
-/// In a sentence; the page has all.
+/// The page has all.
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {
@@ -116,7 +116,6 @@ struct QuestionView {
     rows: Vec<Vec<String>>,
 }
 
-/// With the interval.
 fn cells(measure: Measure, found: Option<&Occurrence>) -> [String; 2] {
     let Some(found) = found else { return Default::default() };
     let interval = found.interval_95.map_or_else(String::new, |[low, high]| {
@@ -142,7 +141,7 @@ fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> Q
     }
 }
 
-/// Renders a self-contained page of the entries.
+/// Renders a page of the entries.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit.

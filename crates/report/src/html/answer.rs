@@ -19,7 +19,7 @@ pub(super) struct AnswerView {
     unproven: Vec<String>,
     checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
-    /// The process's, if the whole machine's come first.
+    /// Of the process, if those of the whole machine come first.
     more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,

@@ -77,7 +77,7 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// If all curves share it.
+    /// `None` unless all curves share it.
     half: Option<String>,
     notes: Vec<String>,
     table: Table,
@@ -155,7 +155,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// Outside any study; anchors from `first` on.
+/// A section outside any study; anchors from `first` on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,
@@ -306,7 +306,7 @@ fn table(figure: &Figure) -> Table {
     Table { size: format!("{}, {}", plural(values, "value"), axis_title(figure.y)), head, rows }
 }
 
-/// The table's name has the unit of rates; times keep theirs, as it varies.
+/// Rates have their unit in the table's name; times keep theirs, as it varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
         results::Axis::BytesPerS => crate::format::rate_number(y),

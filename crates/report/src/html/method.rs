@@ -158,7 +158,6 @@ pub(super) struct PointView {
     warnings: Vec<String>,
 }
 
-/// Of a point.
 const MAX_WARNINGS: usize = 4;
 const MAX_CHARACTERS: usize = 300;
 

@@ -19,14 +19,14 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use results::columns::{self, Column};
 use results::{Kind, OperationRate, Results};
 
-/// Of the table of all points, to bound the page's size; `points.csv` has all.
+/// Bounds the page's size; `points.csv` has all.
 const MAX_ROWS: usize = 2000;
 /// If the page is still too long.
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 
-/// Renders a page that needs no network. Over 2 MB the page drops rows of its table of points, and
-/// says so.
+/// Renders a page that needs no network. Over 2 MB it drops rows of its table of points, and says
+/// so.
 ///
 /// # Errors
 /// A bug in this crate: a template that does not fit the document.
@@ -69,7 +69,6 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 
-/// As in the terminal.
 fn one_point(results: &Results) -> Option<Value> {
     if results.answer.is_some() || results.points.len() != 1 {
         return None;

@@ -5,10 +5,10 @@ use crate::{advice, classic, doubts, sentences, speeds};
 use results::{Overview, Results};
 use serde::Serialize;
 
-/// Further ones are folded.
+/// More are folded.
 const SHOWN_DOUBTS: usize = 3;
 
-/// Further ones are folded.
+/// More are folded.
 const SHOWN_CHANGES: usize = 5;
 
 #[derive(Serialize)]

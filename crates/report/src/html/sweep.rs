@@ -4,10 +4,10 @@ use machine::units::show_size;
 use results::Point;
 use results::{Axis, CurveName, Figure, SecondRecord, Series, Value};
 
-/// Of a figure; beyond it colours and labels are too similar.
+/// More have colours and labels that are too similar.
 const MAX_CURVES: usize = 12;
 
-/// Drawn; the table and points.csv have all.
+/// The table and points.csv have all.
 const MAX_VALUES: usize = 1200;
 
 /// Axis, a point's value, and its name in a curve's label.
@@ -135,7 +135,6 @@ pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
     ]
 }
 
-/// By [`figures`].
 pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> {
     let drawn: usize = figures
         .iter()
@@ -147,7 +146,7 @@ pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> 
     Some(format!("{missing} of {} points are not drawn; points.csv has them all", points.len()))
 }
 
-/// Its group is the dimension that readers see first.
+/// The group is the dimension that readers see first.
 fn name(others: &[&Dimension], point: &Point) -> CurveName {
     let mut parts = others.iter().rev();
     let Some(first) = parts.next() else { return point.operation().into() };

@@ -57,7 +57,7 @@ pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error
 /// Name, and each value's setting, size and further lines.
 pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
 
-/// Of drawings without axes, by anchor.
+/// Drawings without axes, by anchor.
 pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
     let curve = |(name, values): ShownCurve| CurveValues {
         name: printable(&name),

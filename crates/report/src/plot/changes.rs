@@ -6,7 +6,7 @@ use results::compare::{Difference, Verdict};
 use serde::Serialize;
 use std::f64::consts::LN_2;
 
-/// Rows; the table has all of them.
+/// The table has all rows.
 pub(crate) const MAX: usize = 60;
 
 const WIDTH: f64 = 760.0;
@@ -22,7 +22,7 @@ const FACTOR_TICKS: f64 = 6.0;
 pub(crate) struct Changes {
     width: f64,
     height: f64,
-    /// If in range.
+    /// `None` outside the range.
     zero: Option<f64>,
     ticks: Vec<Tick>,
     rows: Vec<Row>,

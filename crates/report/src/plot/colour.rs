@@ -10,7 +10,7 @@ pub(crate) struct Pair {
     pub dark: String,
 }
 
-/// Without an order: on a light page, on a dark page.
+/// Colours without an order: on a light page, on a dark page.
 const CATEGORIES: [(&str, &str); 6] = [
     ("#2a4fb0", "#7398ff"),
     ("#d13616", "#e8843c"),

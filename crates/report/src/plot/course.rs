@@ -10,13 +10,12 @@ pub(super) struct Frame {
     pub(super) width: f64,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// Along x, at most.
     ticks: usize,
 }
 
 pub(super) const WIDE: Frame =
     Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
-/// For telephones.
+/// Shown on phones.
 const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 372.0, ticks: 4 };
 const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
@@ -28,7 +27,7 @@ const COLOURS: [&str; 8] =
     ["var(--accent)", "#d4572a", "#2f9e6e", "#a34fc4", "#b8860b", "#2596be", "#c2407e", "#7a7f87"];
 
 pub(crate) struct Line {
-    /// In the key; empty for none.
+    /// Empty: not in the key.
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) dashed: bool,
@@ -48,7 +47,7 @@ pub(crate) struct Chart<'a> {
     pub(crate) x_title: &'a str,
     pub(crate) y: Axis,
     pub(crate) lines: Vec<Line>,
-    /// A stretch of x.
+    /// Part of x.
     pub(crate) shaded: Option<(f64, f64)>,
 }
 
@@ -72,7 +71,7 @@ fn end(ticks: &[Tick]) -> f64 {
     ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
 }
 
-/// Across the chart, with its label at the left.
+/// Crosses the chart, with its label at the left.
 pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
     let Frame { left, right, .. } = frame;
     let _ = writeln!(
@@ -94,7 +93,7 @@ pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str
     );
 }
 
-/// As SVG, in two widths of which the page shows one.
+/// Two widths, of which the page shows one.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
     drawn(chart, &WIDE) + &drawn(chart, &NARROW)
 }

@@ -220,7 +220,7 @@ fn inner_texts(scene: &Scene) -> Vec<Rect> {
     halves.chain(lines).map(Text::rect).collect()
 }
 
-/// Right of its end; `None` if the curve reaches the right edge, or another one is in the way.
+/// Right of the curve's end; `None` if there is no room.
 fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
     let rect =
         Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
@@ -240,7 +240,7 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
     (fits && !others.into_iter().any(|(_, curve)| crossed(curve))).then_some(rect)
 }
 
-/// Along a line between two values, to find whether it crosses a name.
+/// Points between two values, to find whether a line crosses a name.
 const SAMPLES: u32 = 40;
 
 /// The ends of the curves. If they are too close to order, labels follow the order of the whole

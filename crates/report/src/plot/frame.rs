@@ -15,10 +15,10 @@ pub(super) fn logarithmic(axis: Axis) -> bool {
     !matches!(axis, Position | Members | TimeNs | BytesPerS | Iops | OffsetBytes | MissShare | Gain)
 }
 
-/// Times; such curves share no linear axis.
+/// Curves this many times apart share no linear axis.
 const FAR_APART: f64 = 100.0;
 
-/// By its quantity, or as its curves are far apart.
+/// By its quantity, or because its curves are far apart.
 pub(super) fn logarithmic_y(figure: &Figure) -> bool {
     if !matches!(figure.y, Axis::BytesPerS | Axis::Iops) {
         return logarithmic(figure.y);
@@ -36,7 +36,6 @@ pub(super) fn drawable(axis: Axis, value: f64) -> bool {
     value.is_finite() && value.abs() < 1e300 && (!logarithmic(axis) || value > 1e-300)
 }
 
-/// Both axes, and the places of the curves' names.
 pub(super) struct Frame {
     pub x: Scale,
     pub y: Scale,
@@ -225,7 +224,7 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     (scale, ticks, 1)
 }
 
-/// In as many rows as needed; beyond three some are left to the table.
+/// In as many rows as needed, at most three; the table has the rest.
 fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     let slot = scale.slot().unwrap_or(1.0);
     let widest = labels.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max) + 8.0;
@@ -237,7 +236,7 @@ fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     (scale, labels, rows.min(3.0) as usize)
 }
 
-/// In rows above the figure, each with room for its symbol; a name longer than a row is cut.
+/// In rows above the figure, with room for symbols; long names are cut.
 fn key_places(names: &[String], width: f64) -> Vec<(f64, usize, String)> {
     let (sign, gap) = (20.0, 16.0);
     let (mut x, mut row) = (0.0, 0);

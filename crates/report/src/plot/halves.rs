@@ -12,7 +12,7 @@ use results::{Axis, Figure, HalfPower, Series, Varied};
 const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
-/// Of each curve's half-power point, on the y axis if it can show it.
+/// The peak of each curve's half-power point, if the y axis can show it.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     let shown = |series: &Series| {
         peak_on_axis(figure.y, series, points)
@@ -107,7 +107,7 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
 }
 
-/// From a mark to its label, if not adjacent.
+/// `None` if they are adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     let (to_x, to_y) =
         (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));
@@ -117,7 +117,7 @@ fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     })
 }
 
-/// If the figure's x is what varied.
+/// Only if the figure's x is what varied.
 fn crossing(
     figure: &Figure,
     series: &Series,

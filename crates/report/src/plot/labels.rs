@@ -28,8 +28,8 @@ impl Rect {
     }
 }
 
-/// Positions as close to the wanted ones as a minimum distance of `gap` between `low` and `high`
-/// allows: least squares, order kept.
+/// Positions closest to the wanted ones (least squares, order kept), at least `gap` apart, from
+/// `low` to `high`.
 ///
 /// Neighbours that want the same position form a group around the mean of their wanted positions
 /// (the pool-adjacent-violators algorithm of isotonic regression). If not all fit, the gap shrinks.
@@ -71,7 +71,7 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     placed
 }
 
-/// Near their anchors, without overlap, and off the curves if possible.
+/// Labels go near their anchors, without overlap, and off the curves if possible.
 pub(crate) struct Placer {
     bounds: Rect,
     taken: Vec<Rect>,

@@ -4,11 +4,11 @@
 pub(crate) enum Spread {
     Linear(f64, f64),
     Log(f64, f64),
-    /// A slot for each of these values, in this order.
+    /// A slot for each value, in this order.
     Each(Vec<f64>),
 }
 
-/// Its ends are in the figure's units.
+/// The ends are in the figure's units.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scale {
     pub spread: Spread,
@@ -46,7 +46,7 @@ impl Scale {
         }
     }
 
-    /// If values have slots.
+    /// `None` if values have no slots.
     pub(crate) fn slot(&self) -> Option<f64> {
         match &self.spread {
             Spread::Each(values) => {

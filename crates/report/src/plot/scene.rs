@@ -3,7 +3,6 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Text {
     pub x: f64,
-    /// Of the baseline.
     pub y: f64,
     /// `start`, `middle` or `end`.
     pub anchor: &'static str,
@@ -70,22 +69,21 @@ pub(crate) struct Curve {
     pub name: String,
     pub light: String,
     pub dark: String,
-    /// Empty for a solid line.
+    /// Empty if solid.
     pub dashes: &'static str,
     /// Outline around 0, 0.
     pub shape: &'static str,
-    /// Between the ends of the intervals.
     pub band: String,
     pub line: String,
     pub whiskers: String,
     pub marks: Vec<Mark>,
-    /// Markers would hide the line, and only react to the pointer.
+    /// Markers would hide the line; they only react to the pointer.
     pub dense: bool,
     pub failed: Vec<Mark>,
     /// Outside the axis, drawn at its low end.
     pub below: Vec<Mark>,
     pub half_power: Option<HalfMark>,
-    /// From the axis to the half-power point, unless half-peak lines cross the figure.
+    /// To the half-power point, unless half-peak lines cross the figure.
     pub half_line: Option<Stroke>,
     /// At its end, or in the key.
     pub label: Option<Text>,
@@ -106,7 +104,6 @@ pub(crate) struct Scene {
     pub height: f64,
     /// Left, top, right, bottom.
     pub plot: [f64; 4],
-    /// Lines across the figure.
     pub grid: Vec<f64>,
     /// Below it, labelled or not.
     pub ticks: Vec<f64>,

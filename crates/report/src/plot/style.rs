@@ -51,8 +51,8 @@ fn index<'a>(known: &mut Vec<&'a str>, part: &'a str) -> usize {
     })
 }
 
-/// Index of group and variant for each name, and the number of groups; `None` if a name has no
-/// group, or two would look the same.
+/// Each name's group and variant, and the number of groups; `None` if a name has no group, or two
+/// would look the same.
 fn in_groups(names: &[&CurveName]) -> Option<(Vec<(usize, usize)>, usize)> {
     let (mut groups, mut variants): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut places = Vec::new();

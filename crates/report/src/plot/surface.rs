@@ -10,7 +10,7 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
-/// Between zero and the maximum rate.
+/// From zero to the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
 struct Measures {
@@ -34,7 +34,7 @@ impl Measures {
     }
 }
 
-/// Of the surface, or of the line along a row: a path and its colour step.
+/// A path with its colour step, for the surface or the line along a row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Facet {
     pub path: String,
@@ -46,7 +46,7 @@ pub(crate) struct Peak {
     pub x: f64,
     pub y: f64,
     pub row: usize,
-    /// Index in its row.
+    /// Index within its row.
     pub value: usize,
     pub band: usize,
 }
@@ -65,7 +65,6 @@ pub(crate) struct SurfaceScene {
     pub room: &'static str,
     pub width: f64,
     pub height: f64,
-    /// On the walls and on the floor.
     pub grid: Vec<String>,
     pub base: String,
     pub labels: Vec<Text>,
@@ -117,7 +116,6 @@ impl Places<'_> {
     }
 }
 
-/// Of an index in `count`; a single one is in the middle.
 fn share(place: f64, count: usize) -> f64 {
     if count < 2 { 0.5 } else { place / (count - 1) as f64 }
 }

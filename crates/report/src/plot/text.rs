@@ -7,7 +7,7 @@ pub(crate) const HEIGHT: f64 = 15.0;
 /// From the top of a line to its baseline.
 pub(crate) const ASCENT: f64 = 11.5;
 
-/// Not for attributes.
+/// Not safe in attributes.
 pub(crate) fn escape(text: &str) -> String {
     printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -97,7 +97,7 @@ fn log_label(axis: Axis, value: f64) -> String {
 }
 
 /// Every, every second, every fourth power ..., the finest whose labels fit. With fewer than two
-/// such powers the ends have labels.
+/// such powers it labels the ends.
 pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec<Tick> {
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);
@@ -127,7 +127,7 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     Vec::new()
 }
 
-/// As many as fit from left to right, for axes without round values.
+/// As many as fit, for axes without round values.
 pub(crate) fn of_values(
     axis: Axis,
     values: &[f64],

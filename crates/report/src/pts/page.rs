@@ -117,7 +117,7 @@ fn steady_table(result: &PtsResult) -> Option<Table> {
     })
 }
 
-/// Over time and over bytes written, of tests that are about it.
+/// Tests of a rate over time and over bytes written.
 fn courses(result: &PtsResult) -> Vec<String> {
     let own = match result.plan.test {
         PtsTest::Wsat | PtsTest::Hir => Measured::Iops,

@@ -14,8 +14,8 @@ use unicode_width::UnicodeWidthStr;
 
 const GUTTER: usize = 8;
 
-/// All doubts, limits with their trials and exclusions, half-power points, processor cost, each
-/// change with its figures, gains that are not proven, and rules. Empty without an answer.
+/// Doubts, limits with their trials and exclusions, half-power points, processor cost, changes with
+/// their figures, gains that are not proven, and rules. Empty without an answer.
 pub fn details(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return String::new() };
     let width = width.max(40);
@@ -51,7 +51,7 @@ pub fn details(results: &Results, width: usize, colour: bool) -> String {
     render(&lines, width, colour) + &classic(results, width, colour)
 }
 
-/// Of the usual benchmarks, in their units; empty if none was measured.
+/// Usual benchmarks, in their units; empty if none was measured.
 pub(super) fn classic(results: &Results, width: usize, colour: bool) -> String {
     let Some(view) = Overview::of(results).and_then(|one| crate::classic::view(&one)) else {
         return String::new();

@@ -14,8 +14,8 @@ const BAR: usize = 14;
 
 const MIN_RATE_WIDTH: usize = 12;
 
-/// A table for reads and one for writes, then each stage's important settings with the source of
-/// its advertised rate, then the risks. Empty without a ladder.
+/// A table for reads and one for writes, then each stage's settings with the source of its
+/// advertised rate, then the risks. Empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);

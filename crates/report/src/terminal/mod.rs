@@ -22,7 +22,7 @@ use machine::text::printable;
 pub use metadata::{metadata, metadata_by_clients};
 use unicode_width::UnicodeWidthStr;
 
-/// Determines the colour of a text.
+/// Determines the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,

@@ -18,9 +18,8 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// The points of a document as a table with warnings and errors; a single point is shown in full.
-/// Common settings are printed once above the table; derived columns are dropped first if the width
-/// is too small.
+/// The points of a document as a table with warnings and errors, or a single point in full. Common
+/// settings appear once, above; derived columns are dropped first if the width is too small.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
         return crate::hosts::terminal(results, width, colour);

@@ -8,7 +8,7 @@ use machine::text::printable;
 use results::{Answer, Lasting, Limit, LimitOf, Overview, Results};
 use unicode_width::UnicodeWidthStr;
 
-/// The smallest terminal for the whole answer.
+/// Enough for the whole answer.
 const MAX_LINES: usize = 30;
 
 const MIN_CHANGE: usize = 34;
@@ -41,9 +41,7 @@ const MORE: [fn(&mut Detail); 11] = [
     |d| d.stages = 12,
 ];
 
-/// The answer of a study on one screen of 30 lines.
-///
-/// [`points()`] shows documents without an answer.
+/// The answer of a study on one screen of 30 lines, or [`points()`] without an answer.
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);
@@ -178,7 +176,7 @@ fn speed_table(overview: &Overview, width: usize) -> Vec<Line> {
     std::iter::once(head).chain(rows.iter().map(line)).collect()
 }
 
-/// Limits of the peaks, and of a plain program's largest requests.
+/// Limits of the peaks and of a plain program's largest requests.
 fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     let said: Vec<&Limit> = sentences::shown_limits(answer)
         .into_iter()

@@ -262,7 +262,7 @@ fn service(mode: ServiceMode, fixed: f64, rate: f64) -> ServiceModel {
     }
 }
 
-/// Two, each half of the gain.
+/// Two steps, each half of the gain.
 fn steps(points: &[Point], from: usize, to: usize) -> Vec<FindingStep> {
     let one = gain(points, from, to).sqrt();
     let step = |change: &str, cpu, p99| FindingStep {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Or why it is missing.
+/// The error says why it is missing.
 pub fn browser() -> Result<PathBuf, String> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -69,7 +69,7 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
     said
 }
 
-/// Errors; runs before anything else on the page.
+/// Collects errors; runs before anything else on the page.
 const COLLECT: &str = r#"<script>
 window.wrong = [];
 window.addEventListener("error", (event) => window.wrong.push(String(event.message)));
@@ -135,7 +135,7 @@ addEventListener("load", () => {
 });
 </script>"#;
 
-/// Of a phone's width, which the browser's own window cannot have.
+/// A phone's width, which the browser's own window cannot have.
 fn framed(page: String, width: u32) -> String {
     if width >= NARROWEST_WINDOW {
         return page;
@@ -146,10 +146,8 @@ fn framed(page: String, width: u32) -> String {
     )
 }
 
-/// Of Chromium.
 const NARROWEST_WINDOW: u32 = 500;
 
-/// At a width, in a theme.
 pub fn look_at(browser: &Path, page: &str, width: u32, dark: bool) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());

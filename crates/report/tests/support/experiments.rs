@@ -54,7 +54,6 @@ fn draw(points: &mut Vec<Point>, y: Axis, curve: Curve<'_>) -> Series {
     Series::new(curve.name, values)
 }
 
-/// On another y axis.
 fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
     let value = |v: &Value| {
         let (value, interval_95) = v.point.map_or((None, None), |index| y_of(y, &points[index]));
@@ -530,7 +529,6 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
     )
 }
 
-/// Of an operation.
 pub fn best(points: &[Point], read: bool) -> usize {
     let rate = |point: &Point| {
         if (point.workload.read_percent == 100) == read { point.rate().unwrap_or(0.0) } else { 0.0 }
@@ -547,12 +545,11 @@ pub fn best(points: &[Point], read: bool) -> usize {
         .unwrap_or(0)
 }
 
-/// Or the first.
+/// The first point without a match.
 pub fn find(points: &[Point], wanted: impl Fn(&Workload) -> bool) -> usize {
     points.iter().position(|point| point.numbers.is_some() && wanted(&point.workload)).unwrap_or(0)
 }
 
-/// Modelled.
 pub fn gain(points: &[Point], from: usize, to: usize) -> f64 {
     modelled(&points[to].workload) / modelled(&points[from].workload)
 }

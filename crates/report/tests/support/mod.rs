@@ -427,7 +427,6 @@ pub fn crowded() -> Results {
     Results { experiments: vec![experiment], ..study() }
 }
 
-/// With an untrustworthy name.
 pub fn target() -> TargetFacts {
     let layer =
         |kind, name: &str, rate: Option<f64>, iops: Option<f64>, settings: &[(&str, &str)]| Layer {

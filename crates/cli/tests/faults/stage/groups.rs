@@ -16,7 +16,6 @@ pub enum Limit {
     Frozen,
 }
 
-/// The text for each file.
 type Texts = Vec<(&'static str, String)>;
 
 impl Limit {

@@ -28,7 +28,6 @@ pub(super) fn erofs_image() -> Vec<u8> {
     image
 }
 
-/// An EROFS image, without a loop device.
 pub(super) fn mount_file(image: &Path, at: &Path) -> Result<(), String> {
     let text = |bytes: &[u8]| CString::new(bytes).expect("no NUL in it");
     let (source, place) = (text(image.as_os_str().as_bytes()), text(at.as_os_str().as_bytes()));

@@ -13,7 +13,6 @@ pub(super) enum Prop {
     Faulty(&'static str, FaultyFs),
     Process(Child),
     Directory(#[allow(dead_code)] TempDir),
-    /// Added to a disk.
     Partition(String),
     Group(PathBuf),
     Swap(String),

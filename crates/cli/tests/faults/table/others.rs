@@ -96,7 +96,6 @@ const AS_SU: By = under(
 const FROM_ZERO: By =
     under("with /dev/zero as standard input", &["sh", "-c", "exec \"$0\" \"$@\" </dev/zero"]);
 
-/// Runs until it is killed.
 const TUNE_DISK: &str =
     "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
 

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Under a name chosen by the user, and for long.
+/// Writes a file of the user's naming for long.
 const FIO_LONG: &str =
     "fio --name=a --filename=work --size=1m --rw=write --time_based --runtime=60";
 const IOZONE_LONG: &str = "iozone -i 0 -f work -s 1m -r 4k --repeats 1000";
@@ -36,7 +36,7 @@ const WRITE_VM: &[&str] = &[
     "tune vm.img --op write --knob depth=8 --yes",
 ];
 
-/// Renamed, with other data in it, it is the user's.
+/// The renamed file, with other data in it, is the user's.
 const RENAMED: crate::play::Step = Do(Shell("mv work vm.img && cat precious >vm.img"));
 const UNCHANGED: crate::play::Step = Do(Shell("cmp precious vm.img"));
 
@@ -50,7 +50,7 @@ const KEPT: &[&str] = &[
     "diskspd -c256K -d1 -W0 -w100 -b64K {at}/diskspd",
 ];
 
-/// Each file in one way; keeps a copy.
+/// Each changes a file in one way, and keeps a copy.
 macro_rules! changed {
     ($change:literal) => {
         Do(Shell(concat!(
@@ -66,7 +66,6 @@ const STAY: crate::play::Step =
 
 const ANEW: crate::play::Step = Do(Shell("rm -rf at/*"));
 
-/// By kept files and the checks on them.
 const LEFT: &[&str] = &["at/*", "copy*", "old"];
 
 section![

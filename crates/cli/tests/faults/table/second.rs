@@ -1,12 +1,12 @@
 use super::*;
 
-/// Removed after the command started.
+/// It is removed after the command started.
 const REMOVED_HERE: By = under(
     "in a directory that was removed",
     &["sh", "-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"],
 );
 
-/// As a small service has.
+/// The limit of a small service.
 const LITTLE_DATA: By = under("under ulimit -d", &["prlimit", "--data=16000000"]);
 
 /// Of the GNU C library.
