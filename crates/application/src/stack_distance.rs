@@ -48,13 +48,13 @@ impl StackDistances {
         Self::of_hashes(0, SCALE)
     }
 
-    /// Follows a sample of the blocks, at a rate from 0 (none) to 1 (all).
+    /// Follows this share of the blocks, from 0 to 1.
     pub fn sampled(share: f64) -> Self {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    /// Two disjoint samples that together form [`StackDistances::sampled`]; the difference of their
-    /// curves estimates the sampling error.
+    /// Two disjoint halves of [`StackDistances::sampled`]: the difference of their curves estimates
+    /// the sampling error.
     pub fn sampled_halves(share: f64) -> [Self; 2] {
         let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
         [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
@@ -138,7 +138,7 @@ impl StackDistances {
         self.last.len() as f64 / self.share()
     }
 
-    /// Returns the share of accesses that an LRU cache of `blocks` blocks misses.
+    /// The share of accesses that an LRU cache of `blocks` blocks misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;
@@ -154,7 +154,7 @@ impl StackDistances {
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
-    /// Miss ratios over cache sizes in bytes, for blocks of `block_bytes`.
+    /// Miss ratios over cache sizes in bytes.
     pub fn curve(&self, block_bytes: u64, sizes: impl IntoIterator<Item = u64>) -> Vec<MissRatio> {
         sizes
             .into_iter()

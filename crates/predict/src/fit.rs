@@ -30,7 +30,7 @@ pub struct FitPoint {
     pub region_bytes: u64,
     /// Uncached.
     pub throughput_bytes_per_s: f64,
-    /// Half of the 95 % interval over the throughput; 0 if unknown. Less certain points weigh less.
+    /// Half of the 95 % interval over the throughput; 0 if unknown.
     pub uncertainty: f64,
 }
 
@@ -55,7 +55,6 @@ pub struct Fitted {
 pub struct Judged {
     pub point: FitPoint,
     pub predicted_bytes_per_s: f64,
-    /// Not used in the fit.
     pub held_out: bool,
 }
 
@@ -74,13 +73,12 @@ pub struct Fit {
     pub points: Vec<Judged>,
     /// Weighted mean of |ln (predicted / measured)| over the points used in the fit.
     pub loss: f64,
-    /// Of the points used in the fit.
     pub fitted_median_error: f64,
     pub held_out_median_error: f64,
 }
 
 impl Fit {
-    /// The machine as a file that [`Setup::parse`] reads.
+    /// The machine as a file for [`Setup::parse`].
     ///
     /// # Errors
     /// None is expected.
@@ -207,7 +205,7 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
 /// Calibrates a machine; a random third of the points (by `seed`) is held out for validation.
 ///
 /// # Errors
-/// Fewer than 9 points, a throughput that is not positive, or a point that the machine cannot run.
+/// Fewer than 9 points, a throughput that is not positive, a point that the machine cannot run.
 pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     check(points)?;
     let out = held_out(points.len(), seed);
@@ -245,8 +243,7 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
 
-/// Calibrates each machine and returns the one with the smallest loss; held-out points do not
-/// count.
+/// Calibrates each machine and returns the one with the smallest loss without the held-out points.
 ///
 /// # Errors
 /// As for [`fit`].
@@ -285,7 +282,7 @@ fn check(points: &[FitPoint]) -> Result<()> {
     Ok(())
 }
 
-/// Minimum number of points for a fit.
+/// The minimum for a fit.
 pub const MIN_POINTS: usize = 9;
 
 #[cfg(test)]

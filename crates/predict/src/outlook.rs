@@ -22,8 +22,8 @@ const MAX_DEPTH_PER_DRIVE: u32 = 4;
 
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
 
-/// Adds to the answer the effect of duplicating a peak's limit, and how many outstanding requests
-/// the machine needs. Skips changes that the machine refuses.
+/// Adds the effect of duplicating a peak's limit, and how many outstanding requests the machine
+/// needs. Skips changes that the machine refuses.
 pub fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);

@@ -33,7 +33,7 @@ impl Outcome {
     }
 }
 
-/// The test program of the 1997 study: a sequential, unbuffered pass over 100 MB at this depth.
+/// The 1997 study's test program: a sequential, unbuffered pass over 100 MB.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {
@@ -51,7 +51,7 @@ pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
 /// Runs a workload once; a simulated machine repeats it exactly.
 ///
 /// # Errors
-/// A workload that is invalid for this target, or access the machine does not support.
+/// A workload that is invalid for this target, access the machine does not support.
 pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome> {
     let facts = twin.target_facts(target);
     let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };

@@ -13,7 +13,7 @@ const COUNTED_BYTES: u32 = 64 << 10;
 /// The check of the fitted machine takes no real time.
 const CHECK_NS: u64 = 200_000_000_000_000;
 
-/// A number of the machine, before and after.
+/// A number before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedNumber {
     pub path: String,
@@ -21,7 +21,7 @@ pub struct FittedNumber {
     pub after: f64,
 }
 
-/// A quantity of the run, and on the fitted machine.
+/// A quantity of the run and of the fitted machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Reproduced {
     pub name: &'static str,
@@ -41,7 +41,7 @@ impl SustainedFit {
     /// The machine as TOML.
     ///
     /// # Errors
-    /// A bug: a description that has no TOML.
+    /// A description that has no TOML: a bug.
     pub fn machine_file(&self) -> Result<String> {
         Ok(toml::to_string(&self.setup.description)?)
     }
@@ -57,7 +57,7 @@ pub fn base(result: &SustainedResult) -> Option<&'static str> {
 }
 
 /// Fits a machine's write cache or credit to a run, and repeats the run on it. `None` if the rate
-/// of the run did not fall, or the machine's drive has neither.
+/// did not fall, or the drive has neither.
 ///
 /// # Errors
 /// The run on the fitted machine failed.

@@ -21,7 +21,7 @@ pub struct Record {
     pub bytes: u32,
 }
 
-/// Reads a text in any format of [`apptrace::foreign`], such as lines of `time_ns,op,offset,bytes`.
+/// Reads any format of [`apptrace::foreign`], such as lines of `time_ns,op,offset,bytes`.
 ///
 /// # Errors
 /// The faulty line; no requests.
@@ -34,7 +34,7 @@ const MAX_RECORDS: usize = 1 << 25;
 /// Files of a trace follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
-/// Reads a trace as [`parse`] does, a part at a time.
+/// As [`parse`], a part at a time.
 ///
 /// # Errors
 /// As [`parse`]; a trace that cannot be read, more than 2^25 requests.
@@ -99,7 +99,7 @@ pub struct Replay {
     pub cache_hits: Option<f64>,
 }
 
-/// Replays a trace on a machine, bypassing its file-system cache.
+/// Replays a trace on a machine, past its file-system cache.
 ///
 /// # Errors
 /// Access the machine does not support.
@@ -222,7 +222,7 @@ fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
     record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
 }
 
-/// Accesses to blocks of [`CACHE_BLOCK`] bytes in a trace.
+/// Accesses to blocks of [`CACHE_BLOCK`] bytes.
 pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
@@ -272,7 +272,7 @@ impl MissCurve {
 pub struct Sampled {
     pub share: f64,
     pub curve: Vec<MissRatio>,
-    /// The maximum error: against the exact curve or, without one, half of the largest difference
+    /// The maximum error against the exact curve or, without one, half of the largest difference
     /// between two halves of the sample.
     pub error: f64,
     /// From two halves.
@@ -283,7 +283,7 @@ fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
 }
 
-/// Counts the miss ratios of a trace over cache sizes in bytes.
+/// Counts the miss ratios over cache sizes in bytes.
 pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
     let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
     let all = (!matches!(counting, Counting::Sampled(_)))
@@ -310,7 +310,7 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
     MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
 }
 
-/// The gain from a RAM cache of some size.
+/// The gain from a RAM cache.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,
@@ -318,7 +318,7 @@ pub struct CacheGain {
     pub write_through: f64,
 }
 
-/// Replays a trace with RAM caches of these sizes, and without a cache.
+/// Replays a trace with RAM caches of these sizes, and without one.
 ///
 /// # Errors
 /// Access the machine does not support.

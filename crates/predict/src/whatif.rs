@@ -14,10 +14,9 @@ pub struct Prediction {
     pub latency_ns: u64,
     /// Per MiB (2^20 bytes).
     pub cpu_ms_per_mib: f64,
-    /// By the verdict of a study: the busiest part, the program's thread, or `latency` if nothing
-    /// is busy.
+    /// By the verdict of a study: the busiest part, the program's thread, or `latency`.
     pub bottleneck: String,
-    /// If the limit is a part or a thread.
+    /// `None` for `latency`.
     pub busy_share: Option<f64>,
 }
 
@@ -39,7 +38,7 @@ pub struct Comparison {
     pub workload: String,
     pub before: Prediction,
     pub after: Prediction,
-    /// Throughput after over before.
+    /// After over before.
     pub gain: f64,
 }
 
@@ -54,7 +53,7 @@ pub struct WhatIf {
 /// Predicts one workload on an unused machine, as `halfpower run` measures it.
 ///
 /// # Errors
-/// A workload that is invalid for this target, or access the machine does not support.
+/// A workload that is invalid for this target, access the machine does not support.
 pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     let twin = Twin::new(setup.clone());
     let mut volume = twin.volume();

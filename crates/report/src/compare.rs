@@ -191,7 +191,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     out
 }
 
-/// Shows the conclusion, a table of the rate, a bar for each kind, and notes.
+/// Shows conclusion, table of the rate, a bar for each kind, and notes.
 pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -249,7 +249,7 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// Formats a comparison for a pull request: the conclusion, and folded tables.
+/// Formats a comparison for a pull request, with folded tables.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
     for (place, sentence) in comparison.sentences.iter().enumerate() {
@@ -309,7 +309,7 @@ struct View {
 /// Renders a self-contained page: changes with intervals, each run of both sides, tables.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(comparison: &Comparison) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("compare.html", include_str!("../templates/compare.html"))?;

@@ -96,10 +96,10 @@ fn view(side: &Side, measure: Measure) -> View {
     }
 }
 
-/// Renders a page with a figure of each measure, and a table.
+/// Renders a figure of each measure, and a table.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(side: &Side, program: &Program) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("foreign.html", include_str!("../templates/foreign.html"))?;

@@ -119,7 +119,7 @@ fn summary(reported: &HistoryRow, measure: Measure) -> String {
     )
 }
 
-/// Draws each trend as bars from zero to the maximum, with dated changes.
+/// Draws trends as bars from zero to the maximum, with dated changes.
 pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
@@ -265,7 +265,7 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
 /// Renders a self-contained page of trends.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn trends_html(
     target: &str,
     all: &[HistoryRow],

@@ -53,7 +53,7 @@ const PREFIX: &str = "halfpower";
 
 type Labels = Vec<(&'static str, String)>;
 
-/// One file, with the results of one or several targets.
+/// The metrics of one or several targets.
 #[derive(Debug)]
 pub struct OpenMetrics {
     registry: Registry,
@@ -79,7 +79,7 @@ impl Default for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// Returns the full names of all metrics.
+    /// The full names of all metrics.
     pub fn names() -> Vec<String> {
         let name = |(_, name, unit, _): &(Gauge, &str, &str, &str)| match *unit {
             "" => format!("{PREFIX}_{name}"),
@@ -95,7 +95,7 @@ impl OpenMetrics {
         }
     }
 
-    /// Adds the results of a command: the peaks of a study, every point of others.
+    /// Adds the peaks of a study, or every point of another command.
     pub fn add(&mut self, results: &Results) {
         let target = vec![("target", results.target.name.clone())];
         let shown: Vec<&Point> = match &results.answer {

@@ -256,7 +256,7 @@ fn sizes(profile: &Profile) -> Table {
 /// Renders a profile as a page that needs no network.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, Error> {
     let waited: Vec<(String, f64)> = profile
         .files

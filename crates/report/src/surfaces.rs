@@ -20,9 +20,9 @@ pub struct Cliff {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
     pub title: String,
-    /// File sizes, ascending.
+    /// Ascending file sizes.
     pub rows: Vec<u64>,
-    /// Record sizes, ascending.
+    /// Ascending record sizes.
     pub columns: Vec<u64>,
     /// By row and column; `None` if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
@@ -92,7 +92,7 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
 /// Renders a page of surfaces.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;

@@ -14,7 +14,6 @@ pub struct Page {
     /// `validate`, `whatif`.
     pub kind: String,
     pub title: String,
-    /// One line on what is compared.
     pub about: String,
     pub program: String,
     pub sections: Vec<Section>,
@@ -50,7 +49,7 @@ struct SectionView {
 /// Renders a self-contained page.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn page(page: &Page) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("validation.html", include_str!("../templates/validation.html"))?;

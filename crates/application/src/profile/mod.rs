@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use timeline::CourseRecorder;
 
-/// The schema's name in the document.
+/// The document's schema.
 pub const SCHEMA: &str = "halfpower.profile/1";
 
 /// Later files share one profile.
@@ -277,7 +277,7 @@ impl Collector {
     }
 }
 
-/// Reads a recording to its end and makes its profile.
+/// Makes the profile of a whole recording.
 ///
 /// # Errors
 /// Those of the trace.

@@ -36,7 +36,7 @@ impl Role {
         Role::Other,
     ];
 
-    /// Returns the name of the role for a sentence.
+    /// The name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Role::Log => "log",

@@ -5,7 +5,7 @@ use measure::stats::estimate_values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of the document's schema.
+/// The document's schema.
 pub const SCHEMA: &str = "halfpower.replay/1";
 
 /// Returns the JSON schema of [`ReplayDocument`].

@@ -7,8 +7,8 @@ use machine::{Op, Stability};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A log for fio's `read_iolog`, with the recorded times; one job, so it keeps the order of all
-/// threads together.
+/// A log for fio's `read_iolog`, with the recorded times, in one job to keep the order of all
+/// threads.
 pub fn fio_log(script: &Script) -> String {
     let mut entries: Vec<Entry> = Vec::new();
     for step in script.threads.iter().flat_map(|thread| &thread.steps) {
@@ -75,7 +75,7 @@ fn add(shape: &mut Shape, step: &Step, ends: &mut BTreeMap<u32, u64>) {
     }
 }
 
-/// A job file that resembles the application: one job for its logs, one for its data, each with the
+/// A job file that resembles the application: a job for its logs, one for its data, with the
 /// recorded sizes, mix, order, syncs, rate and mean depth.
 pub fn fio_job(script: &Script) -> String {
     let elapsed_s = (script.recorded_ns as f64 * 1e-9).max(1e-9);

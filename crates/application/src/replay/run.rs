@@ -34,9 +34,8 @@ pub type Cache = CacheState;
 /// Where the trace's files go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// In this directory, or on the simulated machine of this name.
+    /// In this directory, or on this simulated machine.
     Files(PathBuf),
-    /// Regions of this target.
     Regions(TargetSpec),
 }
 
@@ -221,15 +220,15 @@ struct Runs {
     resources: Vec<ResourceUse>,
 }
 
-/// Makes the files of a script, and removes them, to check that the target can hold them.
+/// Makes the files of a script and removes them, as a check of the target.
 ///
 /// # Errors
-/// Files that cannot be made, a target that may not be written, or one that is too small.
+/// Files that cannot be made, a target that is read-only or too small.
 pub fn prepare<M: Machine>(machine: &M, script: &Script, layout: &Layout) -> machine::Result<()> {
     Places::new(&script.files, layout).open(machine, script.writes()).map(drop)
 }
 
-/// Replays a script on a machine; calls `on_run` before each run with its number from 1.
+/// Replays a script; calls `on_run` before each run with its number from 1.
 ///
 /// # Errors
 /// The files cannot be made, or a request fails: a failed run gives no result.

@@ -109,13 +109,11 @@ impl Step {
 pub struct FileScript {
     pub name: String,
     pub role: Role,
-    /// The furthest end of a request.
     pub bytes: u64,
-    /// It has data before the first request: it is read, or its size was known.
+    /// It has data before the first request.
     pub filled: bool,
     /// The bytes before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
-    /// The program allocated space for it.
     pub allocated: bool,
 }
 
@@ -146,7 +144,7 @@ pub struct Script {
     pub bytes: u64,
     /// The recording has the ends of requests.
     pub has_durations: bool,
-    /// Share of the bytes read that no device had to read; `None` if the trace shows no devices.
+    /// Share of the bytes read without a device; `None` if the trace shows no devices.
     pub read_hits: Option<f64>,
     pub skipped: Skipped,
 }
@@ -188,7 +186,7 @@ impl Script {
     /// Builds a script from the events of a trace.
     ///
     /// # Errors
-    /// A fault of the trace; nothing that could be replayed; too many requests.
+    /// A fault of the trace, nothing to replay, too many requests.
     pub fn new(
         events: impl Iterator<Item = Result<Event, apptrace::foreign::ForeignError>>,
     ) -> Result<Script, ReplayError> {
@@ -291,7 +289,7 @@ impl Script {
         steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
     }
 
-    /// Returns a workload for each kind of request: read or write, direct or not, durable or not.
+    /// Returns a workload for each kind of request (operation, direct, durable).
     pub fn like(&self) -> Vec<Workload> {
         let mut found: Vec<(Op, Buffering)> = Vec::new();
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {
@@ -310,7 +308,7 @@ impl Script {
         found.into_iter().map(like).collect()
     }
 
-    /// Returns the requests that the program waited for longest; without recorded ends, the most
+    /// Returns the requests that the program waited for longest, or without recorded ends the most
     /// frequent.
     pub fn slowest(&self) -> Class {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
@@ -321,7 +319,7 @@ impl Script {
         longest.map_or(Class { role: Role::Other, op: OpKind::Read }, |(_, (class, _))| *class)
     }
 
-    /// Returns the number of threads that made requests.
+    /// The number of threads with requests.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
     }

@@ -27,7 +27,7 @@ pub(super) struct Demand {
     pub bytes: f64,
     /// Distinct bytes read.
     pub working_set_bytes: u64,
-    /// Smallest cache that would serve most of the repeated reads.
+    /// Smallest cache for most of the repeated reads.
     pub cache_bytes: u64,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Free<'a> {
 const MIN_START: f64 = 0.05;
 
 impl Free<'_> {
-    /// Also scales those that move with it.
+    /// Scales the number and those that move with it.
     pub fn scale(self, factor: f64) {
         *self.value = self.value.max(MIN_START) * factor;
         for other in self.along {

@@ -69,7 +69,7 @@ struct Burst {
 #[serde(deny_unknown_fields)]
 pub struct CatalogueVolume {
     pub about: String,
-    /// The page of the limits, with its date.
+    /// The page that documents the limits, with its date.
     pub source: String,
     gib: [u64; 2],
     request_bytes: u64,
@@ -101,7 +101,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// Depends on the size.
+    /// At this size.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -129,10 +129,10 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds volumes from the text of a file; replaces those of the same name.
+    /// Adds volumes from a file's text; replaces those of the same name.
     ///
     /// # Errors
-    /// The faulty line, or a volume whose numbers contradict each other.
+    /// The faulty line, or numbers that contradict each other.
     pub fn extend(&mut self, file: &str, text: &str) -> Result<()> {
         let added: BTreeMap<String, CatalogueVolume> =
             toml::from_str(text).map_err(|error| wrong(file, error.to_string()))?;
@@ -268,7 +268,7 @@ impl CatalogueVolume {
 }
 
 impl ChosenVolume {
-    /// The computer of the preset `cloud` with this volume.
+    /// The preset `cloud` with this volume.
     ///
     /// # Errors
     /// Numbers that are impossible on a simulated machine.

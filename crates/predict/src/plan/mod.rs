@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use twin::{Setup, Twin};
 
-/// The name of the document's schema.
+/// The document's schema.
 pub const SCHEMA: &str = "halfpower.plan/1";
 
 /// More IOPS must save this share of the time.
@@ -38,7 +38,7 @@ pub struct Goal {
 /// The subject of a plan.
 pub struct Plan<'a> {
     pub script: &'a Script,
-    /// Catalogue volumes and simulated machines.
+    /// Catalogue names and simulated machines.
     pub on: &'a [String],
     pub catalogue: &'a Catalogue,
     pub prices: Option<&'a Prices>,
@@ -199,7 +199,7 @@ impl Plan<'_> {
     /// Makes all predictions.
     ///
     /// # Errors
-    /// An unknown name, a setting beyond a volume's limits, a trace that does not fit.
+    /// An unknown name, a setting beyond a limit, a trace that does not fit.
     pub fn make(&self, trace: &str) -> Result<PlanDocument> {
         let mut predictions = Vec::new();
         for name in self.on {

@@ -157,16 +157,15 @@ pub struct Bar {
 pub struct Validation {
     pub machine: String,
     pub figures: Vec<Figure>,
-    /// Throughput and processor time over the figures whose points calibrated the model, and
-    /// throughput over the others.
+    /// Throughput and processor time over the figures that calibrated the model, and throughput
+    /// over the others.
     pub groups: Vec<Group>,
-    /// Figures whose values are not given.
     pub predictions: Vec<predictions::Prediction>,
     /// On the 2003 server.
     pub alignment: Vec<alignment::Gain>,
     pub bars: Vec<Bar>,
     pub fitted: Vec<(String, f64)>,
-    /// Computed from a published figure, so that the figure is no test of them.
+    /// Computed from a published figure, which therefore does not test them.
     pub solved: Vec<(String, f64)>,
 }
 
@@ -186,7 +185,7 @@ pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// Simulates them on another machine: a preset's name, or a `.toml` file.
+/// [`validate`] on another machine: a preset's name, or a `.toml` file.
 ///
 /// # Errors
 /// An unknown machine, or one without the study's drives.

@@ -6,7 +6,7 @@ use crate::Result;
 use machine::Op;
 use serde::Serialize;
 
-/// A figure that was not given, so that it has no error.
+/// A figure that was not given.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// `fig9` and the like.
@@ -15,7 +15,7 @@ pub struct Prediction {
     pub points: Vec<Predicted>,
 }
 
-/// A value that the study measured, as the simulation predicts it.
+/// A simulated value that the study measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predicted {
     pub series: String,

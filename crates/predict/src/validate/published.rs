@@ -35,7 +35,7 @@ pub struct Measured {
     pub buses: u32,
     pub op: Op,
     pub buffered: bool,
-    /// The drives' write caches were on.
+    /// Write caches on.
     pub wce: bool,
     pub depth: u32,
     /// KiB.
@@ -44,7 +44,7 @@ pub struct Measured {
     /// `MB/s` or `CPU ms/MB`.
     pub unit: &'static str,
     pub extends: bool,
-    /// The file started on a stripe chunk.
+    /// On a stripe chunk.
     pub aligned: bool,
     /// RAID 5: parity by the host, or the array.
     pub raid5: Option<bool>,
@@ -70,7 +70,7 @@ pub fn released() -> Vec<Measured> {
     measured(RELEASED)
 }
 
-/// Three points of RAID 5 over four Ultra drives, three deep: released after the model was made.
+/// RAID 5 over four Ultra drives, three deep: released after the model was made.
 pub fn raid5() -> Vec<Measured> {
     let point =
         |(series, op, by_host, request_kb, value): (&'static str, Op, bool, u32, f64)| Measured {
@@ -181,12 +181,12 @@ pub fn alignment() -> Vec<Alignment> {
     rows(ALIGNMENT).map(row).collect()
 }
 
-/// A row of the IOzone write matrix of a laptop, in KB/s (2^10 bytes).
+/// A row of a laptop's IOzone write matrix, in KB/s (2^10 bytes).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Written {
     pub file_kb: u64,
     pub record_kb: u64,
-    /// Without and with a RAM cache of 256 MB in front of the volume.
+    /// Without and with a RAM cache of 256 MB.
     pub kb_per_s: [f64; 2],
 }
 
@@ -200,7 +200,7 @@ pub fn iozone() -> Vec<Written> {
     rows(IOZONE).map(row).collect()
 }
 
-/// PostMark on that laptop in seconds, 20,000 transactions on 10,000 files: without a RAM cache and
+/// PostMark on that laptop in seconds (20,000 transactions, 10,000 files), without a RAM cache and
 /// with one of 256 MB.
 pub const POSTMARK_S: [f64; 2] = [386.0, 196.0];
 

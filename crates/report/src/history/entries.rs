@@ -144,7 +144,7 @@ fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> Q
 /// Renders a page of the entries.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn entries_html(all: &EntryComparison, program: &str) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("entries.html", include_str!("../../templates/entries.html"))?;

@@ -208,7 +208,7 @@ fn conditions(result: &PtsResult) -> Table {
 }
 
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(result: &PtsResult) -> Result<String, Error> {
     let mut parts = Vec::new();
     let test = result.plan.test;

@@ -11,7 +11,7 @@ use sustained::{FillResult, Level, Recovery, SeriesPoint, SustainedResult};
 /// Renders the page.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(result: &SustainedResult) -> Result<String, Error> {
     let settings = &result.settings;
     let order = if settings.pattern.is_sequential() { "Sequential" } else { "Random" };

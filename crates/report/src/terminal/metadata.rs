@@ -65,7 +65,7 @@ pub fn metadata(result: &MetadataResult) -> String {
     text + &sentence(result) + "\n"
 }
 
-/// The results with several numbers of clients as text, and what more clients gain.
+/// The results by number of clients, and what more clients gain.
 pub fn metadata_by_clients(measured: &[MetadataResult], document: &Results) -> String {
     let Some(first) = measured.first() else { return String::new() };
     let mut text = format!(

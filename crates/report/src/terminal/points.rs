@@ -19,7 +19,7 @@ fn notes(point: &Point) -> String {
 }
 
 /// The points of a document as a table with warnings and errors, or a single point in full. Common
-/// settings appear once, above; derived columns are dropped first if the width is too small.
+/// settings appear once, above; derived columns are dropped first.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
         return crate::hosts::terminal(results, width, colour);
