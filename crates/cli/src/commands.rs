@@ -258,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        /// For the commands that an answer prints.
+        /// An answer prints such commands.
         #[test]
         fn options_of_a_workload_parse_back(
             (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),

@@ -81,7 +81,7 @@ impl Context {
         Ok(rest)
     }
 
-    /// In the state directory if there is no home.
+    /// The state directory holds it if there is no home.
     pub(crate) fn history_file(&self) -> Result<PathBuf, NoHistory> {
         match &self.history {
             HistoryChoice::Nowhere => return Err(NoHistory::Disabled),

@@ -65,7 +65,7 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// With the last directory if the name is too generic.
+/// Adds the last directory if the name is too generic.
 fn name(path: &Path) -> String {
     let file = path
         .file_name()

@@ -172,7 +172,7 @@ pub(crate) fn hint(
     ))
 }
 
-/// Without the words of the programming language.
+/// Replaces words of the programming language.
 pub(crate) fn plain(message: &str) -> String {
     [
         ("invalid digit found in string", "it is not a whole number"),

@@ -183,7 +183,7 @@ pub(crate) fn target_of(
     Ok((place, spec))
 }
 
-/// Of all members, for a target of at least this many bytes.
+/// Bytes of all members of a target of at least this size.
 fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     let members = spec.places.len() as u64;
     if members < 2 {
@@ -443,7 +443,7 @@ fn within_p99<M: Machine>(
     Ok((points, goals))
 }
 
-/// At an offered rate: enough that requests queue at the target, not in the program.
+/// Enough at an offered rate that requests queue at the target, not in the program.
 fn in_flight(workload: &Workload, max: u32) -> u32 {
     let fitting = MAX_IN_FLIGHT_BYTES
         / u64::from(workload.request_bytes.max(1))

@@ -416,7 +416,7 @@ impl Picture {
     }
 }
 
-/// With the percentage.
+/// Includes the percentage.
 const BAR_COLUMNS: usize = 24;
 
 fn draw(drawn: &mut Drawn, picture: &Picture) {

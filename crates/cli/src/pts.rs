@@ -364,7 +364,6 @@ fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<Pt
     })
 }
 
-/// With the time it takes.
 fn planned(estimate: &Estimate) -> Planned {
     let rate = machine::units::show_rate(estimate.bytes_per_s);
     Planned::UpTo {

@@ -239,7 +239,7 @@ fn check(context: &Context, path: &Path, results: &Results) -> Result<(), Failur
     }
 }
 
-/// Of `halfpower iozone`: rates over file and record sizes in addition to the points.
+/// Draws the rates over file and record sizes that `halfpower iozone` adds.
 fn surfaces(text: &str, results: &Results, directory: &Directory<'_>) -> Result<(), Failure> {
     #[derive(serde::Deserialize)]
     struct Document {

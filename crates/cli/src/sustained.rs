@@ -51,7 +51,7 @@ pub(crate) struct SustainedArguments {
 
 const FILES: [&str; 3] = ["sustained.json", "sustained.html", "sustained.csv"];
 const MIN_FOR_NS: u64 = 2_000_000_000;
-/// Part of the free space that a directory's test file may take.
+/// The divisor of the free space that limits a directory's test file.
 const FREE_SHARE: u64 = 2;
 
 impl SustainedArguments {

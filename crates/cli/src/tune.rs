@@ -349,7 +349,7 @@ fn plan(
     not_empty(only_root(plan, found.len()), arguments)
 }
 
-/// Without the trials of the first knobs, the kernel's, if this user cannot set them.
+/// Leaves out the trials of the first knobs, the kernel's, if this user cannot set them.
 fn only_root(mut plan: Plan, of_kernel: usize) -> Plan {
     if !host::knobs::may_set() {
         let (kept, other): (Vec<_>, Vec<_>) = plan.trials.into_iter().partition(

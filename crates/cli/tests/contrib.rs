@@ -32,7 +32,7 @@ fn yaml(name: &str) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// With a history that knows its directory `data`.
+/// The history knows the directory `data`.
 fn measured() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join("data")).unwrap();

@@ -13,7 +13,7 @@ use std::process::Command;
 /// System call, file, and offset (0 for a sync).
 type Call = (String, String, u64);
 
-/// On files whose names begin with `j.`, by thread.
+/// Calls on files whose names begin with `j.`, by thread.
 fn calls(ours: bool, options: &str) -> Vec<Call> {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();

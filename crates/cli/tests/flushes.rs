@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Bytes per second.
 const ADMITTED: u64 = 20_000_000;
-/// For a rate, or a time relative to fio's.
+/// Allowed for a rate, or a time relative to fio's.
 const TOLERANCE: f64 = 0.15;
 /// The machine is shared.
 const TRIES: u32 = 3;

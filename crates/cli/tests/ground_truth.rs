@@ -27,7 +27,7 @@ enum Order {
 struct Case {
     /// For fio, or `halfpower run` if they begin with `run`.
     options: &'static str,
-    /// Of every request; 0: several sizes.
+    /// The size of every request; 0: several sizes.
     bytes: u64,
     order: Order,
     /// At least and at most.

@@ -35,7 +35,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// With its report; only the document is left.
+/// Also returns the report; only the document is left.
 fn reported(words: &str, input: &str) -> (Value, String) {
     let directory = tempfile::tempdir().unwrap();
     let done = interrupted(directory.path(), words, input);

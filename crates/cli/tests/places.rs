@@ -266,7 +266,7 @@ impl Drop for Running {
     }
 }
 
-/// From files and devices, so far.
+/// Reads of files and devices, so far.
 fn bytes_read(id: u32) -> u64 {
     let io = fs::read_to_string(format!("/proc/{id}/io")).unwrap_or_default();
     io.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok()).unwrap_or(0)

@@ -148,7 +148,7 @@ fn a_file_of_commands_matches_the_original() {
     assert_beside_debian(&[start, runs], &["commands"], b"show\n");
 }
 
-/// As in the original's manual.
+/// The original's manual has these counts.
 #[test]
 fn the_default_run_without_the_original() {
     let here = tempfile::tempdir().unwrap();

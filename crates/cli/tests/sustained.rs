@@ -123,7 +123,7 @@ fn written(device: &str) -> u64 {
     stat.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap() * 512
 }
 
-/// As a volume with burst credit, until `done`.
+/// Acts as a volume with burst credit, until `done`.
 fn keep_credit(
     device: &str,
     throttle: &Throttle,

@@ -284,7 +284,7 @@ fn a_value_changed_by_another_process_is_kept_and_reported() {
     assert!(silent.stderr.is_empty(), "{}", silent.stderr);
 }
 
-/// Without the line's numbers.
+/// Leaves out the line's numbers.
 fn options_of(mount: &Mount) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(mount.name())).unwrap();

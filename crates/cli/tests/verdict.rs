@@ -107,7 +107,7 @@ fn a_saved_study_and_the_history_are_used() {
     halfpower_in(here, "profile moved --study").refused(&["--study", "directory"]);
 }
 
-/// With a verdict; the script runs on a new file system.
+/// The script runs on a new file system; the profile has a verdict.
 fn recorded(at: &Path, traces: &Path, script: &str) -> Value {
     let trace = traces.join("t.hptrace");
     let trace = trace.to_str().unwrap();

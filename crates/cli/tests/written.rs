@@ -95,7 +95,7 @@ fn more_than_allowed_is_refused_before_the_start() {
         .refused(&["--max-written x"]);
 }
 
-/// Of commands without a known amount.
+/// Their amount is not known.
 #[test]
 fn runs_end_at_the_limit() {
     let _alone = alone();

@@ -34,7 +34,7 @@ const MAX_RECORDS: usize = 1 << 25;
 /// Files of a trace follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
-/// As [`parse`], a part at a time.
+/// Like [`parse`], but reads a part at a time.
 ///
 /// # Errors
 /// As [`parse`]; a trace that cannot be read, more than 2^25 requests.
@@ -275,7 +275,7 @@ pub struct Sampled {
     /// The maximum error against the exact curve or, without one, half of the largest difference
     /// between two halves of the sample.
     pub error: f64,
-    /// From two halves.
+    /// Estimated from two halves.
     pub error_estimated: bool,
 }
 

@@ -343,7 +343,7 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
 }
 
-/// Of an advertised rate; `None` without one.
+/// The share of an advertised rate; `None` without one.
 pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite())
         .then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))

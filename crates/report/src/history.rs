@@ -47,7 +47,7 @@ fn remark(one: &Entry) -> String {
 #[derive(Debug, Clone)]
 pub struct HistoryRow {
     pub trend: Trend,
-    /// Before some readings: index, and the facts.
+    /// The index of a reading, and what changed before it.
     pub machine: Vec<(usize, Vec<String>)>,
 }
 

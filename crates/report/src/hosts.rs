@@ -129,7 +129,7 @@ fn points(text: &mut Text, result: &Results) {
     }
 }
 
-/// Without the number of clients.
+/// Leaves out the number of clients.
 fn short(point: &Point) -> String {
     let workload = point.workload.workload.clone();
     workload::Workload { clients: None, ..workload }.short()

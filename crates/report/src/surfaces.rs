@@ -24,7 +24,7 @@ pub struct Surface {
     pub rows: Vec<u64>,
     /// Ascending record sizes.
     pub columns: Vec<u64>,
-    /// By row and column; `None` if not measured.
+    /// Rates by row and column; `None` if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
     /// Range of the repeats over their median, by row and column; empty without repeats.
     pub spread_percent: Vec<Vec<Option<f64>>>,

@@ -187,7 +187,7 @@ impl Flow {
         self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
-    /// As [`Appends::share`], of the requests with a known offset.
+    /// Covers the requests with a known offset.
     pub(super) fn appended(&self) -> f64 {
         self.appends.share(self.located)
     }

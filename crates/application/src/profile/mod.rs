@@ -143,7 +143,7 @@ impl Roles {
         self.files.add(request);
     }
 
-    /// After the last request.
+    /// Call after the last request.
     pub(crate) fn end(&mut self) {
         self.roles = self.files.all.iter().map(File::role).collect();
     }

@@ -65,7 +65,7 @@ pub(super) struct Shape {
 /// With fewer requests and syncs the use of a file is not known.
 const FEW: u64 = 4;
 
-/// From this share on requests are sequential.
+/// The share from which requests are sequential.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
 /// Writes per sync; a checkpoint has more.

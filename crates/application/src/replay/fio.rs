@@ -43,7 +43,7 @@ struct Shape {
 
 /// The most frequent ones.
 const MAX_SIZES: usize = 8;
-/// From this share on a job is sequential.
+/// The share from which a job is sequential.
 const SEQUENTIAL_SHARE: f64 = 0.5;
 
 fn shapes(script: &Script) -> BTreeMap<Role, Shape> {

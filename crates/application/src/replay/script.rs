@@ -14,7 +14,7 @@ use workload::{Pattern, Workload};
 
 /// Steps are held in memory.
 const MAX_STEPS: usize = 1 << 25;
-/// Of one replayed request.
+/// The size of one replayed request.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// The operation of a step, which groups latencies.
 #[derive(
@@ -175,7 +175,7 @@ struct Seen {
     end: u64,
     next: u64,
     reads: u64,
-    /// Before the first request.
+    /// The size before the first request.
     size: Option<u64>,
     growth: Growth,
     allocated: bool,

@@ -4,7 +4,7 @@ use super::script::{Act, After, Step, ThreadScript};
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 use measure::histogram::Histogram;
 
-/// Of an event that has not happened.
+/// The time of an event that has not happened.
 const NEVER: Nanos = Nanos::MAX;
 
 #[derive(Debug, Clone, Copy)]

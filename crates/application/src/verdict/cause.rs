@@ -11,7 +11,7 @@ use workload::OpKind;
 const RARELY: f64 = 0.2;
 /// Below this share of the bytes the page cache serves the requests.
 const FEW_FROM_DEVICE: f64 = 0.1;
-/// From this share of a limit on a rate is at it.
+/// A rate of this share of a limit is at the limit.
 const AT_LIMIT: f64 = 0.9;
 /// More than 1, because a recording may begin with burst credit.
 const MAX_SHARE: f64 = 1.5;

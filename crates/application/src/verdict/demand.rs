@@ -57,7 +57,7 @@ struct Sums {
     dsync: f64,
     syncs: f64,
     sync_ns: f64,
-    /// With a request under way, summed over the files.
+    /// Time with a request under way, summed over the files.
     busy_ns: f64,
     /// Requests under way times time, summed over the files.
     spent_ns: f64,

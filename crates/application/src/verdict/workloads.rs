@@ -10,7 +10,7 @@ use workload::{OpKind, Pattern, Stop, Workload};
 /// Others are not measured.
 const MAX_FLOWS: usize = 4;
 const DEPTHS: [u32; 3] = [4, 16, 64];
-/// Of sequential requests, in bytes.
+/// Bytes of sequential requests.
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
 

@@ -195,7 +195,7 @@ fn show(
     printed.and(html).and(csv)
 }
 
-/// With exit code 3 if a condition is met.
+/// Ends with exit code 3 if a condition is met.
 fn fail(context: &Context, conditions: &[FailIf], comparison: &Comparison) -> Result<(), Failure> {
     let failed: Vec<_> =
         conditions.iter().flat_map(|condition| condition.failed(comparison)).collect();

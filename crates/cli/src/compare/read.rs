@@ -120,7 +120,7 @@ fn named(name: &str, results: &Results) -> String {
     format!("{name} ({})", results.target.name)
 }
 
-/// By its extension, or several columns in the first line.
+/// The extension, or several columns in the first line, decide.
 fn is_csv(path: &Path, text: &str) -> bool {
     let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let first = text.lines().next().unwrap_or_default();

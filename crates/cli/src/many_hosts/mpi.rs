@@ -122,7 +122,7 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Before the other ranks were asked anything.
+/// Nothing was asked of the other ranks yet.
 fn refused(mut leader: Leader<'_, MpiRank, Host>, failure: Failure) -> (Result<(), Failure>, bool) {
     leader.finish();
     (Err(failure), leader.has_lost())
@@ -338,7 +338,7 @@ fn study(
     }
 }
 
-/// This part of a study's time is for operations on files.
+/// Operations on files get one part in this many of a study's time.
 const FILES_PART: u64 = 10;
 
 /// `None` for other targets.

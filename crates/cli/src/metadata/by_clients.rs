@@ -19,7 +19,7 @@ use workload::metadata::MetadataPlan;
 /// Per client, in a first short run that shows how many fit into the time.
 const FIRST_FILES: u32 = 50;
 
-/// Of each client.
+/// Files of each client.
 const SIMULATED_FILES: u32 = 500;
 
 const SMALL_FILE_BYTES: u32 = 4096;

@@ -24,7 +24,7 @@ const MAX_RUN_NS: u64 = 1_000_000_000;
 /// In order of preference.
 const KINDS: [&str; 2] = ["study", "sweep"];
 
-/// Of the named place, or of the directory that the application waits for longest.
+/// The place is the named one, or the directory that the application waits for longest.
 pub(super) fn of(
     context: &Context,
     arguments: &Arguments,

@@ -37,7 +37,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Of `--postmark`, `--metadata` or `--replay`; `None` without any.
+    /// `None` without `--postmark`, `--metadata` and `--replay`.
     pub(super) fn asked(
         arguments: &Arguments,
         spec: &TargetSpec,

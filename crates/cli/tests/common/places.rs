@@ -183,7 +183,7 @@ impl Drop for Mount {
     }
 }
 
-/// For all processes of the root group.
+/// Applies to all processes of the root group.
 pub struct Throttle {
     number: String,
     files: Vec<PathBuf>,

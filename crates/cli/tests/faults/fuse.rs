@@ -64,7 +64,7 @@ struct State {
     hits: u64,
     hanging: BTreeSet<u64>,
     held: Vec<Vec<u8>>,
-    /// By [`Instead::Hold`].
+    /// [`Instead::Hold`] applies.
     hold: bool,
 }
 

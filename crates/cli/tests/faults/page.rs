@@ -73,7 +73,7 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// With the user that runs them.
+/// Also names the user that runs them.
 fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     let of = |step: &Step| match step {
         Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),

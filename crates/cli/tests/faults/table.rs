@@ -191,7 +191,7 @@ const COMPARISONS: &[&str] = &[
     "stack twin:gateway-1997",
 ];
 
-/// For [`CHECK`]; its history is `history`.
+/// [`CHECK`] compares with it.
 const BASELINE: &[&str] = &["sweep twin:gateway-1997 --runtime 10ms --history history"];
 
 const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];

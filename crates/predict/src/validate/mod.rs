@@ -177,7 +177,7 @@ impl Validation {
 
 const MIB: f64 = (1 << 20) as f64;
 const MACHINE: &str = "gateway-1997";
-/// Of files on striped volumes, except those that the study calls aligned.
+/// Files on striped volumes start here, except those that the study calls aligned.
 const OFF_THE_CHUNK: &str = ",start=12k";
 
 /// Simulates every published point.
@@ -185,7 +185,7 @@ pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// [`validate`] on another machine: a preset's name, or a `.toml` file.
+/// [`validate()`] on another machine: a preset's name, or a `.toml` file.
 ///
 /// # Errors
 /// An unknown machine, or one without the study's drives.

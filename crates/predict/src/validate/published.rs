@@ -20,7 +20,7 @@ pub struct Alignment {
     pub random: bool,
     /// With four requests outstanding each.
     pub threads: u32,
-    /// Of a start at 64 KB over one at sector 63.
+    /// A start at 64 KB against one at sector 63.
     pub gain_percent: f64,
 }
 

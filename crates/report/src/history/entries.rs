@@ -16,7 +16,7 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// Before an entry: its index, and the facts.
+    /// The index of an entry, and what changed before it.
     pub changes: Vec<(usize, Vec<String>)>,
     /// Readings by measure.
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
@@ -26,7 +26,6 @@ pub struct EntryComparison {
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {
-    /// For each entry before which something changed.
     fn changed(&self, max: usize) -> Vec<String> {
         let sentence = |(place, facts): &(usize, Vec<String>)| {
             let shown: Vec<&str> = facts.iter().take(max).map(String::as_str).collect();

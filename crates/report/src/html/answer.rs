@@ -19,7 +19,7 @@ pub(super) struct AnswerView {
     unproven: Vec<String>,
     checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
-    /// Of the process, if those of the whole machine come first.
+    /// Costs of the process, if those of the machine come first.
     more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,
@@ -42,7 +42,7 @@ struct LimitView {
     excluded: Vec<String>,
     would_refute: Option<String>,
     no_stages: Option<String>,
-    /// Without a verdict the evidence is all there is.
+    /// There is no verdict, only evidence.
     open: bool,
 }
 
@@ -107,7 +107,7 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
     })
 }
 
-/// With a peak, a limit or a half-power point, in order of appearance.
+/// Those with a peak, a limit or a half-power point, in order of appearance.
 fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
     let mut ops: Vec<OpKind> = Vec::new();
     let peaks =

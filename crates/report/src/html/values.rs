@@ -33,7 +33,7 @@ struct Shown {
 const MAX_DOUBTS: usize = 3;
 const MAX_CHARACTERS: usize = 240;
 
-/// By figures' anchors, safe inside a script element.
+/// Keys are the figures' anchors; safe inside a script element.
 pub(super) fn json(results: &Results) -> Result<String, Error> {
     let mut all = std::collections::BTreeMap::new();
     for (place, shown) in experiments::drawn(results).iter().enumerate() {

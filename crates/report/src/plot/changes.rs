@@ -38,7 +38,7 @@ struct Tick {
 struct Row {
     y: f64,
     name: String,
-    /// Of the mean; `None` if there are only runs.
+    /// The mean; `None` if there are only runs.
     x: Option<f64>,
     whisker: Option<[f64; 2]>,
     /// `better`, `worse` or empty.

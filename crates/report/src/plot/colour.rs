@@ -46,7 +46,7 @@ fn along(stops: &[&str], share: f64) -> String {
     hex(from_oklab([0, 1, 2].map(|i| a[i] + share * (b[i] - a[i]))))
 }
 
-/// Of a `#rrggbb` in sRGB (IEC 61966-2-1).
+/// Takes a `#rrggbb` in sRGB (IEC 61966-2-1).
 fn linear(hex: &str) -> [f64; 3] {
     [1, 3, 5].map(|at| {
         let value =
@@ -69,7 +69,7 @@ fn hex(linear: [f64; 3]) -> String {
     format!("#{:02x}{:02x}{:02x}", byte(linear[0]), byte(linear[1]), byte(linear[2]))
 }
 
-/// Of linear sRGB (Bjorn Ottosson, "A perceptual color space for image processing", 2020).
+/// Takes linear sRGB (Bjorn Ottosson, "A perceptual color space for image processing", 2020).
 fn oklab([r, g, b]: [f64; 3]) -> [f64; 3] {
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
     let m = (0.211_903_498_2 * r + 0.680_699_545_1 * g + 0.107_396_956_6 * b).cbrt();

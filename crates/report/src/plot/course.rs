@@ -20,7 +20,7 @@ const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 
 const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
-/// Per line; more would not show.
+/// More points of a line would not show.
 const MAX_DRAWN: usize = 1600;
 /// Enough contrast on light and dark pages; the first is the page's accent.
 const COLOURS: [&str; 8] =

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// More bands would cover one another, so only whiskers are drawn.
 const MAX_BANDS: usize = 2;
-/// With more values: no markers, and a band in place of whiskers.
+/// With more values, a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
 /// `points` are the document's: their warnings make hollow markers.

@@ -18,7 +18,7 @@ pub(super) fn logarithmic(axis: Axis) -> bool {
 /// Curves this many times apart share no linear axis.
 const FAR_APART: f64 = 100.0;
 
-/// By its quantity, or because its curves are far apart.
+/// Its quantity decides, or that its curves are far apart.
 pub(super) fn logarithmic_y(figure: &Figure) -> bool {
     if !matches!(figure.y, Axis::BytesPerS | Axis::Iops) {
         return logarithmic(figure.y);
@@ -137,7 +137,7 @@ impl Frame {
     }
 }
 
-/// Between the frame and the first and last value.
+/// Space between the frame and the first and last value.
 pub(super) const X_PAD: f64 = 12.0;
 
 fn y_axis(figure: &Figure, peaks: &[Option<f64>], height: f64) -> (Spread, Vec<Tick>) {

@@ -34,7 +34,7 @@ fn advance(c: char) -> f64 {
     }
 }
 
-/// With an ellipsis at the cut.
+/// Puts an ellipsis at the cut.
 pub(crate) fn fit(text: &str, room: f64) -> String {
     if width(text) <= room {
         return text.into();

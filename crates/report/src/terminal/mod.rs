@@ -73,7 +73,7 @@ pub(crate) fn render(lines: &[Line], width: usize, colour: bool) -> String {
     out
 }
 
-/// With an ellipsis at the cut.
+/// Puts an ellipsis at the cut.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.into();

@@ -85,7 +85,7 @@ fn shown_columns<T>(columns: &'static [Column<T>]) -> Vec<&'static Column<T>> {
     columns.iter().filter(|column| column.readily.is_some()).collect()
 }
 
-/// Without empty columns.
+/// Leaves out empty columns.
 fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
     if rates.is_empty() {
         return String::new();

@@ -18,7 +18,7 @@ use workload::{Pattern, Workload};
 
 pub const MIB: f64 = 1048576.0;
 
-/// In -1..1, from the number only.
+/// -1..1, from the number only.
 fn disturbance(number: u64) -> f64 {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 29;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub enum Limit {
     /// Bytes.
     Memory(u64),
-    /// And threads.
+    /// Processes and threads.
     Processes(u32),
     /// Percent of one processor's time.
     Processor(u32),
@@ -44,7 +44,7 @@ impl Limit {
     }
 }
 
-/// Of version 1 if the controller has its own hierarchy.
+/// Uses version 1 if the controller has its own hierarchy.
 pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     static GROUPS: AtomicU32 = AtomicU32::new(0);
     let name =

@@ -33,7 +33,7 @@ macro_rules! replaced {
     };
 }
 
-/// In a directory `shared/out`.
+/// Outputs in a directory `shared/out`.
 const IN_SHARED: &[&str] = &[
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=shared/out/out.json",
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --output=shared/out/out.json",
@@ -99,7 +99,7 @@ const FROM_ZERO: By =
 const TUNE_DISK: &str =
     "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
 
-/// Of one setting; no process has its writer's number.
+/// One setting; no process has its writer's number.
 macro_rules! journal {
     ($entry:literal) => {
         concat!(

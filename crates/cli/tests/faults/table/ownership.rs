@@ -7,7 +7,7 @@ const IOZONE_LONG: &str = "iozone -i 0 -f work -s 1m -r 4k --repeats 1000";
 const SQLIO_LONG: &str = "sqlio -kW -frandom -s60 -BY --size 1m work";
 const DISKSPD_LONG: &str = "diskspd -c1M -d60 -W0 -w100 work";
 
-/// In every language that creates files.
+/// Every language that creates files has a line.
 const READ_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=read --size=256k",
     "fio --name=a --filename=vm.img --rw=read --size=256k --openfiles=1 --invalidate=1",

@@ -9,7 +9,7 @@ const REMOVED_HERE: By = under(
 /// The limit of a small service.
 const LITTLE_DATA: By = under("under ulimit -d", &["prlimit", "--data=16000000"]);
 
-/// Of the GNU C library.
+/// The first of the GNU C library.
 const SIGRTMIN: i32 = 34;
 
 section![
