@@ -1,13 +1,13 @@
-//! Miss-ratio curves from one pass. Distances are distinct blocks since the last access (Mattson,
-//! Gecsei, Slutz, Traiger, 1970), counted in a tree (Olken, 1981), sampled for long traces
-//! (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015).
+//! Miss-ratio curves from one pass: distinct blocks since the last access (Mattson, Gecsei, Slutz,
+//! Traiger, 1970), in a tree (Olken, 1981), sampled for long traces (Waldspurger, Park, Garthwaite,
+//! Ahmad, "Efficient MRC construction with SHARDS", FAST 2015).
 
 use serde::Serialize;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use workload::rng;
 
-/// Mixes the bits of a block's number: the same on every run.
+/// The same on every run.
 #[derive(Default)]
 struct BlockHasher(u64);
 
@@ -30,14 +30,14 @@ impl Hasher for BlockHasher {
 type BlockMap<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
 
 pub struct StackDistances {
-    /// A Fenwick tree over time slots: 1 at each block's last access.
+    /// Fenwick tree over time slots: 1 at each block's last access.
     tree: Vec<u32>,
     last: BlockMap<u32>,
     next: u32,
     counts: Vec<f64>,
     cold: f64,
     accesses: f64,
-    /// Sampled hash range, half open, out of [`SCALE`].
+    /// Sampled range, half open, out of [`SCALE`].
     hashes: (u64, u64),
 }
 
@@ -48,13 +48,13 @@ impl StackDistances {
         Self::of_hashes(0, SCALE)
     }
 
-    /// Follows a sample of the blocks, at a rate from 0 (none) to 1 (all).
+    /// Follows this share of the blocks, from 0 to 1.
     pub fn sampled(share: f64) -> Self {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    /// Returns two disjoint samples that together form [`StackDistances::sampled`]; the difference
-    /// of their curves estimates the sampling error.
+    /// Two disjoint halves of [`StackDistances::sampled`]: the difference of their curves estimates
+    /// the sampling error.
     pub fn sampled_halves(share: f64) -> [Self; 2] {
         let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
         [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
@@ -84,7 +84,7 @@ impl StackDistances {
         }
     }
 
-    /// Returns the number of last accesses in the slots up to and including this one.
+    /// Last accesses up to and including this slot.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut index, mut sum) = (slot as usize + 1, 0);
         while index > 0 {
@@ -94,7 +94,6 @@ impl StackDistances {
         sum
     }
 
-    /// Renumbers the slots of the known blocks, in order, and doubles the room.
     fn renumber(&mut self) {
         let mut slots: Vec<(u32, u64)> =
             self.last.iter().map(|(&block, &slot)| (slot, block)).collect();
@@ -134,12 +133,12 @@ impl StackDistances {
         self.add(slot, 1);
     }
 
-    /// Returns the number of distinct blocks seen (estimated for a sample).
+    /// Distinct blocks seen, estimated for a sample.
     pub fn blocks(&self) -> f64 {
         self.last.len() as f64 / self.share()
     }
 
-    /// Returns the share of accesses that an LRU cache of `blocks` blocks misses.
+    /// The share of accesses that an LRU cache of `blocks` blocks misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;
@@ -155,7 +154,7 @@ impl StackDistances {
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
-    /// Returns miss ratios over cache sizes in bytes, for blocks of `block_bytes`.
+    /// Miss ratios over cache sizes in bytes.
     pub fn curve(&self, block_bytes: u64, sizes: impl IntoIterator<Item = u64>) -> Vec<MissRatio> {
         sizes
             .into_iter()

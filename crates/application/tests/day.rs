@@ -12,11 +12,11 @@ use std::rc::Rc;
 
 const SECOND: u64 = 1_000_000_000;
 const SECONDS: u64 = 24 * 3600;
-/// Files that a server opens over a day; more than have a profile of their own.
+/// More than have a profile of their own.
 const FILES: u32 = 6000;
 const PER_SECOND: u64 = 16;
 
-/// The highest resident size of this process so far, in bytes.
+/// Resident bytes of this process so far.
 fn highest() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -57,7 +57,7 @@ fn second(number: u64) -> Vec<Event> {
     events
 }
 
-/// Bytes that were written and not yet read.
+/// Bytes written and not yet read.
 #[derive(Clone, Default)]
 struct Pipe(Rc<RefCell<VecDeque<u8>>>);
 
@@ -72,7 +72,6 @@ impl Write for Pipe {
     }
 }
 
-/// The bytes of a trace, made as they are read.
 struct Made {
     writer: Option<TraceWriter<Pipe>>,
     pipe: Pipe,

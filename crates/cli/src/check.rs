@@ -22,17 +22,15 @@ use workload::{OpKind, Stop, Workload};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Number of points in a check: few enough for a minute.
+/// Few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// The kinds of baseline, the first found of which is taken. Against last night's check a slow
-/// decline would never show.
+/// Baselines; the first found is taken. Against last night's check a slow decline would never show.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
 
-/// The half-width of a rate's 95 % interval, as a share of the fall to find: such a fall is then
-/// beyond chance.
+/// Half a rate's 95 % interval, as a share of the fall to find: such a fall is beyond chance.
 const PRECISION_OF_LIMIT: f64 = 1.0 / 3.0;
 
 const MAX_RUNS: u32 = 30;
@@ -185,7 +183,7 @@ fn set_baseline(
     context.console.print(&format!("{}: checks compare with entry {id} from now on\n", of.name))
 }
 
-/// Measures and compares one target; `true` if it is slower.
+/// `true` if it is slower.
 fn check_one(
     context: &Context,
     arguments: &Arguments,
@@ -243,8 +241,7 @@ fn check_one(
     Ok(!slower.is_empty())
 }
 
-/// Returns the baseline with its number: the named entry, else that of --set-baseline, else the
-/// newest study or sweep of the target.
+/// The named entry, else that of --set-baseline, else the newest study or sweep of the target.
 fn baseline(
     history: &History,
     target: &str,
@@ -266,8 +263,7 @@ fn baseline(
     Ok((id, history.results(id)?))
 }
 
-/// Returns the baseline of a preset with its number and points: the named entry, else the first run
-/// of the preset. A later one may be slower already.
+/// The named entry, else the first run of the preset: a later one may be slower already.
 fn baseline_of_preset(
     history: &History,
     target: &str,
@@ -307,13 +303,12 @@ fn baseline_of_preset(
     )))
 }
 
-/// The minimum share of the fastest point's rate that a point of a check reaches.
+/// The minimum share of the fastest point's rate.
 const NEAR: f64 = 0.95;
 
-/// Chooses a point of each operation and pattern, direct I/O first: the one with the smallest depth
-/// that is about as fast as the fastest. Large requests are few in a run, so its rate has steps.
-/// Points of a few runs may be fast by chance, or by requests that a throttle admitted in advance:
-/// others come before them.
+/// For each operation and pattern the smallest depth about as fast as the fastest, direct I/O
+/// first. Large requests are few in a run, so its rate has steps. Points of a few runs may be fast
+/// by chance, or by requests that a throttle admitted in advance, so others come first.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     let usable = |point: &&Point| {
         let workload = &point.workload;

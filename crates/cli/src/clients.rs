@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-/// Numbers of clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Clients {
     /// Powers of two from 1, then all.
@@ -29,7 +28,7 @@ impl FromStr for Clients {
 }
 
 impl Clients {
-    /// Returns the numbers of clients to measure, of which there are `all`.
+    /// There are `all` clients.
     pub(crate) fn of(&self, all: usize) -> Result<Vec<usize>, String> {
         match self {
             Clients::Powers => {

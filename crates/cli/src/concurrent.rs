@@ -36,12 +36,10 @@ pub(crate) fn run(context: &Context, arguments: &PointArguments) -> Result<(), F
     on_machine!(place, |machine| measured(context, &machine, &[spec], arguments, &others))
 }
 
-/// Returns the targets of the command, for the checks of its outputs.
 fn paths(specs: &[TargetSpec]) -> Vec<&Path> {
     specs.iter().flat_map(|spec| &spec.places).map(PathBuf::as_path).collect()
 }
 
-/// Refuses concurrent workloads in a command that cannot run them.
 pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.each || !arguments.beside.is_empty() {
         return Err(Failure::Usage(
@@ -107,7 +105,7 @@ fn each(
     Ok((place, names.iter().map(spec).collect()))
 }
 
-/// Opens the targets and measures one workload on each of several, or several on one.
+/// One workload on each of several targets, or several on one.
 fn measured<M: Machine>(
     context: &Context,
     machine: &M,

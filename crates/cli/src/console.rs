@@ -7,16 +7,15 @@ use machine::units::Units;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::Arc;
 
-/// The terminal of a command. Its clones share the progress that is drawn there.
+/// Clones share the progress that is drawn there.
 #[derive(Clone, Default)]
 pub(crate) struct Console {
     progress: Arc<Progress>,
-    /// Whether another process reports everything: rank 0 speaks for all.
+    /// Rank 0 speaks for all.
     silent: bool,
 }
 
 impl Console {
-    /// Makes a console without messages.
     pub(crate) fn silent() -> Console {
         Console { silent: true, ..Console::default() }
     }
@@ -48,27 +47,23 @@ impl Console {
         Report { to: PrintableWriter(io::stdout()), progress: Arc::clone(&self.progress) }
     }
 
-    /// Prints while no progress is drawn.
     pub(crate) fn suspended<T>(&self, print: impl FnOnce() -> T) -> T {
         self.progress.suspended(print)
     }
 
-    /// Shows progress as long as the display lives.
     pub(crate) fn display(&self, mode: Mode) -> Display {
         Display::start(&self.progress, mode)
     }
 
-    /// Sets the units of the progress.
     pub(crate) fn show_in(&self, units: Units) {
         self.progress.show_in(units);
     }
 
-    /// Shows a part of the command with this many steps.
     pub(crate) fn bar(&self, steps: u64) -> Bar {
         Bar::of_steps(&self.progress, steps)
     }
 
-    /// Shows a part of the command that lasts as long as a budget.
+    /// Lasts as long as the budget.
     pub(crate) fn time_bar(&self, budget_ns: u64) -> Bar {
         Bar::of_time(&self.progress, budget_ns)
     }
@@ -78,8 +73,7 @@ pub(crate) fn cannot_print(error: io::Error) -> Failure {
     Failure::Run(format!("cannot write to standard output: {error}"))
 }
 
-/// Standard output for another tool's report. Escapes unprintable names; discards output once the
-/// pipe is closed.
+/// For another tool's report. Escapes unprintable names; discards output once the pipe is closed.
 pub(crate) struct Report {
     to: PrintableWriter<Stdout>,
     progress: Arc<Progress>,

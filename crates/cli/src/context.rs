@@ -1,4 +1,4 @@
-//! The options of the whole program, passed down to every command.
+//! The options of the whole program.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -8,13 +8,12 @@ use results::Program;
 use std::fmt;
 use std::path::PathBuf;
 
-/// The variable that names the history file instead of `--history`; `none` disables the history.
+/// In place of `--history`; `none` disables the history.
 pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
 
-/// The options that every command has.
 #[derive(Clone)]
 pub(crate) struct Context {
-    /// `--force`: outputs may replace files that halfpower did not create.
+    /// Outputs may replace files that halfpower did not create.
     pub(crate) force: bool,
     history: HistoryChoice,
     pub(crate) console: Console,
@@ -43,8 +42,8 @@ impl Context {
         context
     }
 
-    /// Sets the history, unless it was set before: the options may appear twice, before the command
-    /// and among another tool's arguments.
+    /// Only once: the options may appear twice, before the command and among another tool's
+    /// arguments.
     fn choose_history(&mut self, no_history: bool, file: Option<PathBuf>) {
         if matches!(self.history, HistoryChoice::Usual) {
             self.history = match (no_history, file) {
@@ -55,11 +54,8 @@ impl Context {
         }
     }
 
-    /// Takes our own `--force`, `--no-history`, `--progress MODE`, `--history FILE` and
-    /// `--max-written SIZE` out of another tool's command line; returns the rest.
-    ///
-    /// # Errors
-    /// An invalid size.
+    /// Takes `--force`, `--no-history`, `--progress MODE`, `--history FILE` and `--max-written
+    /// SIZE` out of another tool's command line; returns the rest.
     pub(crate) fn take_ours(&mut self, words: &[String]) -> Result<Vec<String>, Failure> {
         let mut rest = Vec::with_capacity(words.len());
         let mut words = words.iter();
@@ -85,7 +81,7 @@ impl Context {
         Ok(rest)
     }
 
-    /// Returns the history file, in the state directory if there is no home.
+    /// The state directory holds it if there is no home.
     pub(crate) fn history_file(&self) -> Result<PathBuf, NoHistory> {
         match &self.history {
             HistoryChoice::Nowhere => return Err(NoHistory::Disabled),
@@ -112,7 +108,6 @@ fn max_written(size: &str) -> Result<u64, Failure> {
         .map_err(|why| Failure::Usage(format!("--max-written {size}: {why}")))
 }
 
-/// The reason why nothing is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoHistory {
     Disabled,
@@ -156,7 +151,6 @@ mod tests {
         Context::new(Console::silent(), false, true, None)
     }
 
-    /// The plans, limits and output of one command do not affect another one in the same process.
     #[test]
     fn contexts_do_not_share_state() {
         let (limited, free) = (context(), context());

@@ -1,5 +1,4 @@
-//! Documents of commands whose result is not a list of points: shown, drawn and compared by their
-//! schema.
+//! Shows, draws and compares documents that are not a list of points, by their schema.
 
 use crate::failure::Failure;
 use crate::output;
@@ -19,13 +18,13 @@ pub(crate) enum Document {
     Replay(Box<ReplayDocument>),
 }
 
-/// The part of a document that shows how to parse the rest.
+/// The schema shows how to parse the rest.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// Returns the schema of a document of halfpower.
+/// `None` unless it is a document of halfpower.
 pub(crate) fn schema(text: &str) -> Option<String> {
     serde_json::from_str::<Head>(text).ok().map(|head| head.schema)
 }
@@ -37,10 +36,7 @@ fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<Box<T>, Failure>
 }
 
 impl Document {
-    /// Parses a document; `None` for another one, or none of halfpower.
-    ///
-    /// # Errors
-    /// The document is damaged.
+    /// `None` for another document; an error if it is damaged.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Option<Document>, Failure> {
         let Some(schema) = schema(text) else { return Ok(None) };
         Ok(Some(match schema.as_str() {
@@ -66,10 +62,7 @@ impl Document {
         }
     }
 
-    /// Renders the page; `None` if this kind has none.
-    ///
-    /// # Errors
-    /// A figure cannot be drawn.
+    /// `None` if this kind has no page.
     pub(crate) fn html(&self) -> Result<Option<String>, Failure> {
         let drawn = match self {
             Document::Sustained(result) => report::sustained::html(result),
@@ -80,7 +73,7 @@ impl Document {
         drawn.map(Some).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
     }
 
-    /// Returns the figures as a side of a comparison; `None` if the document has none, or is one.
+    /// `None` if the document has no figures, or is a comparison.
     pub(crate) fn side(&self, name: &str) -> Option<Side> {
         match self {
             Document::Sustained(result) => {

@@ -1,12 +1,12 @@
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The command line is invalid or was refused: exit code 2.
+    /// Invalid or refused: exit code 2.
     Usage(String),
-    /// A measurement or an output failed: exit code 1.
+    /// A measurement or an output: exit code 1.
     Run(String),
-    /// The user pressed Ctrl-C: exit code 130, the shell convention.
+    /// Exit code 130, the shell convention.
     Interrupted,
-    /// The command has already printed the reason; this is its exit code.
+    /// The reason was already printed; this is the exit code.
     Printed(u8),
 }
 

@@ -9,43 +9,37 @@ use std::path::Path;
 
 const REPORT: Input = Input::new("a report", 64 << 20);
 
-/// Another tool's report as the history stores it.
+/// The history stores it like this.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Imported {
     schema: String,
-    /// The file's name.
     name: String,
-    /// The tool's output.
     text: String,
 }
 
 const IMPORT_SCHEMA: &str = "halfpower.import/1";
 
 impl Imported {
-    /// Reads a report from a file.
     pub(crate) fn read(path: &Path) -> Result<Imported, Failure> {
         Ok(Imported { schema: IMPORT_SCHEMA.into(), name: name(path), text: text_of(path)? })
     }
 
-    /// Returns whether it is a report, and not a document of halfpower.
+    /// A document of halfpower is none.
     pub(crate) fn is_report(&self) -> bool {
         dialect::reading::is_report(&self.name, &self.text)
             && documents::schema(&self.text).is_none()
     }
 
-    /// Returns name and text.
     pub(crate) fn into_parts(self) -> (String, String) {
         (self.name, self.text)
     }
 
-    /// Returns the report's figures.
     pub(crate) fn side(&self) -> Result<Side, Failure> {
         dialect::reading::read_report(&self.name, &self.text)
             .map_err(|error| Failure::Usage(error.to_string()))
     }
 }
 
-/// Reads the text of a report or document.
 pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(text(&bytes(path)?))
 }
@@ -57,7 +51,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| unreadable(format!("{error}; name a results.json or a tool's report")))
 }
 
-/// Decodes UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
+/// UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
 fn text(bytes: &[u8]) -> String {
     let units = |bytes: &[u8], order: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| order([pair[0], pair[1]])).collect();
@@ -71,7 +65,7 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// Returns the file name, with its last directory if the name is too generic.
+/// Adds the last directory if the name is too generic.
 fn name(path: &Path) -> String {
     let file = path
         .file_name()

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first stops the run and removes test files; the second ends the program at once.
+//! Ctrl-C: the first stops the run and removes test files; the second ends the program.
 
 use crate::console::Console;
 use libc::{
@@ -11,18 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
 use std::time::Duration;
 
-/// The time within which an interrupted run ends, unless the storage does not respond.
+/// An interrupted run ends in this time, unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The signals that end a program, real-time signals apart, and that are not faults of the program
-/// itself.
+/// Signals that end a program, except real-time signals and the program's own faults.
 const FATAL: [i32; 13] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF,
     SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
-/// Returns the fatal signals that were not ignored at the start; `nohup` and background shell jobs
-/// ignore some.
+/// Those not ignored at the start; `nohup` and background shell jobs ignore some.
 pub(crate) fn signals() -> &'static [i32] {
     static SIGNALS: LazyLock<Vec<i32>> = LazyLock::new(|| {
         FATAL
@@ -36,10 +34,9 @@ pub(crate) fn signals() -> &'static [i32] {
 
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// The terminal for messages about signals, which concern the whole process.
+/// Signals concern the whole process.
 static CONSOLE: OnceLock<Console> = OnceLock::new();
 
-/// Sends messages about signals to this terminal from now on.
 pub(crate) fn report_to(console: &Console) {
     let _ = CONSOLE.set(console.clone());
 }
@@ -50,7 +47,7 @@ fn tell(message: &str) {
     }
 }
 
-/// Returns a flag that becomes true at the first of [`signals`].
+/// True after the first of [`signals`].
 pub(crate) fn flag() -> &'static AtomicBool {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
@@ -64,7 +61,7 @@ pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Handles the signals directly if no thread can be started.
+/// Used if no thread can be started.
 fn without_thread() {
     for &signal in signals() {
         // The order matters: the second signal finds the flag set and ends the program.
@@ -80,7 +77,7 @@ fn thread(
     std::thread::Builder::new().name(name.into()).stack_size(64 << 10).spawn(body)
 }
 
-/// Stops the run at the first signal, and the program at the second.
+/// Stops the run at the first signal, the program at the second.
 fn follow(mut signals: Signals) {
     for signal in signals.forever() {
         if signal == SIGXCPU {
@@ -93,7 +90,6 @@ fn follow(mut signals: Signals) {
     }
 }
 
-/// Reports, some time after the first signal, why the program is still running.
 fn say_what_is_waited_for() {
     std::thread::sleep(PATIENCE);
     let waits = match host::waiting_threads() {
@@ -108,8 +104,7 @@ fn say_what_is_waited_for() {
     ));
 }
 
-/// Turns the file size limit into a write error (EFBIG), like a full disk, instead of a fatal
-/// signal.
+/// Turns the limit into a write error (EFBIG), like a full disk, instead of a fatal signal.
 pub(crate) fn survive_file_limit() {
     // Any handler replaces the default action.
     let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));

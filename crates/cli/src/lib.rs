@@ -56,11 +56,10 @@ use machine::text::PrintableWriter;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The stack limit under which the program moves to a thread: the command-line parser uses up to
-/// 250 KiB.
+/// With less, the program moves to a thread: the command-line parser uses up to 250 KiB.
 const SMALL_STACK: u64 = 1 << 20;
 
-/// The stack of that thread, in bytes: the usual limit on Linux.
+/// The usual limit on Linux.
 const STACK_BYTES: usize = 8 << 20;
 
 pub fn main() -> ExitCode {
@@ -83,13 +82,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The address space that the first allocation may take, in bytes.
+/// Bytes for the first allocation.
 const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;
 
-/// Returns whether memory is left: a small allocation that fails later would abort the program. The
-/// message needs none.
+/// A small allocation that fails later would abort the program. The message needs none.
 fn has_memory(bytes: usize) -> bool {
     let has = Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if !has {

@@ -13,14 +13,12 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// The time after the first stream in which all have counted a second, unless they wait for the
-/// storage.
+/// All have counted a second this long after the first stream, unless they wait for the storage.
 const SETTLED: Duration = Duration::from_millis(200);
 
-/// The number of lines between two headings.
 const HEADING_EVERY: usize = 20;
 
-/// Prints seconds as long as it lives.
+/// Prints as long as it lives.
 pub(crate) struct Live {
     log: Arc<SecondLog>,
     ended: Arc<AtomicBool>,
@@ -118,7 +116,6 @@ fn line(one: &SecondRecord) -> String {
     )
 }
 
-/// Refuses `--live` in a command that has no such lines.
 pub(crate) fn refuse(live: bool, command: &str) -> Result<(), Failure> {
     if live {
         return Err(Failure::Usage(format!(

@@ -1,4 +1,4 @@
-//! Other programs that would disturb a measurement: a look before it starts.
+//! Looks for other programs that would disturb a measurement.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -10,13 +10,13 @@ use machine::units::{parse_time, show_rate, show_time};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The length of a look; a scheduler tick counts as 10 ms.
+/// A scheduler tick counts as 10 ms.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// The number of looks in sequence that must find no busy program on an idle machine.
+/// An idle machine has no busy program in all of these.
 const IDLE_LOOKS: u32 = 5;
 
-/// The maximum number of busy programs named in a message; others are counted.
+/// Others are counted.
 const MAX_NAMED: usize = 4;
 
 /// Options of commands that wait until the machine is idle.
@@ -29,10 +29,8 @@ pub(crate) struct LoadArguments {
 }
 
 impl LoadArguments {
-    /// Waits if asked to; otherwise returns a warning that names the programs that are busy now.
-    ///
-    /// # Errors
-    /// The machine was not idle in the time; the user's interrupt.
+    /// Waits if asked to, and fails if the machine was not idle in time; otherwise returns a
+    /// warning that names the busy programs.
     pub(crate) fn look(&self, context: &Context) -> Result<Option<String>, Failure> {
         let look = || busy_programs(&Roots::default(), LOOK);
         let Some(limit_ns) = self.wait_idle else {
@@ -70,7 +68,7 @@ impl LoadArguments {
     }
 }
 
-/// Names busy programs: `postgres (0.9 CPUs), rsync (0.1 CPUs, 120 MiB/s) and 2 more`.
+/// `postgres (0.9 CPUs), rsync (0.1 CPUs, 120 MiB/s) and 2 more`.
 fn named(busy: &[BusyProgram]) -> String {
     let each = busy.iter().take(MAX_NAMED).map(|one| {
         let mut uses = Vec::new();

@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the first option that needs several clients.
+    /// The first option that needs several clients.
     fn of_several(&self) -> Option<&'static str> {
         let given = [
             (self.clients.is_some(), "--clients"),
@@ -133,10 +133,7 @@ fn plan(arguments: &Arguments) -> Result<MetadataPlan, Failure> {
     Ok(plan)
 }
 
-/// Returns the plan of options in one word, for another command.
-///
-/// # Errors
-/// An option or a value that `metadata` does not take.
+/// Parses options in one word, for another command.
 pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     let wrong = |why: String| Failure::Usage(format!("--metadata '{options}': {why}"));
     let words =
@@ -155,7 +152,7 @@ pub(crate) fn plan_of(options: &str) -> Result<MetadataPlan, Failure> {
     plan(&arguments)
 }
 
-/// Checks the place, and what `clients` write there; removes what killed runs have left.
+/// Checks the place, and what `clients` write there; removes leftovers of killed runs.
 fn prepare(
     context: &Context,
     arguments: &Arguments,
@@ -178,7 +175,7 @@ fn prepare(
     Ok(())
 }
 
-/// Keeps the document in the history, and prints it.
+/// Also keeps the document in the history.
 fn show<T: serde::Serialize>(
     context: &Context,
     json: bool,
@@ -224,7 +221,6 @@ pub(crate) fn metadata(context: &Context, arguments: &Arguments) -> Result<(), F
     finish(context, arguments.json, document, &result)
 }
 
-/// Measures a plan, with its progress.
 fn measure<F: FileSystem>(
     context: &Context,
     files: &F,
@@ -243,7 +239,6 @@ fn measure<F: FileSystem>(
     Ok(measured?)
 }
 
-/// Completes the document, and shows it.
 fn finish(
     context: &Context,
     json: bool,
@@ -258,7 +253,6 @@ fn finish(
     if result.interrupted { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Returns the number of phases.
 fn phases(plan: &MetadataPlan) -> u64 {
     u64::from(plan.rounds) * plan.operations().count() as u64
 }

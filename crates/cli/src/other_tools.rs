@@ -1,13 +1,13 @@
-//! Errors for options that other tools have: they name halfpower's own.
+//! Errors for other tools' options name halfpower's own.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// An option of halfpower to write, empty for the target, and the words that say so.
+/// An option of halfpower, empty for the target, and the words that say so.
 type Instead = (&'static str, &'static str);
 
-/// Names of the same thing in fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd, and what to
-/// write instead: the first whose option the command has. An empty option is the target.
+/// Of fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd; the first of the options that the
+/// command has replaces them.
 const NAMES: [(&[&str], &[Instead]); 21] = [
     (
         &["--rw", "--readwrite"],
@@ -80,7 +80,7 @@ const NAMES: [(&[&str], &[Instead]); 21] = [
 
 const ONLY: &str = "--only EXPERIMENT";
 
-/// Values that other tools take: an option of halfpower, a value, and what to write instead.
+/// An option of halfpower, another tool's values, and what to write instead.
 const VALUES: [(&str, &[&str], &str); 12] = [
     ("--op", &["randread", "rand-read"], "--op read --pattern random"),
     ("--op", &["randwrite", "rand-write"], "--op write --pattern random"),
@@ -104,8 +104,7 @@ const VALUES: [(&str, &[&str], &str); 12] = [
     ("--engine", &["psync", "posix", "pread", "rw"], "--engine sync"),
 ];
 
-/// Returns a message that names the option to write, if another tool or another command has the one
-/// that this command lacks.
+/// Names the option to write, if another tool or command has the one that this command lacks.
 pub(crate) fn hint(
     error: &clap::Error,
     cli: &mut clap::Command,
@@ -173,7 +172,7 @@ pub(crate) fn hint(
     ))
 }
 
-/// Returns an error of the parser without the words of its programming language.
+/// Replaces words of the programming language.
 pub(crate) fn plain(message: &str) -> String {
     [
         ("invalid digit found in string", "it is not a whole number"),
@@ -186,7 +185,7 @@ pub(crate) fn plain(message: &str) -> String {
     .fold(message.to_owned(), |text, (its, ours)| text.replace(its, ours))
 }
 
-/// Returns the command of a line, and its names: `history show`.
+/// Also its path: `history show`.
 fn innermost(
     cli: &clap::Command,
     words: impl Iterator<Item = OsString>,
@@ -208,7 +207,7 @@ fn has(command: &clap::Command, option: &str) -> bool {
     }
 }
 
-/// Returns the other commands that have an option, `run` first.
+/// `run` comes first.
 fn others(cli: &clap::Command, path: &str, name: &str) -> Vec<String> {
     let Some(option) = name.strip_prefix("--") else { return Vec::new() };
     let mut names: Vec<&str> = cli

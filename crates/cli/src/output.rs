@@ -1,5 +1,4 @@
-//! Writes results. With `--json` only JSON goes to standard output; otherwise the report for
-//! people.
+//! Writes results. With `--json` only JSON goes to standard output.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -26,12 +25,8 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// Opens an output file named by `option` before the measurement starts. `targets` are the measured
-/// and the input files.
-///
-/// # Errors
-/// The path is not writable, belongs to another user, is the history, or is one of the targets or a
-/// layer under one.
+/// Opens the file of `option` before the measurement. It may be none of `targets` (the measured and
+/// input files), no layer under one, not the history, and not another user's.
 pub(crate) fn output(
     context: &Context,
     option: &str,
@@ -57,8 +52,7 @@ pub(crate) fn optional(
     path.map(|path| output(context, option, path, targets)).transpose()
 }
 
-/// Returns the target and all devices and files under it, or the description file of a simulated
-/// machine.
+/// Also the layers under it, or a simulated machine's description.
 fn with_backing(target: &Path) -> Vec<PathBuf> {
     let mut all = vec![target.to_path_buf()];
     if let Some(machine) = crate::target::machine_file(target) {
@@ -76,12 +70,8 @@ pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> 
     text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
 }
 
-/// Writes an output. If that fails, saves the text to a new temporary file and names it in the
-/// error.
-///
-/// # Errors
-/// The output could not be written (even if the text was saved elsewhere), or its directory was
-/// moved.
+/// On failure, saves the text to a new temporary file and names it in the error. Also fails if the
+/// directory was moved.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     match output.write(text.as_bytes()) {
         Ok(()) => Ok(()),
@@ -127,7 +117,7 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
     })
 }
 
-/// Writes an output that could not be opened earlier, as [`save`] does.
+/// As [`save`], for an output that could not be opened earlier.
 pub(crate) fn save_late(
     context: &Context,
     option: &str,
@@ -142,7 +132,6 @@ pub(crate) fn save_late(
     }
 }
 
-/// The file of `--openmetrics`, opened before the measurement starts.
 pub(crate) struct Metrics {
     file: Output,
     pub(crate) gauges: OpenMetrics,
@@ -184,8 +173,8 @@ pub(crate) fn report_page(results: &Results) -> Result<String, Failure> {
     report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// Prints a study: the answer on one screen, then the path of the report. With `details`,
-/// everything else comes first, so that the answer stays on the screen.
+/// The answer on one screen, then the path of the report. `details` come first, so that the answer
+/// stays on the screen.
 pub(crate) fn show_study(
     context: &Context,
     results: &Results,
@@ -214,11 +203,9 @@ pub(crate) fn show_study(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// The results as JSON.
     Json,
-    /// The answer on one screen.
     Screen,
-    /// The tables of the experiments, the evidence, then the answer.
+    /// The experiments' tables, the evidence, then the answer.
     Details,
 }
 
@@ -232,7 +219,6 @@ impl Form {
     }
 }
 
-/// The output directory of a command, opened before the measurement starts.
 pub(crate) struct Directory<'a> {
     context: &'a Context,
     path: &'a Path,
@@ -241,7 +227,7 @@ pub(crate) struct Directory<'a> {
     made: Vec<MadeDirectory>,
 }
 
-/// Removes the directories that stayed empty, so a refused command leaves nothing behind.
+/// Removes empty directories, so a refused command leaves nothing.
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
         files::remove_empty(&self.made);
@@ -249,7 +235,7 @@ impl Drop for Directory<'_> {
 }
 
 impl<'a> Directory<'a> {
-    /// Creates the directory and checks that the known file names can be written.
+    /// Checks that the known file names can be written.
     pub(crate) fn new(
         context: &'a Context,
         path: &'a Path,
@@ -274,10 +260,7 @@ impl<'a> Directory<'a> {
         save_late(self.context, "--output", &path, self.targets, text).map(|()| path)
     }
 
-    /// Writes report.html and a table for each experiment; returns the path of the report.
-    ///
-    /// # Errors
-    /// Returns the first failure, after trying all files.
+    /// Writes a table for each experiment, too. Tries all files and returns the first failure.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
         let report = self.save("report.html", &report_page(results)?);
         let tables: Vec<_> =

@@ -20,11 +20,10 @@ const MIXED_READS: u8 = 70;
 
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
-/// The length of runs in turn with others, in nanoseconds: short, to get many blocks.
+/// Short runs give many blocks.
 pub(crate) const TURN_RUN_NS: u64 = 400_000_000;
 
-/// Maximum number of threads that emulate depth without an engine; more would measure the
-/// scheduler.
+/// For depth without an engine; more would measure the scheduler.
 const MAX_THREADS: u32 = 256;
 
 const MAX_IN_FLIGHT: u32 = 256;
@@ -74,10 +73,10 @@ fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
     ]
 }
 
-/// Maximum number of workloads in a sweep; more would take weeks.
+/// More would take weeks.
 const MAX_WORKLOADS: usize = 100_000;
 
-/// Refuses more combinations than can be measured, or held in memory.
+/// Refuses more than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     check_op(arguments)?;
     let count = lists(arguments)
@@ -93,7 +92,7 @@ pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     )))
 }
 
-/// Refuses options that no requested operation uses, because they would have no effect.
+/// Refuses options that no operation uses.
 fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
     let has = |op: &str| arguments.op.iter().any(|one| one == op);
     let shown = arguments.op.join(",");
@@ -172,8 +171,7 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
     }
 }
 
-/// Returns the target. A simulated file is as large as the data moved: the 1997 study's 100 MB at
-/// the outer edge.
+/// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
 pub(crate) fn target_of(
     context: &Context,
     arguments: &PointArguments,
@@ -185,8 +183,7 @@ pub(crate) fn target_of(
     Ok((place, spec))
 }
 
-/// Returns the bytes of all members, parity included, of a target that has at least this many
-/// bytes.
+/// Bytes of all members of a target of at least this size.
 fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     let members = spec.places.len() as u64;
     if members < 2 {
@@ -197,7 +194,7 @@ fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     bytes.div_ceil(chunk).div_ceil(with_data).saturating_mul(chunk).saturating_mul(members)
 }
 
-/// A function that adds what the command knows to a document before it is shown.
+/// Adds what the command knows to a document before it is shown.
 pub(crate) type Finish<'f> = &'f dyn Fn(&mut Results) -> Result<(), Failure>;
 
 pub(crate) fn points_on<M: Machine>(
@@ -295,7 +292,7 @@ pub(crate) fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
-/// Returns whether the only point of a preset meets the bar published for it, if there is one.
+/// Whether the preset's point meets the bar published for it, if any.
 pub(crate) fn published_bar(
     preset: &tune::Profile,
     point: &Point,
@@ -304,7 +301,6 @@ pub(crate) fn published_bar(
     meets_published_p99(point, (preset.p99_ns?, 0), preset.name, noisy)
 }
 
-/// Returns the workloads of a command, on each number of clients.
 pub(crate) fn of_clients<M: Machine>(
     arguments: &PointArguments,
     machine: &M,
@@ -337,7 +333,7 @@ fn one_process(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// Refuses options for many clients if there is one only.
+/// Refuses options for many clients.
 pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
     let given = [
         (arguments.clients.is_some(), "--clients"),
@@ -364,11 +360,7 @@ pub(crate) fn no_metrics(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// Measures the workloads on the first target and makes a document of the points. The progress
-/// counts `runs` of each.
-///
-/// # Errors
-/// An interruption.
+/// Measures on the first target. The progress counts `runs` of each workload. Fails if interrupted.
 pub(crate) fn measured_document<M: Machine>(
     context: &Context,
     runner: &mut Runner<'_, M>,
@@ -400,7 +392,7 @@ pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
     }
 }
 
-/// Finds the best rate of each workload within the p99 goal, with one point per depth tried.
+/// One point per depth tried.
 fn within_p99<M: Machine>(
     context: &Context,
     runner: &mut Runner<'_, M>,
@@ -451,8 +443,7 @@ fn within_p99<M: Machine>(
     Ok((points, goals))
 }
 
-/// Returns the maximum of requests in flight at an offered rate: enough that they queue at the
-/// target, not in the program.
+/// Enough at an offered rate that requests queue at the target, not in the program.
 fn in_flight(workload: &Workload, max: u32) -> u32 {
     let fitting = MAX_IN_FLIGHT_BYTES
         / u64::from(workload.request_bytes.max(1))
@@ -479,8 +470,8 @@ fn with_bar(
     Ok(points)
 }
 
-/// Returns the preset's workloads, or every combination of the options' lists; the last option
-/// varies fastest.
+/// The preset's workloads, or every combination of the options' lists; the last option varies
+/// fastest.
 pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
     if let Some(profile) = arguments.profile() {
@@ -544,7 +535,7 @@ fn client_files(arguments: &PointArguments) -> ClientFiles {
     }
 }
 
-/// Returns a preset's workload with the options that it leaves open.
+/// Adds the options that the preset leaves open.
 fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
     let base = base(arguments);
     let with = |&memory: &Memory| Workload {

@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 
 const START_FILE: &str = ".pmrc";
 
-/// The maximum length of an input line; longer ones are truncated.
+/// Longer input lines are truncated.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
 const HISTORY: usize = 1000;
@@ -138,8 +138,7 @@ impl SessionRunner<'_> {
         Ok(outcome)
     }
 
-    /// Reads lines from a pipe or a terminal without editing; prints the prompt before each, as the
-    /// original does.
+    /// Reads without editing; prints the prompt before each line, as the original does.
     fn plain(&mut self) -> Result<Outcome, Failure> {
         let waiting = Arc::new(AtomicBool::new(false));
         for &signal in crate::interrupt::signals() {
@@ -171,7 +170,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Reads edited lines from a terminal, with history. An interrupted run returns to the prompt.
+    /// Has a history. An interrupted run returns to the prompt.
     fn edited(&mut self) -> Result<Outcome, Failure> {
         let unreadable = |error: ReadlineError| {
             Failure::Run(format!("cannot read commands from the terminal: {error}"))
@@ -224,7 +223,7 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Writes all complete runs to disk, so a later failure loses none of them.
+    /// Writes all complete runs to disk, so a later failure loses none.
     fn keep(&mut self) -> Result<(), Failure> {
         let runs = self.session.results();
         let (Some(json), true) = (self.json, runs.len() > self.runs_on_disk) else { return Ok(()) };
@@ -296,7 +295,6 @@ enum Ended {
     Unreadable(ReadlineError),
 }
 
-/// Returns the directories of all runs, without duplicates.
 fn places(runs: &[PostmarkResult]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for run in runs {
@@ -333,8 +331,7 @@ fn edits_lines() -> bool {
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Reads the next line without its newline; `None` at the end. Discards the rest of an overlong
-/// line.
+/// `None` at the end. Discards the rest of an overlong line.
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();
@@ -350,10 +347,7 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// Returns the default file of commands, if it exists.
-///
-/// # Errors
-/// The file belongs to another user and the program runs as root.
+/// The default file, if it exists; refuses another user's as root.
 fn start_file() -> Result<Option<&'static Path>, Failure> {
     let path = Path::new(START_FILE);
     match std::fs::metadata(path) {
@@ -367,7 +361,7 @@ fn start_file() -> Result<Option<&'static Path>, Failure> {
     }
 }
 
-/// Returns whether this can be the history file: a regular file that the user trusts, or a new one.
+/// A regular file that the user trusts, or a new one.
 fn is_usable(path: &Path) -> bool {
     let (Ok((directory, _)), Some(name)) =
         (Directory::make(parent(path), PRIVATE), path.file_name())

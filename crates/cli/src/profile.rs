@@ -1,5 +1,4 @@
-//! `halfpower profile`: a recorded program's requests by file and role, and its share of the
-//! volume.
+//! `halfpower profile`: requests by file and role, and their share of the volume.
 
 mod study;
 

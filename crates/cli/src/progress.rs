@@ -1,5 +1,5 @@
-//! Progress on standard error: two lines that are drawn again on a terminal, else a plain line now
-//! and then. One thread shows what all parts of a command report.
+//! Progress on standard error: two lines on a terminal, else a plain line now and then. One thread
+//! shows what all parts of a command report.
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,17 +13,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two drawings.
 const TICK: Duration = live::SPARE_LOOK;
 
-/// The minimum time of a command before progress is shown.
+/// Shorter commands show none.
 const FIRST_BAR: Duration = Duration::from_millis(750);
 
-/// The time to the first plain line.
 const FIRST_LINE: Duration = Duration::from_millis(2500);
 const LINES: Duration = Duration::from_secs(10);
 
-/// Ticks over which a rate is averaged.
+/// Ticks to average a rate over.
 const WINDOW: usize = 4;
 
 /// `--progress`.
@@ -41,7 +39,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// Returns `auto` and `bar` as the terminal allows.
+    /// Resolves `auto` and `bar` by the terminal.
     fn here(self) -> Mode {
         let dumb = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
         match (self, std::io::stderr().is_terminal() && !dumb) {
@@ -53,7 +51,7 @@ impl Mode {
     }
 }
 
-/// Returns the mode of a command line. Another tool's words may hold the option, too.
+/// Another tool's words may hold it, too.
 pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let own = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {
@@ -65,7 +63,7 @@ pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode 
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
-    /// Steps, the last of which ended at this time from the start.
+    /// The last step ended at this time from the start.
     Steps {
         done: u64,
         of: u64,
@@ -75,14 +73,12 @@ enum Done {
         passed_ns: u64,
         of_ns: u64,
     },
-    /// The time that the rest takes, if it is known.
     Rest {
         from: Instant,
         of: Option<Duration>,
     },
 }
 
-/// The part of a command at work.
 #[derive(Debug, Clone)]
 struct Task {
     began: Instant,
@@ -107,7 +103,7 @@ impl Task {
         .clamp(0.0, 1.0)
     }
 
-    /// Returns the time left; `None` as long as nothing can be extrapolated.
+    /// `None` as long as nothing can be extrapolated.
     fn left(&self) -> Option<Duration> {
         match self.done {
             Done::Time { passed_ns, of_ns } => {
@@ -125,7 +121,6 @@ impl Task {
     }
 }
 
-/// A picture of the progress.
 #[derive(Debug, Clone, PartialEq)]
 struct Picture {
     share: f64,
@@ -138,16 +133,14 @@ struct Picture {
 struct Drawn {
     task: Option<Task>,
     bar: Option<ProgressBar>,
-    /// Whether the report on the terminal stopped within a line.
+    /// The report on the terminal stopped within a line.
     within_line: bool,
     in_line: bool,
     stopped: bool,
-    /// Whether a display shows the progress.
     runs: bool,
     units: Units,
 }
 
-/// The progress of one command, and what of it is on the terminal.
 #[derive(Default)]
 pub(crate) struct Progress {
     drawn: Mutex<Drawn>,
@@ -159,7 +152,7 @@ impl Progress {
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes what is drawn, because something else will be printed.
+    /// Something else will be printed.
     fn clear(&self, stop: bool) {
         let mut drawn = self.drawn();
         drawn.task = None;
@@ -177,7 +170,7 @@ impl Progress {
         self.drawn().suspend(print)
     }
 
-    /// Prints a part of a report, which may stop within a line.
+    /// The part may stop within a line.
     pub(crate) fn reported<T>(&self, within_line: bool, print: impl FnOnce() -> T) -> T {
         let mut drawn = self.drawn();
         if within_line {
@@ -210,7 +203,6 @@ impl Drawn {
     }
 }
 
-/// Shows progress as long as it lives.
 pub(crate) struct Display {
     progress: Arc<Progress>,
     thread: Option<JoinHandle<()>>,
@@ -245,13 +237,13 @@ impl Drop for Display {
     }
 }
 
-/// The sequence that erases the rest of the line.
+/// Erases the rest of the line.
 const ERASE: &[u8] = b"\x1b[K";
 
-/// The width in columns of a picture that follows a part of a report on its line.
+/// Columns of a picture after a part of a report on its line.
 const IN_LINE: usize = 44;
 
-/// Shows a picture after the cursor, which stays where it is.
+/// The cursor stays where it is.
 fn draw_in_line(drawn: &mut Drawn, picture: &Picture) {
     let percent = format!("{:.0} %", picture.share * 100.0);
     let numbers = picture.numbers.replace("operations/s", "/s");
@@ -321,7 +313,7 @@ impl Painter {
         }
     }
 
-    /// Returns the rate now, or that of the last run with its workload.
+    /// The rate now, or that of the last run with its workload.
     fn numbers(&mut self) -> (Option<String>, String) {
         let now = Instant::now();
         let filled = live::FILLING.read().map_or(0, |(done, _)| done);
@@ -382,7 +374,7 @@ fn rates(bytes_per_s: f64, iops: f64, mean_latency_ns: f64) -> String {
     format!("{}, {iops:.0} IOPS, mean {}", show_rate(bytes_per_s), show_time(mean_latency_ns))
 }
 
-/// Returns the picture; `None` if there is nothing to show.
+/// `None` if there is nothing to show.
 fn picture(
     task: Option<&Task>,
     work: Option<(f64, Option<Duration>)>,
@@ -415,7 +407,6 @@ impl Picture {
         self.left.map(|left| format!("{} left", minutes(left))).unwrap_or_default()
     }
 
-    /// Returns one plain line.
     fn line(&self, passed: Duration) -> String {
         let time: Vec<String> =
             [minutes(passed), self.left()].into_iter().filter(|one| !one.is_empty()).collect();
@@ -425,7 +416,7 @@ impl Picture {
     }
 }
 
-/// Columns of the bar and the percentage.
+/// Includes the percentage.
 const BAR_COLUMNS: usize = 24;
 
 fn draw(drawn: &mut Drawn, picture: &Picture) {
@@ -445,7 +436,6 @@ fn draw(drawn: &mut Drawn, picture: &Picture) {
     bar.tick();
 }
 
-/// A part of a command, shown as long as it lives.
 pub(crate) struct Bar(Arc<Progress>);
 
 impl Bar {
@@ -497,7 +487,6 @@ impl Bar {
         });
     }
 
-    /// Sets the time that the rest takes, if it is known.
     pub(crate) fn expect(&self, rest: Option<Duration>) {
         self.change(|task| task.done = Done::Rest { from: Instant::now(), of: rest });
     }
@@ -522,21 +511,19 @@ impl Drop for Bar {
     }
 }
 
-/// A clock with a bar over a time budget.
+/// Has a bar over a time budget.
 pub(crate) struct Watch {
     began: Instant,
-    /// The clock that also counts the runs before `--resume`.
+    /// Also counts the runs before `--resume`.
     journal: Option<Arc<Journal>>,
     bar: Bar,
 }
 
 impl Watch {
-    /// Starts a clock; `bar` is over the budget.
     pub(crate) fn new(bar: Bar) -> Watch {
         Watch { began: Instant::now(), journal: None, bar }
     }
 
-    /// Replaces the clock by that of a journal.
     pub(crate) fn over(self, journal: Arc<Journal>) -> Watch {
         let Watch { began, bar, .. } = self;
         Watch { began, journal: Some(journal), bar }

@@ -78,7 +78,6 @@ fn scale(text: &str) -> Result<f64, String> {
 }
 
 const ASSUMED_BYTES_PER_S: f64 = 500e6;
-/// The minimum time between two writes of the state.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 const STATE: Input = Input::new("the state of a test", 256 << 20);
 
@@ -245,7 +244,6 @@ fn plan_for(arguments: &Arguments, facts: &TargetFacts) -> PtsPlan {
     plan(arguments.test, facts.size_bytes, facts.direct_align_bytes, &arguments.options())
 }
 
-/// Refuses a target that is too small for the plan.
 fn fits(plan: &PtsPlan, facts: &TargetFacts) -> machine::Result<()> {
     const SMALLEST: u64 = 8 << 20;
     if plan.active_bytes >= SMALLEST {
@@ -255,7 +253,6 @@ fn fits(plan: &PtsPlan, facts: &TargetFacts) -> machine::Result<()> {
     Err(Error::refused(&facts.name, why, "name a target of 8 MiB or more"))
 }
 
-/// Returns the buffers of the largest step.
 fn buffers(plan: &PtsPlan) -> Vec<Buffers> {
     let cells = plan.phases.iter().filter_map(|phase| match &phase.kind {
         PhaseKind::Rounds { cells, .. } => Some(cells),
@@ -295,7 +292,7 @@ fn show_plan(
     context.console.print(&text)
 }
 
-/// Returns the commands that purge the drive.
+/// They purge the drive.
 fn sanitize_commands(facts: Option<&TargetFacts>) -> String {
     let device = facts.filter(|facts| facts.kind == TargetKind::Device);
     let name =
@@ -328,7 +325,6 @@ fn start<M: Machine>(machine: &M, plan: PtsPlan, facts: &TargetFacts) -> PtsResu
     }
 }
 
-/// Reads the result of an earlier run, if there is one.
 fn stored(path: &Path) -> Result<Option<PtsResult>, Failure> {
     if !path.exists() {
         return Ok(None);
@@ -344,7 +340,7 @@ fn stored(path: &Path) -> Result<Option<PtsResult>, Failure> {
     Ok(Some(state))
 }
 
-/// Goes on with a stored test, if it is the same.
+/// Refuses another test.
 fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<PtsResult, Failure> {
     let other = |what: &str| {
         Err(Failure::Usage(format!(
@@ -368,7 +364,6 @@ fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<Pt
     })
 }
 
-/// Returns the amount to be written, and the time for it.
 fn planned(estimate: &Estimate) -> Planned {
     let rate = machine::units::show_rate(estimate.bytes_per_s);
     Planned::UpTo {

@@ -88,7 +88,6 @@ pub(crate) fn record(context: &Context, arguments: &Arguments) -> Result<(), Fai
     }
 }
 
-/// Describes the size and the cost of a recording.
 fn sentence(summary: &Summary, path: &Path) -> String {
     let Summary { requests, elapsed_ns, recorder_cpu_ns, .. } = *summary;
     let cost = recorder_cpu_ns.map_or(String::new(), |cpu| {

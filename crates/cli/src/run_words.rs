@@ -1,17 +1,15 @@
-//! The options of `run` among the words of another command.
+//! The options of `run` in another command.
 
 use crate::arguments::PointArguments;
 use clap::Args;
 
-/// Returns the arguments of this program, except those that are not UTF-8: they are file names, not
-/// options.
+/// Those that are not UTF-8 are file names, not options.
 pub(crate) fn words_typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// Returns the options of `run` on a command line, with their values, in order.
-///
-/// `Own` are the other options of the command: the value of one may look like an option of `run`.
+/// The options of `run`, with values, in order. `Own` are the command's other options: their values
+/// may look like options of `run`.
 pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> Vec<String> {
     let own = Own::augment_args(clap::Command::new("own"));
     let takes_value = |name: &str| {
@@ -39,7 +37,7 @@ pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> V
     kept
 }
 
-/// Returns the options of `run` that were given to a command whose work has no such requests.
+/// Given to a command whose work has no such requests.
 pub(crate) fn workload_options<Own: Args>() -> Vec<String> {
     let words = words_of_runs::<Own>(words_typed());
     words.into_iter().filter(|word| word.starts_with("--") && word != "--json").collect()

@@ -10,12 +10,12 @@ use clap_complete::env::Shells;
 use std::io;
 use std::path::PathBuf;
 
-/// The variable that a completion script sets before it runs the program.
+/// Set by a completion script that runs the program.
 const VARIABLE: &str = "HALFPOWER_COMPLETE";
 
 const NAME: &str = "halfpower";
 
-/// Completes a command line and ends the program, if a completion script runs it.
+/// Also ends the program if a completion script runs it.
 pub(crate) fn complete(program: fn() -> Command) {
     CompleteEnv::with_factory(program).var(VARIABLE).bin(NAME).complete();
 }
@@ -28,7 +28,7 @@ pub(crate) struct CompletionsArguments {
     shell: String,
 }
 
-/// Bash code that joins what Bash splits at colons: `twin:NAME` is one word.
+/// Joins what Bash splits at colons: `twin:NAME` is one word.
 const BASH_COLONS: &str = r#"
 _halfpower() {
     local -a joined=()
@@ -75,7 +75,6 @@ pub(crate) struct ManArguments {
     directory: PathBuf,
 }
 
-/// Writes a page for the program and one for each command.
 pub(crate) fn man(
     context: &Context,
     arguments: &ManArguments,

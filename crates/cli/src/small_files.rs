@@ -16,7 +16,6 @@ use twin::{Setup, TwinFiles};
 use workload::metadata::MetadataPlan;
 use workload::smallfile::Location;
 
-/// The benchmark that runs on each place.
 #[derive(Debug, Clone)]
 pub(crate) enum SmallFiles {
     Postmark(Box<Config>),
@@ -26,10 +25,7 @@ pub(crate) enum SmallFiles {
 const COMMANDS: Input = Input::new("a file of PostMark's commands", 1 << 20);
 
 impl SmallFiles {
-    /// Returns the benchmark of `--postmark FILE` or `--metadata OPTIONS`; `None` without either.
-    ///
-    /// # Errors
-    /// The file cannot be read, or a line or an option is invalid.
+    /// `None` without `--postmark FILE` and `--metadata OPTIONS`.
     pub(crate) fn of(
         postmark: Option<&Path>,
         metadata: Option<&str>,
@@ -51,7 +47,6 @@ impl SmallFiles {
         }
     }
 
-    /// Refuses a place that cannot hold the files, before anything runs.
     pub(crate) fn check(&self, place: &Path) -> Result<(), Failure> {
         if is_twin(place) {
             let text = place.to_string_lossy();
@@ -75,10 +70,7 @@ impl SmallFiles {
         )))
     }
 
-    /// Runs the benchmark once in a directory, or on a simulated machine that nothing has used.
-    ///
-    /// # Errors
-    /// An interrupt, a place or a setting that is refused, or a failed operation.
+    /// Uses a directory, or an unused simulated machine.
     pub(crate) fn run(&self, place: &Path) -> machine::Result<Vec<OperationRate>> {
         if is_twin(place) {
             let refused = |error: twin::Error| {

@@ -18,7 +18,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
-/// A measured study, and its kept runs until it is shown.
+/// The kept runs are there until it is shown.
 pub(crate) type Studied = (Result<Results, Failure>, Option<Unfinished>);
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
@@ -49,7 +49,6 @@ pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(),
     })
 }
 
-/// Checks the options, lets `measure` do the study, and shows it.
 pub(crate) fn study_by(
     context: &Context,
     arguments: &StudyArguments,
@@ -240,8 +239,7 @@ fn check(context: &Context, path: &Path, results: &Results) -> Result<(), Failur
     }
 }
 
-/// Draws the surfaces of a document of `halfpower iozone`, which holds rates over file and record
-/// sizes in addition to the points.
+/// Draws the rates over file and record sizes that `halfpower iozone` adds.
 fn surfaces(text: &str, results: &Results, directory: &Directory<'_>) -> Result<(), Failure> {
     #[derive(serde::Deserialize)]
     struct Document {
@@ -265,7 +263,6 @@ mod tests {
     use twin::Twin;
     use workload::Workload;
 
-    /// Parses the workloads and the target of a printed `run` or `sweep` command.
     fn asked(command: &str) -> (Vec<Workload>, TargetSpec) {
         let words = shlex::split(command).expect("words of a shell");
         assert!(
@@ -280,7 +277,7 @@ mod tests {
         (crate::points::grid(&arguments, &Engine::ALL), spec)
     }
 
-    /// Every command in a finding or a peak of a study repeats the workloads of the study.
+    /// They repeat the workloads of the study.
     #[test]
     fn commands_of_a_study_ask_what_it_measured() {
         let mut found = 0;

@@ -51,7 +51,7 @@ pub(crate) struct SustainedArguments {
 
 const FILES: [&str; 3] = ["sustained.json", "sustained.html", "sustained.csv"];
 const MIN_FOR_NS: u64 = 2_000_000_000;
-/// The divisor of the free space that gives the maximum size of a directory's test file.
+/// The divisor of the free space that limits a directory's test file.
 const FREE_SHARE: u64 = 2;
 
 impl SustainedArguments {
@@ -87,7 +87,7 @@ impl SustainedArguments {
     }
 }
 
-/// Checks that the shares ascend, and returns them.
+/// They must ascend.
 fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     if percents.is_sorted_by(|one, next| one < next) {
         return Ok(percents.to_vec());
@@ -97,7 +97,6 @@ fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     Err(Failure::Usage(format!("--fill {}: {why}", shown.join(","))))
 }
 
-/// The options of `study` that a sustained run takes too.
 pub(crate) struct Asked<'a> {
     pub target: &'a TargetArguments,
     pub output: &'a Path,
@@ -151,7 +150,6 @@ fn measure<M: Machine>(
     Ok((run(context, machine, spec, plan, directory)?, machine.facts()))
 }
 
-/// Writes the files of a run and prints it.
 fn show(
     context: &Context,
     as_json: bool,
@@ -202,7 +200,7 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
         .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// Returns a target without an initial fill, which would use up the cache before the measurement.
+/// An initial fill would use up the cache before the measurement.
 fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());

@@ -11,7 +11,7 @@ use twin::Twin;
 use twin::settings::split_file;
 use workload::Pattern;
 
-/// A size; `None` if halfpower chooses it.
+/// `None` if halfpower chooses it.
 #[derive(Clone, Copy)]
 pub(crate) struct AutoSize(pub(crate) Option<u64>);
 
@@ -128,8 +128,7 @@ pub(crate) fn resolve(
     Ok((machine, spec))
 }
 
-/// Returns the size; that of a test file leaves half or more of what may be written to the runs, if
-/// the machine would choose it.
+/// By default a test file leaves half or more of what may be written to the runs.
 fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, Failure> {
     let of_directory = places.iter().any(|place| place.is_dir());
     let Some(max) = arguments.max_written.filter(|_| of_directory) else {
@@ -142,7 +141,7 @@ fn size(arguments: &TargetArguments, places: &[PathBuf]) -> Result<Option<u64>, 
     Ok(Some(((max.min(free) / 2) >> 20 << 20).max(1 << 20)))
 }
 
-/// Refuses common mistakes for a target; the machine reports other names.
+/// Common mistakes only; the machine reports other names.
 fn check_target(name: &Path) -> Result<(), Failure> {
     let Some(text) = name.to_str().filter(|_| !is_twin(name) && !name.exists()) else {
         return Ok(());
@@ -185,10 +184,10 @@ fn not_alone(name: &Path) -> Failure {
     Failure::Usage(format!("{}: {why}", name.display()))
 }
 
-/// The maximum length of a path in a system call (`PATH_MAX` without its NUL).
+/// `PATH_MAX` without its NUL.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Refuses a name longer than any system call accepts, and quotes only its beginning.
+/// Refuses names longer than any system call accepts; quotes only their beginning.
 pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     let bytes = name.as_os_str().len();
     if bytes <= MAX_PATH_BYTES {
@@ -200,7 +199,7 @@ pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Finds the machine of these names: the local one, or the simulated machine that they all name.
+/// The local machine, or the simulated one that all names share.
 pub(crate) fn machine_of(context: &Context, names: &[&Path]) -> Result<Where, Failure> {
     names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
@@ -217,14 +216,14 @@ pub(crate) fn machine_of(context: &Context, names: &[&Path]) -> Result<Where, Fa
     Ok(Where::Twin(Box::new(twin.allowing(context.writes.allowance()))))
 }
 
-/// Returns the description file of a simulated machine: `twin:FILE.toml`, with any settings.
+/// The description file of `twin:FILE.toml`, with any settings.
 pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
     let name = name.to_str()?.strip_prefix("twin:")?;
     let machine = split_file(name).0.split(',').next()?;
     machine.ends_with(".toml").then(|| PathBuf::from(machine))
 }
 
-/// Refuses a simulated machine for commands that create and delete files.
+/// Refuses commands that create and delete files.
 pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     check_length(name)?;
     if is_twin(name) {
@@ -234,10 +233,7 @@ pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the results to read: those in a directory, if it is one.
-///
-/// # Errors
-/// A directory without results.
+/// `path` may be a directory with results.
 pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
     let file = results_in(path);
     if file.is_dir() {
@@ -249,7 +245,7 @@ pub(crate) fn results_at(path: &Path) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Returns the results in a directory; `path` itself if there are none.
+/// Returns `path` itself if it has none.
 pub(crate) fn results_in(path: &Path) -> PathBuf {
     let inside = ["", "halfpower-out"].into_iter().flat_map(|within| {
         ["results.json", "sustained.json"].map(|name| path.join(within).join(name))

@@ -1,5 +1,4 @@
-//! `halfpower ior` and `halfpower mdtest`: one task, several as threads of this process, or those
-//! that mpirun started.
+//! `halfpower ior` and `halfpower mdtest`: one task, threads of this process, or mpirun's.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -24,7 +23,6 @@ fn unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// The files of this computer.
 pub(crate) struct Here {
     files: HostTaskFiles,
     system: HostFiles,
@@ -40,7 +38,6 @@ impl Here {
     }
 }
 
-/// Does a step that rank 0 has sent.
 pub(crate) fn perform(
     worker: &mut Worker<'_, HostTaskFiles, HostFiles>,
     job: &str,
@@ -55,7 +52,6 @@ pub(crate) fn perform(
     serde_json::to_string(&reply).map_err(confused)
 }
 
-/// The ranks of a group as tasks.
 pub(crate) struct OverGroup<'l, 'a, G: Group, M: Machine> {
     leader: &'l mut Leader<'a, G, M>,
     worker: Worker<'l, HostTaskFiles, HostFiles>,
@@ -81,7 +77,7 @@ impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
         OverGroup { leader, worker, files: &here.files, members, looks, ended: None }
     }
 
-    /// Returns the reason for which the ranks cannot go on, if any.
+    /// Why the ranks cannot go on.
     #[cfg(feature = "mpi")]
     pub(crate) fn into_ended(self) -> Option<hosts::Error> {
         self.ended
@@ -145,7 +141,6 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns the first message of a rank.
 pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
     Hello {
         version: version.into(),
@@ -157,7 +152,6 @@ pub(crate) fn hello(facts: &MachineFacts, version: &str) -> Hello {
     }
 }
 
-/// Leads tasks that are threads of this process.
 fn as_threads<T>(
     count: usize,
     machine: &Host,
@@ -191,7 +185,7 @@ fn as_threads<T>(
     })
 }
 
-/// Runs `lead` with the tasks of a command line: `started` are those that mpirun started.
+/// Runs `lead` with the tasks; `started` are those of mpirun.
 fn with_crew<T>(
     started: Option<&mut dyn Crew>,
     tasks_here: u32,
@@ -212,13 +206,13 @@ fn with_crew<T>(
     }
 }
 
-/// Returns the system and the machine's name, as IOR reports them.
+/// As IOR reports them.
 fn named(facts: &MachineFacts) -> String {
     let system = facts.system.split_whitespace().next().unwrap_or("Linux");
     format!("{system} {}", facts.name)
 }
 
-/// Returns the directory of a file, even if the file does not exist yet.
+/// The file may be missing.
 fn directory(file: &Path) -> PathBuf {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).to_owned()
@@ -233,7 +227,7 @@ pub(crate) fn target_of(directories: &[PathBuf]) -> Result<TargetFacts, Failure>
     Ok(directory_facts(directories)?)
 }
 
-/// Returns the place of a directory that mdtest makes if it is missing: the one above it.
+/// The directory above one that mdtest makes.
 fn above_missing(directory: &Path) -> Result<PathBuf, Failure> {
     if directory.is_dir() {
         return Ok(directory.to_owned());

@@ -22,17 +22,16 @@ fn helped(context: &Context, words: &[String], help: &str) -> Result<bool, Failu
 }
 
 struct Document<'a> {
-    /// The tool's name, also the JSON key of its own results.
+    /// Also the JSON key of its own results.
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,
-    /// Whether the user ended the run early.
     interrupted: bool,
     began: Began,
     seed: u64,
 }
 
-/// Returns the full results document that `report` reads.
+/// The document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
     let Document { points, warnings, interrupted, began, seed, .. } = document;
     let results =
@@ -41,7 +40,6 @@ fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>
     if interrupted { results.interrupted(None) } else { results }
 }
 
-/// Returns how the command ended, after its report.
 fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
     match context.writes.limited() {
         Some(limited) => Err(limited),
@@ -50,7 +48,7 @@ fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
     }
 }
 
-/// Adds the results to the history, and writes the document if it was requested.
+/// In the history, and in a file if requested.
 fn keep_document<M: Machine>(
     context: &Context,
     output: Option<&Output>,

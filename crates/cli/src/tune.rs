@@ -71,7 +71,6 @@ pub(crate) struct Arguments {
     workload: PointArguments,
 }
 
-/// Shows the plan, or runs it and restores all settings.
 pub(crate) fn tune(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.workload.verify {
         return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
@@ -194,14 +193,14 @@ fn limits(arguments: &Arguments, noisy: bool) -> Limits {
     }
 }
 
-/// The local machine; its knobs are set through the journal.
+/// Knobs are set through the journal.
 struct OnHost {
     machine: Resumable<Host>,
     target: host::HostTarget,
     facts: TargetFacts,
-    /// The session that sets knobs; `None` if only workload settings are tried.
+    /// `None` if only workload settings are tried.
     session: Option<Session>,
-    /// The number of kernel knobs, which is the number of the stripe's knob.
+    /// Also the number of the stripe's knob.
     of_kernel: usize,
     watch: Watch,
 }
@@ -331,7 +330,7 @@ fn on_host(
     Ok(tuning)
 }
 
-/// Returns the plan for the local machine. Without root it has no kernel knobs.
+/// Without root there are no kernel knobs.
 fn plan(
     workloads: Vec<Workload>,
     found: &[HostKnob],
@@ -350,7 +349,7 @@ fn plan(
     not_empty(only_root(plan, found.len()), arguments)
 }
 
-/// Leaves out the trials of the first knobs, those of the kernel, if this user cannot set them.
+/// Leaves out the trials of the first knobs, the kernel's, if this user cannot set them.
 fn only_root(mut plan: Plan, of_kernel: usize) -> Plan {
     if !host::knobs::may_set() {
         let (kept, other): (Vec<_>, Vec<_>) = plan.trials.into_iter().partition(
@@ -377,7 +376,7 @@ fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// A simulated machine, rebuilt for each setting.
+/// Rebuilt for each setting.
 struct OnTwin {
     spec: TargetSpec,
     knobs: Vec<Knob>,

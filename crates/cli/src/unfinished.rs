@@ -1,4 +1,4 @@
-//! `--resume`: the runs of a command are kept in the state directory until it has finished.
+//! `--resume`: the state directory keeps a command's runs until it has finished.
 
 use crate::console::Console;
 use crate::context::Context;
@@ -15,18 +15,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use workload::rng;
 
-/// The directory of the kept runs, in the state directory.
 const DIRECTORY: &str = "unfinished";
 
 const SUFFIX: &str = ".jsonl";
 
-/// The maximum size of kept runs; a week's study of a large machine has less.
+/// A week's study of a large machine has less.
 const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
-/// The time after which runs that no command resumed are removed, in seconds.
+/// Older runs are removed.
 const KEPT_FOR_S: u64 = 30 * 86_400;
 
-/// Options that do not change what is measured, and whether they have a value.
+/// Options that do not change what is measured, and whether they take a value.
 const OF_OUTPUT: [(&str, bool); 14] = [
     ("--resume", false),
     ("--json", false),
@@ -44,7 +43,7 @@ const OF_OUTPUT: [(&str, bool); 14] = [
     ("--progress", true),
 ];
 
-/// Returns the words of a command that say what is measured.
+/// The words that say what is measured.
 fn settings(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words;
@@ -68,13 +67,12 @@ fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(1, |sum, byte| rng::hash(sum, u64::from(byte)))
 }
 
-/// The file that is being written, once there is a run to keep.
+/// Made when there is a run to keep.
 struct Writer {
     console: Console,
     directory: PathBuf,
     name: OsString,
     begun: Begun,
-    /// The lines to write before the first run.
     waiting: String,
     file: Option<File>,
     failed: bool,
@@ -119,19 +117,17 @@ impl Writer {
     }
 }
 
-/// The runs of an interrupted command.
 struct Left {
     name: OsString,
     file: File,
     begun: Begun,
     opened: Option<Opened>,
     runs: Vec<RunLine>,
-    /// The bytes of the whole lines.
     bytes: u64,
 }
 
 impl Left {
-    /// Reads kept runs; `None` if a process still writes them, or none can be used.
+    /// `None` if a process still writes them, or none can be used.
     fn read(directory: &Directory, name: &OsStr) -> Option<Left> {
         let file = directory.open_to_append(name).ok()?;
         match file.try_lock() {
@@ -169,22 +165,18 @@ fn counted(runs: usize) -> String {
     if runs == 1 { "1 run".into() } else { format!("{runs} runs") }
 }
 
-/// The runs of a command until it has finished.
 pub(crate) struct Unfinished {
     journal: Arc<Journal>,
     writer: Arc<Mutex<Writer>>,
     command: &'static str,
-    /// The start of the names of files of the same settings on the same targets.
+    /// Start of the file names of the same settings on the same targets.
     prefix: String,
     resumed: Option<(Begun, Vec<String>)>,
 }
 
 impl Unfinished {
-    /// Starts to keep runs; with `resume`, goes on with those that the last interrupted command of
-    /// this name kept for these targets.
-    ///
-    /// # Errors
-    /// No such command kept runs, or its file cannot be written.
+    /// With `resume`, goes on with the runs that the last interrupted command of this name kept for
+    /// these targets; fails if there are none.
     pub(crate) fn begin(
         context: &Context,
         command: &'static str,
@@ -281,7 +273,6 @@ impl Unfinished {
         Unfinished { journal, writer, command, prefix, resumed }
     }
 
-    /// Makes a keeper that keeps nothing.
     pub(crate) fn nowhere(context: &Context, command: &'static str) -> Unfinished {
         let begun = Begun { version: String::new(), settings: Vec::new(), unix_s: 0 };
         let writer = Writer {
@@ -300,17 +291,16 @@ impl Unfinished {
         Resumable::new(machine, Arc::clone(&self.journal))
     }
 
-    /// Returns a clock that counts the time of the earlier runs, too.
+    /// Counts the time of the earlier runs, too.
     pub(crate) fn watch(&self, context: &Context, budget_ns: u64) -> Watch {
         Watch::new(context.console.time_bar(budget_ns)).over(Arc::clone(&self.journal))
     }
 
-    /// Returns when the interrupted command began, if this process resumes it.
+    /// `None` unless this process resumes a command.
     pub(crate) fn began_unix_s(&self) -> Option<u64> {
         self.resumed.as_ref().map(|(begun, _)| begun.unix_s)
     }
 
-    /// Returns the warnings for the results.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let Some((_, differences)) = &self.resumed else { return Vec::new() };
         let mut all = vec![format!(
@@ -329,7 +319,7 @@ impl Unfinished {
         all
     }
 
-    /// Removes the kept runs if the results are complete; otherwise says how to go on.
+    /// Removes the runs if the results are complete; otherwise says how to go on.
     pub(crate) fn end<T>(self, result: &Result<T, Failure>) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.file.is_none() {
@@ -367,7 +357,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// Returns the newest runs of the first prefix; with `any`, else of the other. Removes old ones.
+/// The newest of the first prefix, with `any` else of the other. Removes old ones.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

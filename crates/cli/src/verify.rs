@@ -1,4 +1,4 @@
-//! `run --verify` and `halfpower verify`: check that the data read back is the data written.
+//! `run --verify` and `halfpower verify`: is the data read back the data written?
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -65,10 +65,10 @@ pub(crate) fn measured<M: Machine>(
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
-/// The maximum size of a log, which is read one record at a time.
+/// Read one record at a time.
 const LOG: Input = Input::new("a log of writes", 1 << 40);
 
-/// Creates the log. Never overwrites an existing one, the only record of what that run wrote.
+/// Never overwrites: a log is the only record of what its run wrote.
 pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
     let make = || match path.file_name() {
         Some(name) => Directory::held(parent(path))?.create(name, 0o666),

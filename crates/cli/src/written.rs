@@ -1,4 +1,4 @@
-//! The amount that a command writes: its first line shows it, and `--max-written` limits it.
+//! How much a command writes: its first line says it, and `--max-written` limits it.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -11,37 +11,35 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sustained::WearChange;
 use workload::Workload;
 
-/// The amount that the runs of a command write, beyond making their targets.
+/// Writes of the runs, apart from making their targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Planned {
-    /// The amount that another tool's options ask for.
+    /// As another tool's options ask.
     #[default]
     AsAsked,
-    /// A range known before the start, apart from runs that only time ends.
+    /// Known in advance, except for runs that only time ends.
     Runs(PlannedWrites),
-    /// The most bytes, which may follow from an assumed rate, and the shortest and longest time.
+    /// The most bytes, perhaps from an assumed rate, and the shortest and longest time.
     UpTo { bytes: u64, seconds: [f64; 2], note: String },
 }
 
 #[derive(Debug, Clone, Default)]
 struct State {
     planned: Planned,
-    /// Whether the command destroys existing data.
     destroys: bool,
-    /// The bytes that may be written over the drive's life, given by the user.
+    /// Bytes that the drive may take over its life, given by the user.
     endurance: Option<u64>,
-    /// `--max-written`.
     max: Option<u64>,
     announced: bool,
 }
 
 const HINT: &str = "raise --max-written, or ask for less";
 
-/// The amount that one command writes: its plan, its first line and its limit.
+/// The plan, the first line and the limit of one command.
 #[derive(Clone)]
 pub(crate) struct Writes {
     announcement: Arc<Announcement>,
-    /// The limit, made at its first use, after the options were read.
+    /// Made at its first use, after the options were read.
     allowance: Arc<OnceLock<Arc<Allowance>>>,
 }
 
@@ -56,7 +54,6 @@ impl Writes {
         Writes { announcement, allowance: Arc::default() }
     }
 
-    /// Returns the allowance of the command's machines.
     pub(crate) fn allowance(&self) -> Arc<Allowance> {
         let make = || {
             let announcement = Arc::clone(&self.announcement);
@@ -74,19 +71,18 @@ impl Writes {
         self.state().max
     }
 
-    /// Sets the value of `--max-written`, before a machine is made.
+    /// Call before a machine is made.
     pub(crate) fn allow(&self, max: Option<u64>) {
         if max.is_some() {
             self.state().max = max;
         }
     }
 
-    /// Sets the amount that the runs will write, before the targets are opened.
+    /// Call before the targets are opened.
     pub(crate) fn plan(&self, planned: Planned) {
         self.state().planned = planned;
     }
 
-    /// Sets the amount that runs of workloads will write.
     pub(crate) fn plan_runs<'a>(
         &self,
         workloads: impl IntoIterator<Item = &'a Workload>,
@@ -95,41 +91,37 @@ impl Writes {
         self.plan(Planned::Runs(PlannedWrites::of(workloads, repeats)));
     }
 
-    /// Sets the time of runs that only time ends, if they write.
+    /// For runs that only time ends.
     pub(crate) fn plan_for(&self, writes: bool, ns: u64) {
         let timed_ns = if writes { ns } else { 0 };
         self.plan(Planned::Runs(PlannedWrites { timed_ns, ..PlannedWrites::default() }));
     }
 
-    /// Sets the endurance that the user gave.
     pub(crate) fn endurance(&self, bytes: Option<u64>) {
         self.state().endurance = bytes;
     }
 
-    /// Notes whether the command may overwrite existing files and devices.
+    /// Existing files and devices may be overwritten.
     pub(crate) fn destroys(&self, destroy: &[PathBuf]) {
         self.state().destroys |= !destroy.is_empty();
     }
 
-    /// Returns whether `--max-written` has ended the runs.
     pub(crate) fn is_reached(&self) -> bool {
         self.allowance.get().is_some_and(|allowance| allowance.is_reached())
     }
 
-    /// Returns the limit that has ended the runs.
     fn reached(&self) -> Option<String> {
         self.max().filter(|_| self.is_reached()).map(show_size)
     }
 
-    /// Returns a warning about results that the limit cut short.
+    /// Warns about results that the limit cut short.
     pub(crate) fn note(&self) -> Option<String> {
         self.reached().map(|max| {
             format!("--max-written {max} was reached: some writes are shorter or were left out; a larger limit shows them")
         })
     }
 
-    /// Returns the failure of a command that [`Error::Interrupted`] ended, if not the user but the
-    /// limit did it.
+    /// `None` if the user, not the limit, interrupted it.
     pub(crate) fn limited(&self) -> Option<Failure> {
         self.reached().map(|max| {
             Failure::Run(format!(
@@ -138,7 +130,7 @@ impl Writes {
         })
     }
 
-    /// Announces and checks the amount of a command whose files are not opened by a machine.
+    /// For a command whose files no machine opens.
     pub(crate) fn of_files(
         &self,
         [min_bytes, max_bytes]: [u64; 2],
@@ -153,7 +145,6 @@ impl Writes {
         Ok(())
     }
 
-    /// Announces and checks the amount of another tool's command.
     pub(crate) fn of_tool(
         &self,
         bytes: [u64; 2],
@@ -174,7 +165,7 @@ impl Announcement {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Announces and checks the amount before the first byte of the targets.
+    /// Called before the first byte of the targets.
     fn before(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
         if !targets.iter().any(|facts| facts.writable) {
             return Ok(());
@@ -198,7 +189,6 @@ impl Announcement {
         Ok(())
     }
 
-    /// Prints the first line of a command that writes.
     fn announce(&self, [amount, after]: &[String; 2], names: &[&str], share: &str, destroys: bool) {
         if std::mem::replace(&mut self.state().announced, true) {
             return;
@@ -209,12 +199,12 @@ impl Announcement {
     }
 }
 
-/// Returns whether to print no line: scripts that call another tool expect none on standard error.
+/// Scripts that call another tool expect nothing on standard error.
 fn is_silent(destroys: bool) -> bool {
     !destroys && !std::io::stderr().is_terminal()
 }
 
-/// Returns the share of the drives' endurance that a long run takes.
+/// The share of the drives' endurance that a long run takes.
 fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     let most = match &state.planned {
         Planned::UpTo { bytes, .. } => *bytes as f64,
@@ -243,7 +233,7 @@ fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     }
 }
 
-/// Refuses more than `--max-written` allows, if it is known to be more.
+/// Only if it is known to be too much.
 fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     let Some(max) = max else { return Ok(()) };
     let least = fill_bytes.saturating_add(match planned {
@@ -261,7 +251,7 @@ fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     ))
 }
 
-/// Returns the amount in words, before and after the place; `None` if nothing is written.
+/// The words before and after the place; `None` if nothing is written.
 fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[String; 2]> {
     let limit = max.map_or(String::new(), |max| format!(", at most {},", show_size(max)));
     let shown = |bytes: u64| show_size_rounded(bytes as f64);

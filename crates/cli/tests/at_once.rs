@@ -12,7 +12,7 @@ fn workloads(document: &Value) -> &[Value] {
 }
 
 /// Simulations repeat exactly: the separate results equal plain runs, and one disk is slower for
-/// three workloads than for one.
+/// three workloads.
 #[test]
 fn a_scan_random_reads_and_a_log_share_one_simulated_disk() {
     let target = "twin:gateway-1997 --size 100m --runtime 5s";

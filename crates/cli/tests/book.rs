@@ -10,7 +10,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The targets of Markdown links and images, outside code.
+/// Markdown links and images, outside code.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -29,7 +29,7 @@ fn links(text: &str) -> Vec<String> {
     found
 }
 
-/// The anchors of a page's headings, as GitHub and mdBook make them.
+/// As GitHub and mdBook make them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let heading = |line: &str| {
         let title = line.trim_start_matches('#').trim().to_lowercase();
@@ -39,7 +39,6 @@ fn anchors(text: &str) -> BTreeSet<String> {
     text.lines().filter(|line| line.starts_with('#')).map(heading).collect()
 }
 
-/// README and the pages of the book.
 fn pages() -> Vec<PathBuf> {
     let docs = fs::read_dir(format!("{REPOSITORY}/docs")).unwrap();
     let mut pages: Vec<PathBuf> = docs
@@ -53,7 +52,6 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The links of a page that lead nowhere.
 fn broken(page: &Path) -> Vec<String> {
     let text = read(page);
     let mut broken = Vec::new();

@@ -10,19 +10,16 @@ use std::path::{Path, PathBuf};
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../dialect/tests/data");
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/compare-1.json");
 
-/// Runs `halfpower compare` with these arguments.
 fn compare(words: &[&str]) -> common::Ended {
     finish(command(HALFPOWER, ["compare"].iter().chain(words)))
 }
 
-/// Writes a file into a directory; returns its path.
 fn file(directory: &Path, name: &str, text: &str) -> String {
     let path = directory.join(name);
     fs::write(&path, text).unwrap();
     path.to_string_lossy().into_owned()
 }
 
-/// A document of runs on a simulated machine, written to a file.
 fn simulated(directory: &Path, name: &str, words: &str) -> String {
     let ended = halfpower(&format!("{words} --json"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -221,7 +218,7 @@ fn two_arms_of_simulated_machines() {
     assert_eq!(document["method"]["in_turn"]["blocks"], 1, "the same comes again every time");
 }
 
-/// Interleaved real runs in one directory find a large difference and leave nothing behind.
+/// Finds a large difference and leaves nothing behind.
 #[test]
 fn two_arms_of_this_machine_with_setup_commands() {
     let _one = common::alone();
@@ -283,7 +280,7 @@ fn an_interrupt_shows_the_results_so_far() {
     assert!(common::test_files(directory.path()).is_empty());
 }
 
-/// A report of each tool, by the tool itself or by halfpower.
+/// Written by the tool itself or by halfpower.
 #[test]
 fn reports_of_other_tools() {
     let directory = tempfile::tempdir().unwrap();
@@ -377,7 +374,6 @@ fn reports_of_other_tools() {
     compare(&[&cut, &a]).refused(&["cut.json", "fio"]);
 }
 
-/// Compares the JSON of fio and of halfpower for the same job file.
 #[test]
 fn debians_fio_results_are_compared() {
     let _one = common::alone();

@@ -1,5 +1,4 @@
-//! Every command that README and docs show runs, in a scratch directory and in little time; the
-//! others parse.
+//! Every command in README and docs runs in a scratch directory in little time, or at least parses.
 
 mod common;
 
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Commands that would take long or change this computer: only their command line is parsed.
+/// They would take long or change this computer.
 const PARSED_ONLY: [(&str, &str); 8] = [
     ("halfpower record", "needs root and a process to record; record.rs runs it"),
     ("halfpower profile", "needs a recording; record.rs runs it"),
@@ -31,7 +30,6 @@ const PARSED_ONLY: [(&str, &str); 8] = [
 /// An option, its value, and whether a command without it gets it.
 type ShortOption = (&'static str, &'static str, bool);
 
-/// Options that keep a command short.
 const SHORT: [(&str, &[ShortOption]); 12] = [
     ("study --sustained", &[]),
     ("study", &[("--budget", "5s", true), ("--size", "16m", true), ("--only", "random", true)]),
@@ -56,7 +54,6 @@ const RUN: &[ShortOption] = &[
     ("--max-repeats", "1", true),
 ];
 
-/// Values within a word.
 const SHORT_WORDS: [(&str, &str); 5] = [
     (" -s10 ", " -s1 "),
     (" -d5 ", " -d1 -W0 "),
@@ -64,13 +61,12 @@ const SHORT_WORDS: [(&str, &str); 5] = [
     ("--size=64m", "--size=4m"),
     ("--runtime=5", "--runtime=1"),
 ];
-/// A shown command, without its comment.
 struct Shown {
     line: usize,
     text: String,
 }
 
-/// The commands in the indented and fenced blocks of a page.
+/// In indented and fenced blocks.
 fn shown(page: &str) -> Vec<Shown> {
     let mut found: Vec<Shown> = Vec::new();
     let (mut fenced, mut continued) = (false, false);
@@ -90,7 +86,7 @@ fn shown(page: &str) -> Vec<Shown> {
     found
 }
 
-/// A shell comment begins with `#` after a blank, outside quotes.
+/// A comment begins with `#` after a blank, outside quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
@@ -106,7 +102,6 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// The command with its options made short.
 fn shortened(text: &str) -> String {
     let mut text = SHORT_WORDS
         .iter()
@@ -131,7 +126,7 @@ fn shortened(text: &str) -> String {
     text
 }
 
-/// A directory with everything that the commands of a page name.
+/// Has everything that a page's commands name.
 struct Scratch {
     root: tempfile::TempDir,
     devices: Result<[Loop; 3], String>,
@@ -187,8 +182,8 @@ impl Scratch {
         scratch
     }
 
-    /// Names of this computer become names in the scratch directory. None: a device is named, and
-    /// none can be made.
+    /// Names of this computer become names in the directory. `None`: a device is named, and none
+    /// can be made.
     fn placed(&self, text: &str) -> Option<String> {
         let root = self.root.path().to_str().expect("paths of tests are UTF-8");
         let mut text = text.to_owned();
@@ -204,7 +199,6 @@ impl Scratch {
         Some(text)
     }
 
-    /// Runs a line of a shell in the directory.
     fn shell(&self, line: &str) -> Ended {
         let root = self.root.path();
         let path =
@@ -219,13 +213,12 @@ impl Scratch {
         finish(command)
     }
 
-    /// Parses a command: `--help` after all its words is only reached if the words before it are
-    /// accepted.
+    /// `--help` after all words is reached only if they are accepted.
     fn parse(&self, text: &str) -> Ended {
         self.shell(&format!("{} --help", text.replace(['[', ']'], "")))
     }
 
-    /// Why a shown command does not work; none if it does.
+    /// `None` if it works.
     fn fault(&self, shown: &Shown) -> Option<String> {
         let reason = PARSED_ONLY
             .iter()
@@ -254,7 +247,7 @@ impl Scratch {
     }
 }
 
-/// A history with 20 runs, whose entry 21 is a comparison.
+/// 20 runs; entry 21 is a comparison.
 fn history(directory: &Path) -> PathBuf {
     let file = directory.join("history.sqlite");
     let run = |words: &str| {
@@ -270,7 +263,7 @@ fn history(directory: &Path) -> PathBuf {
     file
 }
 
-/// README and the pages of docs; docs/reliability.md shows no commands.
+/// docs/reliability.md shows no commands.
 fn pages() -> Vec<(String, String)> {
     let docs =
         fs::read_dir(format!("{REPOSITORY}/docs")).unwrap().map(|entry| entry.unwrap().path());
@@ -284,7 +277,6 @@ fn pages() -> Vec<(String, String)> {
     pages.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
-/// The commands of a page that do not work.
 fn faults_of(name: &str, commands: &[Shown], history: &Path) -> Vec<String> {
     let scratch = Scratch::make(history);
     // An earlier result, for `check` and the trend of a target.

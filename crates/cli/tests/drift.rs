@@ -1,6 +1,5 @@
-//! Rates that change during a measurement: the result reports both rates and the time of the
-//! change, in the mean and in comparisons. A steady throttle and a loaded machine must not look
-//! like a change.
+//! Results report rates that change during a measurement, and when. A steady throttle or a loaded
+//! machine must not look like a change.
 
 mod common;
 
@@ -12,11 +11,10 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// The limits before and after, in bytes per second.
+/// Before and after, in bytes per second.
 const FAST: u64 = 8_000_000;
 const SLOW: u64 = 800_000;
 
-/// Runs a command and changes the limit during the run.
 fn while_it_changes(words: &str, throttle: &Throttle, after: Duration, limit: u64) -> Ended {
     let child = command(HALFPOWER, words.split_whitespace()).spawn().unwrap();
     std::thread::sleep(after);
@@ -24,7 +22,6 @@ fn while_it_changes(words: &str, throttle: &Throttle, after: Duration, limit: u6
     ended(child)
 }
 
-/// The rates of the phases of a point.
 fn phases(point: &Value) -> Vec<f64> {
     let phases = point["rate_change"]["phases"]
         .as_array()
@@ -144,7 +141,7 @@ fn a_steady_throttle_shows_no_change() {
     }
 }
 
-/// Processes that each use a processor until dropped.
+/// Each uses a processor until dropped.
 struct Busy(Vec<std::process::Child>);
 
 impl Busy {

@@ -1,5 +1,5 @@
-//! The load generator against known truths: kernel limits, its own ceiling, its memory. Its cost is
-//! tested in `bench/`.
+//! The load generator against known truths: kernel limits, its own ceiling, its memory. `bench/`
+//! tests its cost.
 
 mod common;
 
@@ -14,11 +14,9 @@ use std::time::Duration;
 /// of one has this error.
 const TOLERANCE: f64 = 0.03;
 
-/// If the machine delays a run by half a slice, a burst adds 5 % of 2 s; so take the median of
-/// three runs.
+/// A run that is late by half a slice gets a burst of 5 %, so take the median.
 const RUNS: usize = 3;
 
-/// The only point of a run.
 fn point(words: &str) -> Value {
     let run = halfpower(words).good_json();
     points(&run)[0].clone()
@@ -96,8 +94,7 @@ fn throttled_devices_are_as_fast_as_their_limits() {
     }
 }
 
-/// The percentage of time per stage of a run's requests, from trace points; `None` if requests of
-/// others interfered.
+/// Percent of a run's request time, from trace points; `None` if others interfered.
 fn stages(words: &str) -> Option<Vec<(String, f64)>> {
     let point = point(words);
     let times = &point["achieved"]["request_times"];
@@ -190,8 +187,8 @@ fn the_null_engine_measures_only_the_generator() {
     );
 }
 
-/// The peak resident memory of a process, without the pages of its program and libraries: those
-/// belong to the page cache, and an unoptimised program has many.
+/// Without pages of the program and libraries: those belong to the page cache, and an unoptimised
+/// program has many.
 fn peak_resident(status: &str) -> Option<u64> {
     let text = std::fs::read_to_string(status).ok()?;
     let bytes = |name: &str| {

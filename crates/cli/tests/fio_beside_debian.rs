@@ -1,5 +1,4 @@
-//! Compares with Debian's fio: the same job file on the same throttled device gives the same rates
-//! and latencies.
+//! The same job on the same throttled device gives the same rates and latencies as Debian's fio.
 
 #[macro_use]
 mod common;
@@ -11,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The device's limit in requests per second.
+/// Requests per second.
 const ADMITTED: u64 = 400;
 
 fn fio() -> Result<&'static Path, String> {
@@ -19,7 +18,6 @@ fn fio() -> Result<&'static Path, String> {
     if fio.exists() { Ok(fio) } else { Err("fio is not installed: apt-get install fio".into()) }
 }
 
-/// Runs one of the two programs to its end.
 fn outcome(program: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
     // fio leaves verification states in its working directory.
@@ -157,7 +155,7 @@ fn a_job_continues_after_ignored_errors() {
     }
 }
 
-/// Jobs whose requests and bytes are determined by the options.
+/// Their options determine requests and bytes.
 const COUNTED: &str = "\
 [global]\nsize=4m\n\
 [files]\nnrfiles=4\nrw=read\nbs=16k\n\
@@ -253,8 +251,7 @@ fn counts_match_debians_fio() {
     }
 }
 
-/// With io_size and loops a job runs whole passes if each pass has an end; otherwise it runs the
-/// requested number of requests.
+/// With io_size and loops: whole passes if each has an end, else the requested number of requests.
 #[test]
 fn passes_match_debians_fio() {
     let fio = or_skip!(fio());

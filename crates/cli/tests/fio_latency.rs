@@ -1,5 +1,5 @@
-//! `latency_target`, `max_latency` and `rate_min`: on a simulated machine with one latency per
-//! depth, and compared with Debian's fio.
+//! `latency_target`, `max_latency` and `rate_min`: on a simulated machine, and against Debian's
+//! fio.
 
 #[macro_use]
 mod common;
@@ -11,7 +11,6 @@ fn figure(job: &Value, pointer: &str) -> f64 {
     job.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {pointer}"))
 }
 
-/// Random reads of a simulated SSD, with these options.
 fn simulated(directory: &std::path::Path, options: &str) -> Value {
     let job = "--name=j --filename=twin:sata-ssd --size=1g --rw=randread --bs=4k --direct=1 --ioengine=io_uring";
     jobs_of(&run(true, directory, &format!("{job} {options} --output-format=json"))).remove(0)

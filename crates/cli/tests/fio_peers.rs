@@ -1,5 +1,4 @@
-//! Runs the same options in halfpower and in Debian's fio: same files, same work, same lines.
-//! Nothing is timed.
+//! The same options as in Debian's fio: same files, same work, same lines. Nothing is timed.
 
 mod common;
 
@@ -570,7 +569,6 @@ fn endless_files_are_used_as_in_fio() {
     );
 }
 
-/// The last column of the log of request latencies.
 fn logged_priority(ours: bool, directory: &Path, options: &str) -> String {
     let words = format!(
         "--name=j --filename=f --size=16k --bs=4k --rw=write --write_lat_log=log {options}"

@@ -1,4 +1,4 @@
-//! Compares how jobs end with Debian's fio: on a full file system, and if the file refuses their
+//! How jobs end, compared with Debian's fio: on a full file system, and if the file refuses
 //! requests.
 
 #[macro_use]
@@ -9,7 +9,7 @@ use common::places::Mount;
 use std::fs;
 use std::path::Path;
 
-/// Error, requests and bytes written of each job, in an emptied directory.
+/// Per job: error, requests and bytes written, in an emptied directory.
 fn written(ours: bool, directory: &Path, options: &str) -> Vec<[u64; 3]> {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_file() {

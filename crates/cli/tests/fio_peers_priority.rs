@@ -1,5 +1,4 @@
-//! Compares request priorities with Debian's fio: their shares, their place in the reports, and the
-//! kernel's view of them.
+//! Request priorities, compared with Debian's fio: shares, reports, and the kernel's view.
 
 mod common;
 

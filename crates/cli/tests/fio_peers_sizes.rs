@@ -1,5 +1,4 @@
-//! Random requests of several sizes, compared with Debian's fio: their offsets, and which of them
-//! are verified.
+//! Random requests of several sizes, compared with Debian's fio: offsets, and which are verified.
 
 mod common;
 
@@ -7,11 +6,10 @@ use common::fio::{fio_is_here, jobs_of, run};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The trace and the report of a job.
 struct Done {
-    /// Offset and length of each write.
+    /// Offset and length.
     writes: Vec<(u64, u64)>,
-    /// Number of reads and writes, and their bytes.
+    /// Reads and writes, and their bytes.
     counts: [u64; 2],
     bytes: [u64; 2],
     error: i64,
@@ -40,7 +38,7 @@ fn done(ours: bool, options: &str) -> Done {
     }
 }
 
-/// Number and bytes of the remaining writes if each removes all older writes that it overlaps.
+/// Writes and bytes if each removes all older writes that it overlaps.
 fn left(writes: &[(u64, u64)]) -> [u64; 2] {
     let mut kept: BTreeMap<u64, u64> = BTreeMap::new();
     for &(offset, len) in writes {

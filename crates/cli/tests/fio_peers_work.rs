@@ -1,5 +1,4 @@
-//! The same job does the same work as in Debian's fio, request by request: files, offsets, syncs and
-//! times.
+//! The same job works as in Debian's fio, request by request: files, offsets, syncs and times.
 
 mod common;
 
@@ -11,10 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-/// A write, read or sync: the system call, the file's name, and its offset (0 for a sync).
+/// System call, file, and offset (0 for a sync).
 type Call = (String, String, u64);
 
-/// The calls of a job on files whose names begin with `j.`, by the thread that makes them.
+/// Calls on files whose names begin with `j.`, by thread.
 fn calls(ours: bool, options: &str) -> Vec<Call> {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();
@@ -47,7 +46,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// Parses `pwrite64(6</tmp/x/j.0.0>, ""..., 4096, 8192) = 4096`.
+/// `pwrite64(6</tmp/x/j.0.0>, ""..., 4096, 8192) = 4096`.
 fn call(line: &str, names: &HashMap<String, String>) -> Option<Call> {
     let (name, rest) = line.split_once('(')?;
     let (path, rest) = rest.split_once('<')?.1.split_once('>')?;
@@ -89,7 +88,7 @@ fn syncs_are_of_the_same_file_as_in_fio() {
     }
 }
 
-/// Offset and length of each request in order, from the log of the job.
+/// Offset and length in order, from the job's log.
 fn places(ours: bool, at: &Path, options: &str) -> Vec<(u64, u64)> {
     succeeds(ours, at, &format!("--name=j --bs=4k --write_iolog=log {options}"));
     let log = fs::read_to_string(at.join("log")).unwrap();
@@ -164,7 +163,7 @@ fn strided_zones_go_on_to_the_end_of_the_file() {
     assert_eq!(zones(true), zones(false));
 }
 
-/// The file and the block of each request, in order, from `write_iolog`.
+/// File and block in order, from `write_iolog`.
 fn requests(ours: bool, options: &str) -> Vec<(String, u64)> {
     let directory = tempfile::tempdir().unwrap();
     let words = format!("--name=a --bs=4k --size=256k --write_iolog=log {options}");
@@ -212,7 +211,7 @@ fn several_files_have_the_order_of_fio() {
     assert_eq!(files(true), files(false));
 }
 
-/// Requests per second and milliseconds of both directions.
+/// Requests per second and ms of both directions.
 fn rates(ours: bool, options: &str) -> [(f64, u64); 2] {
     let directory = tempfile::tempdir().unwrap();
     let words = format!("--name=j --filename=f --size=1m --bs=4k {options} --output-format=json");

@@ -1,12 +1,10 @@
-//! The Python package fio-plot (`bench-fio` and `fio-plot`) works with `halfpower fio` instead of
-//! fio: it runs job files and plots the unmodified output.
+//! The Python package fio-plot works with `halfpower fio`: it runs job files and plots the output.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Reports a missing tool; fails if all tools are required.
 fn missing(what: &str) {
     assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "{what}");
     eprintln!("skipped: {what}");
@@ -21,8 +19,7 @@ fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The directory with the package's programs: a virtual environment in the build directory, created
-/// once if Python and pip are installed.
+/// A virtual environment in the build directory, created once if Python and pip are installed.
 fn programs() -> Result<PathBuf, String> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-plot");
     let programs = environment.join("bin");
@@ -38,7 +35,7 @@ fn programs() -> Result<PathBuf, String> {
     Ok(programs)
 }
 
-/// The files of one test: a `fio` that is halfpower, data, output.
+/// A `fio` that is halfpower, data, output.
 struct Bench {
     directory: tempfile::TempDir,
     path: String,
@@ -70,7 +67,6 @@ impl Bench {
         Bench { directory, path, programs }
     }
 
-    /// Runs one of the package's programs successfully.
     fn run(&self, program: &str, arguments: &[&str]) {
         let output = Command::new(self.programs.join(program))
             .args(arguments)
@@ -85,7 +81,7 @@ impl Bench {
         assert!(output.status.success(), "{program} {arguments:?}: {reported}");
     }
 
-    /// Plots a figure and checks that it is an image.
+    /// Checks that it is an image.
     fn draw(&self, name: &str, arguments: &[&str]) {
         let file = format!("{name}.png");
         let mut all = vec!["-i", "out/data/4k", "-T", "halfpower", "-o", &file];

@@ -1,5 +1,5 @@
-//! Buffered writes: when their rate includes the flush, and how much stayed in the page cache. A
-//! throttled loop device gives the true rate.
+//! Buffered writes on a throttled loop device: when their rate includes the flush, and how much
+//! stayed in the page cache.
 
 #[macro_use]
 mod common;
@@ -10,14 +10,14 @@ use common::{Ended, alone, halfpower_in, number, points};
 use serde_json::Value;
 use std::path::Path;
 
-/// The device's limit in bytes per second.
+/// Bytes per second.
 const ADMITTED: u64 = 20_000_000;
-/// Allowed error of a rate, or of a time relative to fio's.
+/// Allowed for a rate, or a time relative to fio's.
 const TOLERANCE: f64 = 0.15;
-/// Maximum attempts of a comparison, because the machine is shared.
+/// The machine is shared.
 const TRIES: u32 = 3;
 
-/// A file system on a device throttled to [`ADMITTED`]; the throttle is removed first.
+/// Throttled to [`ADMITTED`]; the throttle is removed first.
 struct Slow {
     _throttle: Throttle,
     mount: Mount,
@@ -34,7 +34,7 @@ fn near(value: f64, truth: f64) -> bool {
     (value / truth - 1.0).abs() < TOLERANCE
 }
 
-/// Repeats a run until its values are as expected.
+/// Runs again until its values are as expected.
 fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     let mut last = Ok(());
     for _ in 0..TRIES {
@@ -46,7 +46,7 @@ fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     panic!("{what}: {}", last.unwrap_err());
 }
 
-/// Every fio option that flushes data to stable storage. Each writes 20 MiB, which takes a second.
+/// Every fio option that flushes to stable storage. Each writes 20 MiB, which takes a second.
 const FLUSHES: [&str; 12] = [
     "--size=20m --end_fsync=1",
     "--size=20m --fsync_on_close=1",
@@ -86,7 +86,7 @@ fn fio_jobs_time_their_flush_as_fio_does() {
     }
 }
 
-/// For each job: time in ms, bytes per second, number of syncs (which are timed separately).
+/// Per job: ms, bytes per second, syncs (timed separately).
 fn writes(ours: bool, directory: &Path, options: &str) -> Vec<[f64; 3]> {
     for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_file() {
@@ -153,7 +153,6 @@ fn fio_times_the_flush_of_a_raw_device() {
     });
 }
 
-/// The only point of `run` with these arguments.
 fn point(directory: &Path, words: &str) -> Value {
     let document = halfpower_in(
         directory,
@@ -167,7 +166,7 @@ fn warnings(point: &Value) -> String {
     point["warnings"].to_string()
 }
 
-/// Words of the warnings about writes left in a cache, and about reads from it.
+/// Warnings about writes left in a cache, and about reads from it.
 const TAKEN: &str = "in the page cache and not on a device when the last write returned";
 const SERVED: &str = "came from the page cache and not from a device";
 

@@ -1,6 +1,6 @@
-//! `record` of workloads with known requests, by fio and by halfpower: counts, bytes, sizes, order,
-//! depth, syncs and rates against the program's own report, `/proc/PID/io` and the device's counters.
-//! As root, with trace points.
+//! `record` of fio and halfpower workloads: counts, bytes, sizes, order, depth, syncs and rates
+//! against the program's report, `/proc/PID/io` and the device's counters. As root, with trace
+//! points.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-/// The job's file and its size, which is there before.
+/// Exists before the job.
 const DATA: &str = "data";
 const DATA_BYTES: u64 = 4 << 20;
 
@@ -24,18 +24,17 @@ enum Order {
     Any,
 }
 
-/// What is expected besides the counts that the program reports.
 struct Case {
-    /// Options of fio, or of `halfpower run` if they begin with `run`.
+    /// For fio, or `halfpower run` if they begin with `run`.
     options: &'static str,
-    /// All requests have this size; 0: several.
+    /// The size of every request; 0: several sizes.
     bytes: u64,
     order: Order,
-    /// Requests of a file at once: at least and at most.
+    /// At least and at most.
     depth: (f64, f64),
-    /// Share of the requests with O_DIRECT and with O_DSYNC.
+    /// Shares with O_DIRECT and with O_DSYNC.
     how: (f64, f64),
-    /// Requests per second between the first and the last.
+    /// Between the first and the last request.
     rate: Option<f64>,
 }
 
@@ -57,7 +56,6 @@ const fn at_rate(case: Case, rate: f64) -> Case {
 
 const ONE: (f64, f64) = (1.0, 1.0);
 
-/// Requests that system calls or io_uring show.
 fn cases() -> Vec<Case> {
     use Order::{Any, Random, Sequential};
     vec![
@@ -175,11 +173,9 @@ fn cases() -> Vec<Case> {
 struct Recording {
     profile: Value,
     requests: Vec<Request>,
-    /// Number of the job's file in the trace.
     file: u32,
-    /// The job's own report.
     report: Value,
-    /// `rchar` and `wchar` of the job with its children.
+    /// `rchar` and `wchar`, with children.
     io: [f64; 2],
 }
 
@@ -244,12 +240,10 @@ fn close(found: f64, truth: f64, share: f64) -> bool {
     (found - truth).abs() <= truth.abs() * share
 }
 
-/// The sum of a figure over fio's jobs.
 fn sum(report: &Value, pointer: &str) -> f64 {
     report["jobs"].as_array().unwrap().iter().map(|job| number(job, pointer)).sum()
 }
 
-/// Why a recording is not as expected; empty if it is.
 fn faults(case: &Case, recording: &Recording) -> Vec<String> {
     let mut faults = Vec::new();
     let mut check = |what: &str, found: f64, truth: f64, is_so: bool| {
@@ -386,7 +380,6 @@ fn recordings_agree_with_what_programs_report() {
     assert!(all.is_empty(), "{} of {}:\n{}", all.len(), cases().len(), all.join("\n"));
 }
 
-/// Sectors that a device has read and written.
 fn sectors(volume: &Mount) -> [f64; 2] {
     let name = volume.device().device.trim_start_matches("/dev/").to_owned();
     let text = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
@@ -394,7 +387,7 @@ fn sectors(volume: &Mount) -> [f64; 2] {
     [numbers[2] * 512.0, numbers[6] * 512.0]
 }
 
-/// Requests that the kernel shows only at the device, and those of every other way to it.
+/// Requests that only the device shows, and all other ways to it.
 #[test]
 fn what_reaches_the_device_is_what_its_counters_say() {
     if !can_record() || !common::fio::fio_is_here() {

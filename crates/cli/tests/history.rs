@@ -1,4 +1,4 @@
-//! The history: every command stores its result, and a failing history never fails a measurement.
+//! Every command stores its result in the history, which never fails a measurement.
 
 mod common;
 
@@ -10,7 +10,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-/// A separate history.
 struct History {
     directory: tempfile::TempDir,
 }
@@ -30,7 +29,6 @@ impl History {
         command
     }
 
-    /// Runs `halfpower` with this history.
     fn run(&self, words: &str) -> Ended {
         finish(self.prepared(words))
     }
@@ -41,7 +39,7 @@ impl History {
         ended.stdout
     }
 
-    /// The entries, newest first.
+    /// Newest first.
     fn entries(&self) -> Vec<Value> {
         serde_json::from_str(&self.good("history --json")).unwrap()
     }
@@ -320,7 +318,7 @@ fn an_unwritable_history_does_not_fail_a_measurement() {
     assert_eq!(fs::read(&foreign).unwrap(), before);
 }
 
-/// A full disk at every step of creating and writing the file: the measurement still succeeds.
+/// At every step of creating and writing the file.
 #[test]
 fn a_full_disk_does_not_fail_a_measurement() {
     for size in ["4k", "12k", "40k", "72k"] {
@@ -342,7 +340,7 @@ fn a_full_disk_does_not_fail_a_measurement() {
     }
 }
 
-/// Killed writers lose at most their own run.
+/// They lose at most their own run.
 #[test]
 fn killed_writers_leave_a_history_that_opens() {
     let history = History::new();
@@ -426,7 +424,7 @@ fn a_user_without_a_home_is_warned_that_nothing_is_kept() {
     }
 }
 
-/// A later run may be slower already: it must not become the baseline of a preset.
+/// A later run may be slower already.
 #[test]
 fn a_check_of_a_preset_compares_with_its_first_run() {
     let history = History::new();
@@ -542,8 +540,8 @@ fn several_entries_are_compared_with_what_changed_between_them() {
     history.run("history show 1 99").refused(&["99"]);
 }
 
-/// A simulated month: the machine drifts by 1 %, gets another system, and three times its link loses
-/// 5 % for three nights.
+/// The machine drifts by 1 %, gets another system, and three times its link loses 5 % for three
+/// nights.
 #[test]
 fn a_month_of_checks_finds_every_regression_of_five_percent() {
     const NIGHTS: usize = 30;

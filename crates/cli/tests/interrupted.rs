@@ -1,4 +1,4 @@
-//! Ctrl-C ends a command with the report of what was done, marked incomplete, and removes its files.
+//! After Ctrl-C a command reports what was done, marked incomplete, and removes its files.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Starts a command, and interrupts it some time after its first file.
+/// Some time after its first file.
 fn interrupted(directory: &Path, words: &str, input: &str) -> Ended {
     let mut command = command(HALFPOWER, words.split_whitespace());
     let mut child = command.current_dir(directory).stdin(Stdio::piped()).spawn().unwrap();
@@ -35,7 +35,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The document of an interrupted command, and its report; only the document is left.
+/// Also returns the report; only the document is left.
 fn reported(words: &str, input: &str) -> (Value, String) {
     let directory = tempfile::tempdir().unwrap();
     let done = interrupted(directory.path(), words, input);
@@ -48,7 +48,6 @@ fn reported(words: &str, input: &str) -> (Value, String) {
     (document, done.stdout)
 }
 
-/// The figure after these words in a report.
 fn figure(report: &str, words: &str) -> f64 {
     let rest = report.split(words).nth(1).unwrap_or_else(|| panic!("no '{words}': {report}"));
     let end = rest.trim_start().split(|one: char| one != '.' && !one.is_ascii_digit()).next();

@@ -8,7 +8,6 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// The output of a command that must succeed.
 fn good(ended: &Ended) -> &str {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
     &ended.stdout

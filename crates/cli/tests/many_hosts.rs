@@ -1,4 +1,4 @@
-//! Many clients under mpirun: rates, the verdict, and everything that can go wrong with one of them.
+//! Many clients under mpirun: rates, the verdict, and what can go wrong.
 
 mod common;
 #[cfg(feature = "mpi")]
@@ -10,7 +10,7 @@ mod together;
 
 use common::{HALFPOWER, command, finish};
 
-/// As if a launcher had started several processes; this test needs none.
+/// As if a launcher had started several processes.
 fn as_rank(rank: &str, words: &str) -> common::Ended {
     let mut command = command(HALFPOWER, words.split_whitespace());
     command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", rank);
@@ -71,7 +71,7 @@ mod over_mpi {
         }
     }
 
-    /// A launch: blocks of processes, as mpirun separates them with a colon.
+    /// Blocks of processes, as mpirun separates them with a colon.
     pub fn launch(directory: &Path, blocks: &[(usize, &[&str], &str)], words: &str) -> Command {
         let mut all: Vec<String> = MPIRUN.map(String::from).to_vec();
         for (place, (processes, before, program)) in blocks.iter().enumerate() {
@@ -92,7 +92,7 @@ mod over_mpi {
         finish(launch(directory, &[(processes, &[], HALFPOWER)], words))
     }
 
-    /// The document; mpirun must end well.
+    /// mpirun must end well.
     pub fn document(ended: &Ended) -> Value {
         let document = ended.good_json();
         let schema: Value = serde_json::from_str(&results::schema()).unwrap();
@@ -103,7 +103,6 @@ mod over_mpi {
         document
     }
 
-    /// The conclusion of the first scaling.
     fn sentence(document: &Value) -> String {
         let result: results::Results = serde_json::from_value(document.clone()).unwrap();
         result.scaling[0].sentence()
@@ -114,7 +113,7 @@ mod over_mpi {
         all.map(|text| text.as_str().unwrap().to_owned() + "\n").collect()
     }
 
-    /// A paced load that any computer carries.
+    /// Any computer carries it.
     const PACED: &str = "--size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 2 --max-repeats 2 --progress none --json";
 
     #[test]
@@ -182,7 +181,7 @@ mod over_mpi {
         }
     }
 
-    /// A control group with a limit of its own.
+    /// Has its own limit.
     pub struct SlowGroup(PathBuf);
 
     impl SlowGroup {
@@ -239,7 +238,7 @@ mod over_mpi {
         assert!(sentence(&document).contains("rank 2 ("), "{}", sentence(&document));
     }
 
-    /// The same program with another version in it.
+    /// A copy of the program with another version.
     pub fn write_other_version(path: &Path) {
         let label = b"halfpower-hosts-version ";
         let mut program = fs::read(HALFPOWER).unwrap();
@@ -315,7 +314,7 @@ mod over_mpi {
         }
     }
 
-    /// The process of a rank, among mpirun's own children.
+    /// Among mpirun's own children.
     pub fn process_of(mpirun: u32, rank: &str) -> Option<u32> {
         let tasks = fs::read_dir(format!("/proc/{mpirun}/task")).ok()?;
         let children: String = tasks
@@ -376,7 +375,6 @@ mod over_mpi {
         assert!(of_host > own * 0.9, "{of_host} processors were busy, and {own} with the ranks");
     }
 
-    /// A short run of one process.
     pub const PACED_ALONE: &str = "run . --size 1m --bytes 64k --buffered --json";
 
     #[test]
@@ -402,8 +400,8 @@ mod over_mpi {
         assert!(test_files(directory.path()).is_empty());
     }
 
-    /// A study of the clients only, on a disk that admits 100 MB/s: the requests in flight are a small
-    /// part of each run, and the processors are not the limit.
+    /// The disk admits 100 MB/s: requests in flight are a small part of each run, and the
+    /// processors are not the limit.
     #[test]
     fn a_study_finds_the_number_of_clients_and_their_limit() {
         or_skip!(mpi_is_here());
@@ -449,8 +447,8 @@ mod over_mpi {
         assert!(test_files(Path::new(mount.name())).is_empty());
     }
 
-    /// Interrupts a command of two clients and goes on with it; returns its document. The next
-    /// command takes the runs that the interrupted one kept, and the history has the result.
+    /// Interrupts a command of two clients and goes on with it. It takes the kept runs, and the
+    /// history has the result.
     fn resumed(words: &str, interrupt: impl Fn(u32)) -> Value {
         let directory = memory_directory();
         let state = memory_directory();
@@ -487,7 +485,7 @@ mod over_mpi {
         common::places::tool("kill", &[signal, &process.to_string()]).unwrap();
     }
 
-    /// Rank 0 dies at once: it cannot write anything any more.
+    /// It can no longer write.
     fn kill_rank_0(mpirun: u32) {
         send("-KILL", process_of(mpirun, "0").unwrap());
     }

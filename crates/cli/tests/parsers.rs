@@ -1,5 +1,4 @@
-//! Runs every parser on mutations of its corpus: the fuzz targets, for a bounded time in every test
-//! run.
+//! The fuzz targets for a bounded time: every parser on mutations of its corpus.
 
 #[path = "../../../fuzz/src/lib.rs"]
 mod parsers;
@@ -12,13 +11,11 @@ use std::path::{Path, PathBuf};
 
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz");
 
-/// Number of mutations per parser.
 const CASES: u32 = 500;
 
-/// The same for parsers that draw reports or write a file in each case.
+/// For parsers that draw reports or write a file.
 const SLOW_CASES: u32 = 50;
 
-/// Delimiters and keywords of the languages.
 const WORDS: [&str; 16] = [
     "0",
     "-1",
@@ -38,7 +35,7 @@ const WORDS: [&str; 16] = [
     "/../",
 ];
 
-/// A change of the bytes; positions are modulo the length.
+/// Positions are modulo the length.
 #[derive(Debug, Clone)]
 enum Change {
     Flip(usize, u8),
@@ -94,7 +91,6 @@ fn changed(seed: &[u8], changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// The files of a parser's corpus.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(FUZZ).join("corpus").join(name);
     let mut files: Vec<PathBuf> = fs::read_dir(&directory)
@@ -124,7 +120,6 @@ fn try_all(only: impl Fn(&str) -> bool, cases: u32) {
     }
 }
 
-/// Whether each case writes a file.
 fn is_slow(name: &str) -> bool {
     ["results", "signature", "machine_file"].contains(&name)
 }

@@ -1,5 +1,4 @@
-//! Values and locations: invalid ones and their messages, and studies of unusual file systems.
-//! Faults are in `faults/`.
+//! Invalid values and locations, and studies of unusual file systems. Faults are in `faults/`.
 
 mod common;
 
@@ -151,7 +150,6 @@ fn an_overlay_is_studied_with_the_io_it_supports() {
     assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
 }
 
-/// A short study of a directory, as a document.
 fn study(target: &Path, options: &str) -> serde_json::Value {
     let out = tempfile::tempdir().unwrap();
     let words = format!(
@@ -162,7 +160,6 @@ fn study(target: &Path, options: &str) -> serde_json::Value {
     halfpower(&words).good_json()
 }
 
-/// A study skips the direct experiments, gives the reason, and runs the others.
 fn study_skips_direct(target: &Path, options: &str, why: &str) {
     let document = study(target, options);
     let experiments = document["experiments"].as_array().unwrap();
@@ -230,7 +227,7 @@ fn a_device_without_destroy_data_is_only_read() {
     assert_ne!(hash_of(name), before, "now it was named");
 }
 
-/// A run that lasts a minute, filling its file or measuring.
+/// Lasts a minute, filling its file or measuring.
 struct Running {
     child: Option<Child>,
 }
@@ -248,7 +245,6 @@ impl Running {
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// Sends a signal that ends the program cleanly.
     fn stop(mut self, signal: i32) -> Ended {
         self.signal(signal);
         wait_until("the end of an interrupted run", || {
@@ -270,7 +266,7 @@ impl Drop for Running {
     }
 }
 
-/// Bytes that a process has read from files and devices so far.
+/// Reads of files and devices, so far.
 fn bytes_read(id: u32) -> u64 {
     let io = fs::read_to_string(format!("/proc/{id}/io")).unwrap_or_default();
     io.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok()).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The program's `postmark` and `metadata` from end to end: output, leftovers, exit codes.
+//! `postmark` and `metadata` from end to end: output, leftovers, exit codes.
 
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -10,13 +10,11 @@ use std::time::{Duration, Instant};
 
 const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
-/// Reports a missing tool; fails if all tools are required.
 fn missing(what: &str) {
     assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "{what}");
     eprintln!("skipped: {what}");
 }
 
-/// Runs a program in a directory with this standard input.
 fn program<S: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,
     arguments: &[S],
@@ -54,7 +52,6 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(directory)
         .unwrap()
@@ -64,7 +61,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The text without our own section, with `_` for whole seconds and rates.
+/// Without our own section, with `_` for whole seconds and rates.
 fn normalised(text: &str) -> String {
     let mut kept = Vec::new();
     let mut ours = false;
@@ -92,7 +89,7 @@ fn normalised(text: &str) -> String {
     kept.join("\n")
 }
 
-/// Both programs give the same standard output for the same input, except for times.
+/// Only times may differ.
 fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]) {
     let Some(original) = ["/usr/bin/postmark", "/usr/games/postmark"]
         .iter()
@@ -151,7 +148,7 @@ fn a_file_of_commands_matches_the_original() {
     assert_beside_debian(&[start, runs], &["commands"], b"show\n");
 }
 
-/// The default run has the counts of the original's manual.
+/// The original's manual has these counts.
 #[test]
 fn the_default_run_without_the_original() {
     let here = tempfile::tempdir().unwrap();
@@ -303,7 +300,6 @@ fn hostile_lines_are_harmless() {
     assert_eq!(names(here.path()), ["commands"]);
 }
 
-/// A small file system, unmounted at the end.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -353,7 +349,7 @@ fn a_disk_fills_up_during_a_run() {
     assert!(names(here).is_empty(), "{:?}", names(here));
 }
 
-/// Starts a long command, waits until it has created its directory, and sends a signal.
+/// Signals once the directory exists.
 fn interrupted(
     arguments: &[&str],
     directory: &Path,
@@ -524,8 +520,8 @@ fn metadata_on_a_simulated_machine() {
     assert!(names(here.path()).is_empty());
 }
 
-/// A look takes one of the server's 8 threads 60 us, a change 540 us; the path there and back is
-/// some 128 us long in the mean, and a client needs 3 us for a request.
+/// A look takes one of the server's 8 threads 60 us, a change 540 us; the path there and back takes
+/// some 128 us, and a client 3 us for a request.
 #[test]
 fn metadata_by_the_clients_of_a_simulated_server() {
     let here = tempfile::tempdir().unwrap();
@@ -609,8 +605,7 @@ fn metadata_that_cannot_be_measured() {
     assert_eq!(names(here.path()), ["plain"]);
 }
 
-/// At a terminal, lines are editable and have a history; Ctrl-C cancels a line or a run, but not
-/// the session.
+/// Lines are editable and have a history; Ctrl-C cancels a line or a run, but not the session.
 #[test]
 fn a_session_at_a_terminal() {
     if Command::new("script").arg("--version").output().is_err() {
@@ -682,8 +677,7 @@ fn a_session_at_a_terminal() {
     assert_eq!(names(here.path()), [".local"]);
 }
 
-/// The published PostMark run on a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB in
-/// front of the volume.
+/// Published for a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB.
 #[test]
 fn the_published_laptop_gains_as_published_from_a_ram_cache() {
     let here = tempfile::tempdir().unwrap();

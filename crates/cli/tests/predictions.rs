@@ -29,7 +29,7 @@ fn predictions_of(setup: &Setup) -> Vec<Predicted> {
     results.answer.expect("an answer").predictions
 }
 
-/// The answer fits 30 lines of 100 columns, and the predictions are in the details.
+/// 30 lines of 100 columns; the predictions are in the details.
 fn fits_a_screen(results: &Results) {
     let answer = results.answer.as_ref().expect("an answer");
     let text = report::terminal::answer(results, 100, false);
@@ -126,7 +126,6 @@ fn whatever_part_limits_a_machine_one_more_of_it_or_a_faster_one_is_predicted() 
     }
 }
 
-/// The printed command gives the same prediction.
 #[test]
 fn a_command_predicts_the_same_again() {
     let all = predictions("gateway-1997,disks=4");

@@ -1,4 +1,4 @@
-//! `pts`: plans, tests of simulated drives and of a throttled loop device, and killed runs.
+//! `pts`: plans, simulated drives, a throttled loop device, killed runs.
 
 mod common;
 
@@ -123,7 +123,6 @@ fn tables(document: &Value) -> String {
     format!("{:#}", document["phases"])
 }
 
-/// Seeded delays.
 fn delays(count: u64, max: Duration) -> impl Iterator<Item = Duration> {
     (0..count).map(move |at| max.mul_f64(workload::rng::unit(workload::rng::hash(11, at))))
 }
@@ -155,7 +154,7 @@ fn a_simulated_test_killed_20_times_has_the_same_tables() {
     assert_eq!(whole["steps"], killed["steps"]);
 }
 
-/// The rate of a limit on requests decides all cells, so that the tables are known by hand.
+/// A limit on requests decides all cells, so the tables are known by hand.
 #[test]
 fn a_throttled_loop_device_killed_20_times_keeps_its_steps_and_its_tables() {
     let _alone = alone();

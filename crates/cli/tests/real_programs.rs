@@ -1,5 +1,4 @@
-//! `record`, `profile` and `replay` of real programs against their own statistics. As root, with
-//! the programs of Debian.
+//! `record`, `profile` and `replay` of Debian's programs against their own statistics, as root.
 
 mod common;
 
@@ -11,7 +10,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The output of a shell script in a directory, which must succeed.
 fn sh(at: &Path, script: &str) -> String {
     let done = Command::new("sh").args(["-ec", script]).current_dir(at).output().unwrap();
     let error = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -27,8 +25,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// A new file system on a loop device that every user may enter; `None`, with a message, without
-/// the permission.
+/// Every user may enter; `None`, with a message, without the permission.
 fn volume() -> Option<Mount> {
     if !Path::new("/sys/kernel/tracing/instances").is_dir() {
         skip("recording needs root and tracefs");
@@ -41,7 +38,6 @@ fn volume() -> Option<Mount> {
     Some(volume)
 }
 
-/// Records a script in a directory.
 fn record(at: &Path, trace: &Path, script: &str) {
     let trace = trace.to_str().unwrap();
     let words = ["record", "--force", "-o", trace, "--", "sh", "-ec", script];
@@ -56,7 +52,7 @@ fn profile(trace: &Path) -> Value {
     finish(command(HALFPOWER, ["profile", trace.to_str().unwrap(), "--json"])).good_json()
 }
 
-/// The sum of a figure over the files that a name's part chooses.
+/// Over the files whose name holds `part`.
 fn sum(profile: &Value, part: &str, pointer: &str) -> f64 {
     let files = profile["files"].as_array().unwrap();
     let of_part = files.iter().filter(|file| file["name"].as_str().unwrap().contains(part));
@@ -128,7 +124,6 @@ fn rocksdb_syncs_its_log_at_each_write() {
     assert_eq!(longest["role"], "log", "{longest:#}");
 }
 
-/// The commands of PostgreSQL, newest version; `None`, with a message, if it is not installed.
 fn postgres() -> Option<PathBuf> {
     let found = sh(Path::new("/"), "ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1 || true");
     let found = found.trim();
@@ -139,7 +134,7 @@ fn postgres() -> Option<PathBuf> {
     Some(PathBuf::from(found))
 }
 
-/// A database of pgbench on a volume. The server writes its log where its data are.
+/// The server writes its log where its data are.
 fn pgbench_database(at: &Path, commands: &Path) {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -153,7 +148,7 @@ fn pgbench_database(at: &Path, commands: &Path) {
     sh(at, &script);
 }
 
-/// Starts the server, runs this many transactions of one client, and stops it at once.
+/// One client; the server is stopped at once.
 fn pgbench(commands: &Path, transactions: u32) -> String {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -192,7 +187,7 @@ fn postgresql_syncs_its_log_as_it_counts() {
     assert!(sizes.iter().all(whole), "{longest:#}");
 }
 
-/// Runs pgbench on a server that is recorded while it runs; returns the seconds that pgbench took.
+/// Records the server while it runs; returns pgbench's seconds.
 fn recorded_pgbench(at: &Path, commands: &Path, transactions: u32, trace: Option<&Path>) -> f64 {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -227,8 +222,7 @@ fn recorded_pgbench(at: &Path, commands: &Path, transactions: u32, trace: Option
     f64::from(transactions) / rate.split(' ').next().unwrap().parse::<f64>().unwrap()
 }
 
-/// The seconds that `plan` predicts with this many writes per second for a device that a control
-/// group limits.
+/// The seconds that `plan` predicts for a device limited to this many writes per second.
 fn planned(trace: &Path, iops: u32) -> f64 {
     let catalogue = trace.with_extension("toml");
     let limits = format!(
@@ -243,7 +237,7 @@ fn planned(trace: &Path, iops: u32) -> f64 {
     number(&plan, "/predictions/0/elapsed_s")
 }
 
-/// Recorded on one limit; replayed on another and planned for it, where the program itself then runs.
+/// Planned and replayed from a recording, where the program then runs.
 #[test]
 fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     const TRANSACTIONS: u32 = 600;
@@ -278,8 +272,8 @@ fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     assert_within(planned(&trace, 150), elsewhere, 0.15, "seconds of the plan");
 }
 
-/// The journal of the file system decides how long these take on a throttled device: their files
-/// grow, and a control group counts each of its blocks.
+/// Their files grow: on a throttled device the journal decides, as a control group counts its
+/// blocks.
 #[test]
 fn programs_that_append_take_as_long_elsewhere_as_replayed_and_planned() {
     const REDIS: &str = "rm -rf r; mkdir r; cd r; \

@@ -16,7 +16,6 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// Records a command line of a shell in this directory, and returns its profile.
 fn profile(here: &Path, script: &str) -> Value {
     let trace = here.join("t.hptrace");
     let trace = trace.to_str().unwrap();
@@ -35,7 +34,7 @@ fn file<'a>(profile: &'a Value, end: &str) -> &'a Value {
     files.iter().find(is_it).unwrap_or_else(|| panic!("no {end} in {profile:#}"))
 }
 
-/// Instances of processes that are gone.
+/// Their processes are gone.
 fn left_instances() -> usize {
     let names = fs::read_dir("/sys/kernel/tracing/instances").unwrap();
     let is_left = |name: &str| {

@@ -1,4 +1,4 @@
-//! Commands that are killed or interrupted lose at most the run at work, and `--resume` goes on.
+//! Killed or interrupted commands lose at most the current run, and `--resume` goes on.
 
 mod common;
 
@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use workload::rng::SplitMix64;
 
-/// A directory to measure, and the state directory.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -35,14 +34,13 @@ impl Place {
         finish(self.command(words))
     }
 
-    /// The files of kept runs.
     fn files(&self) -> Vec<PathBuf> {
         fs::read_dir(self.root.path().join("state/unfinished"))
             .map(|all| all.map(|one| one.unwrap().path()).collect())
             .unwrap_or_default()
     }
 
-    /// The whole lines that hold a run.
+    /// Whole lines that hold a run.
     fn kept(&self) -> Vec<Value> {
         let text: String =
             self.files().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
@@ -51,8 +49,7 @@ impl Place {
         lines.filter_map(|line| line.get("run").cloned()).collect()
     }
 
-    /// Starts a command, and ends it with a signal when this many runs are kept; `None` if it has
-    /// finished before.
+    /// Signals when this many runs are kept; `None` if the command has already finished.
     fn stopped(&self, words: &[&str], signal: i32, after_runs: usize) -> Option<Ended> {
         let child = self.command(words).spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
@@ -74,7 +71,7 @@ impl Place {
         (stopped.code != Some(0)).then_some(stopped)
     }
 
-    /// Lines, counted without parsing: the last may be incomplete.
+    /// Counted without parsing: the last may be incomplete.
     fn kept_lines(&self) -> usize {
         let of = |file: &PathBuf| fs::read(file).map_or(0, |text| bytes(&text, b'\n'));
         self.files().iter().map(of).sum()
@@ -93,7 +90,6 @@ const COMPARE: &str = "compare --a data --b data --size 32m --request 4k,16k --r
 
 const TUNE: &str = "tune data --size 32m --yes --knob engine --knob request=16k --depth 4 --runtime 60ms --budget 4s --json";
 
-/// Workloads of a document's points, in order.
 fn workloads(document: &Value) -> Vec<Value> {
     let point = |point: &Value| point["workload"].clone();
     document["points"].as_array().unwrap().iter().map(point).collect()
@@ -120,8 +116,7 @@ fn has_all(document: &Value, kept: &[Value]) {
     }
 }
 
-/// Stops a command after some runs, goes on, and checks that nothing was lost.
-/// `None` if it has finished before: on a busy machine a study has few runs in its time.
+/// Nothing may be lost. `None` if it has already finished: on a busy machine a study has few runs.
 fn stop_and_resume(line: &str, signal: i32, after_runs: usize) -> Option<Value> {
     let place = Place::new();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -205,7 +200,6 @@ fn fifty_commands_stopped_at_random_lose_nothing() {
     panic!("only {stops} commands could be stopped");
 }
 
-/// A sweep that was killed after some runs.
 fn killed_sweep() -> Place {
     let place = Place::new();
     let words: Vec<&str> = SWEEP.split_whitespace().collect();

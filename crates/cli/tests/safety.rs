@@ -1,5 +1,5 @@
-//! The user's data: everything is checked before the first write, and halfpower distinguishes its
-//! own files from the user's.
+//! The user's data: all checks come before the first write, and halfpower tells its own files from
+//! the user's.
 
 mod common;
 
@@ -14,7 +14,6 @@ use std::process::{Child, Stdio};
 
 const MIB: u64 = 1 << 20;
 
-/// A user's file.
 fn precious(directory: &Path, name: &str) -> String {
     let path = directory.join(name);
     fs::write(&path, vec![7; MIB as usize]).unwrap();
@@ -80,8 +79,7 @@ fn an_unwritable_member_protects_the_others() {
     assert_eq!(read, [7; 8192], "not a byte of it has changed");
 }
 
-/// Runs of each dialect that create `data` in the current directory, one that lasts long and one
-/// short.
+/// `data`, by each dialect: a long run and a short one.
 fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
@@ -109,8 +107,8 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Kills each writer: the file it leaves is refused. Then runs it again, over its own kept file,
-/// and over the file after a change by the user.
+/// After a kill the file is refused. Then runs each again, over its own kept file, and over the
+/// file after a change by the user.
 fn made_by_halfpower(here: &Path) {
     let data = here.join("data.dat");
     for (tool, long, short) in writers("data.dat") {
@@ -218,7 +216,6 @@ fn signal(child: &Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
-/// Bytes that a process has read through system calls so far.
 fn bytes_read(child: &Child) -> u64 {
     let io = fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
     io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok()).unwrap_or(0)

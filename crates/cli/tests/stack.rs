@@ -5,13 +5,11 @@ mod common;
 use common::{halfpower, number};
 use serde_json::Value;
 
-/// The layers of a document of `stack`.
 fn stages(document: &Value) -> &Vec<Value> {
     assert_eq!(document["kind"], "stack");
     document["ladder"]["stages"].as_array().unwrap_or_else(|| panic!("no ladder: {document:#}"))
 }
 
-/// The read rate of a layer.
 fn reads<'a>(document: &'a Value, kind: &str) -> &'a Value {
     let stage = stages(document).iter().find(|stage| stage["kind"] == kind);
     let stage = stage.unwrap_or_else(|| panic!("no {kind}: {:#}", document["ladder"]));

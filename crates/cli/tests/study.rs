@@ -1,4 +1,4 @@
-//! `halfpower study` on typical targets, and on devices with a known, throttled speed.
+//! `halfpower study` on typical targets, and on devices of a known, throttled speed.
 
 mod common;
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// Checks that a study succeeds, reports the speed, and leaves only its report.
+/// It succeeds, reports the speed, and leaves only its report.
 fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
@@ -40,7 +40,6 @@ fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
     document
 }
 
-/// A short study of a directory by name.
 fn study_directory(target: &Path) -> Value {
     let out = tempfile::tempdir().unwrap();
     let ended = halfpower(&format!(
@@ -106,7 +105,6 @@ fn studies_a_writable_device() {
     assert_eq!(document["target"]["kind"], "device");
 }
 
-/// A study of a throttled device, with its answer.
 fn study_throttled(device: &Loop) -> Value {
     let out = tempfile::tempdir().unwrap();
     let name = &device.device;

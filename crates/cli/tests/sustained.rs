@@ -1,5 +1,5 @@
-//! `study --sustained`: what lasts after caches and credit, on simulated drives and on a loop device
-//! that is throttled as a burst credit would.
+//! `study --sustained` on simulated drives and on a loop device that is throttled as a burst credit
+//! would.
 
 mod common;
 
@@ -117,14 +117,13 @@ fn it_never_writes_more_than_allowed() {
     assert_eq!(fs::read_dir(&place).unwrap().count(), 0, "the test file is removed");
 }
 
-/// Bytes that a block device has written.
 fn written(device: &str) -> u64 {
     let name = device.trim_start_matches("/dev/");
     let stat = fs::read_to_string(format!("/sys/class/block/{name}/stat")).unwrap();
     stat.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap() * 512
 }
 
-/// Sets a device's limit as a volume with burst credit would, until `done`.
+/// Acts as a volume with burst credit, until `done`.
 fn keep_credit(
     device: &str,
     throttle: &Throttle,
@@ -180,7 +179,6 @@ fn a_loop_device_with_burst_credit_shows_rate_burst_and_size() {
     near("empties_in_s", full / (burst - earn), 0.15);
 }
 
-/// Seeded delays between kills.
 fn delays(count: u64, [least, most]: [f64; 2]) -> impl Iterator<Item = Duration> {
     (0..count).map(move |at| {
         let share = workload::rng::unit(workload::rng::hash(38, at));
@@ -213,7 +211,7 @@ fn a_simulated_run_killed_20_times_has_the_same_tables() {
     }
 }
 
-/// A compressed memory device with less memory than its size.
+/// A compressed device with less memory than its size.
 struct Zram(u32);
 
 impl Zram {
@@ -304,7 +302,7 @@ fn a_btrfs_file_that_fragments_keeps_a_rate_or_says_how_it_changed() {
     assert!(said && answer.contains("writes/s"), "{answer}\n{levels:#?}");
 }
 
-/// A smartctl that knows one drive.
+/// Knows one drive.
 fn fake_smartctl(directory: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     let program = directory.join("smartctl");

@@ -65,7 +65,6 @@ fn a_fitted_job_resembles_the_application_and_runs() {
     }
 }
 
-/// strace's own output of a program whose requests are known.
 #[test]
 fn a_real_recording_of_strace_is_read() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! `halfpower tune`: planning changes nothing, improvements are found, and settings are always
-//! restored.
+//! `halfpower tune`: plans change nothing, improvements are found, settings are always restored.
 
 mod common;
 
@@ -37,8 +36,7 @@ fn the_stored_schema_is_current() {
     );
 }
 
-/// A loop device with a known read-ahead, and a separate state directory. Both are restored when
-/// dropped.
+/// A loop device with a known read-ahead, restored when dropped.
 struct Place {
     device: Loop,
     state: tempfile::TempDir,
@@ -46,7 +44,6 @@ struct Place {
 }
 
 impl Place {
-    /// A device of 16 MiB with this read-ahead.
     fn make(read_ahead_kb: u32) -> Result<Place, String> {
         let device = Loop::make(16 << 20)?;
         let mut place =
@@ -74,7 +71,7 @@ impl Place {
         self.state.path().join("tune.journal")
     }
 
-    /// Runs halfpower with these arguments; `DEVICE` is the device.
+    /// `DEVICE` is the device.
     fn halfpower(&self, words: &str) -> Command {
         let words = words
             .split_whitespace()
@@ -84,7 +81,6 @@ impl Place {
         command
     }
 
-    /// A tune that runs until stopped: direct reads do not depend on the knob.
     fn endless(&self, seed: u64) -> Child {
         let words = format!(
             "tune DEVICE --yes --knob read_ahead_kb=132 --request 64k --runtime 10ms --until 0.0001% --budget 1h --seed {seed}"
@@ -156,8 +152,7 @@ fn risky_values_are_planned_only_by_name() {
     assert!(named["plan"][0]["risk"].is_string());
 }
 
-/// With a read-ahead of 4 KiB the device reads single blocks of 4 KiB, with 128 KiB it reads 32 at
-/// a time.
+/// With 4 KiB the device reads single blocks of 4 KiB, with 128 KiB 32 at a time.
 #[test]
 fn a_small_read_ahead_is_found_and_restored() {
     let _one = common::alone();
@@ -201,8 +196,8 @@ fn a_small_read_ahead_is_found_and_restored() {
     assert_eq!(place.read_ahead(), "4");
 }
 
-/// Setting the scheduler again restores the device's tags: a kernel that shows `nr_requests` 128
-/// may hold fewer (6.18 does).
+/// A kernel that shows `nr_requests` 128 may hold fewer tags (6.18 does); setting the scheduler
+/// again restores them.
 #[test]
 fn a_restored_queue_has_the_tags_it_shows() {
     let _one = common::alone();
@@ -289,7 +284,7 @@ fn a_value_changed_by_another_process_is_kept_and_reported() {
     assert!(silent.stderr.is_empty(), "{}", silent.stderr);
 }
 
-/// The kernel's line of a mount, without its numbers.
+/// Leaves out the line's numbers.
 fn options_of(mount: &Mount) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(mount.name())).unwrap();
@@ -398,7 +393,7 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
     assert!(prove.contains("twin:gateway-1997,") && prove.contains("wce=on"), "{prove}");
 }
 
-/// A trace of one thread that writes 8 KiB, syncs, and waits 1 ms before the next.
+/// One thread writes 8 KiB, syncs, and waits 1 ms.
 fn commits() -> String {
     let mut text =
         String::from("7 1.000000 openat(AT_FDCWD, \"/var/wal\", O_WRONLY) = 3 <0.000010>\n");
@@ -454,8 +449,8 @@ fn a_recorded_application_is_tuned_on_a_simulated_machine() {
     assert_eq!(kept["plan"], plan["plan"]);
 }
 
-/// A throttle of 500 requests per second: 600 reads of 4 KiB in a row take 1.2 s with a read-ahead of
-/// 4 KiB, and a thirty-second of that with 128 KiB.
+/// A throttle of 500 requests per second: 600 reads of 4 KiB in a row take 1.2 s with a read-ahead
+/// of 4 KiB, and a thirty-second of that with 128 KiB.
 #[test]
 fn the_read_ahead_of_a_recorded_application_is_found_and_restored() {
     let _one = common::alone();

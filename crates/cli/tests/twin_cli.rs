@@ -11,14 +11,13 @@ use std::process::Stdio;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// The output of a successful `halfpower`.
 fn prints(words: &str) -> String {
     let ended = halfpower(words);
     assert_eq!(ended.code, Some(0), "{words}: {}", ended.stderr);
     ended.stdout
 }
 
-/// MiB/s of every point of a sweep.
+/// MiB/s of every point.
 fn rates(words: &str) -> Vec<f64> {
     let document = halfpower(&format!("{words} --json")).good_json();
     points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s") / MIB).collect()
@@ -227,7 +226,7 @@ fn validate_meets_every_goal() {
     }
 }
 
-/// Figures 7 and 10 with one request outstanding: each drive of a stripe is idle while the program
+/// Figures 7 and 10, one request outstanding: each drive of a stripe is idle while the program
 /// reads the others' chunks.
 #[test]
 fn one_small_request_at_a_time_is_slower_on_a_stripe_than_on_one_drive() {
@@ -332,7 +331,6 @@ fn one_question_has_one_answer() {
     }
 }
 
-/// The change of the first rate of some differences, in percent.
 fn rate_change(differences: &Value) -> f64 {
     let mut all = differences.as_array().unwrap().iter();
     let rate = all.find(|one| one["measure"] == "throughput").unwrap();
@@ -355,7 +353,6 @@ fn a_burst_is_named_with_its_length() {
     assert!(!run("cloud").to_string().contains("bursts to"));
 }
 
-/// A sweep of a simulated machine as a document on disk.
 fn measured(directory: &Path, machine: &str) -> std::path::PathBuf {
     let words = "--op read,write --pattern seq,random --request 4k,16k,64k,1m --depth 1,4,32 --bytes 16m --size 1g --json";
     let file = directory.join("measured.json");
@@ -439,7 +436,7 @@ fn fit_refuses_unsuitable_results() {
     halfpower(&format!("twin fit {}", file.display())).refused(&["few.json"]);
 }
 
-/// A trace that reads 8 MiB twice, then writes it.
+/// Reads 8 MiB twice, then writes it.
 fn trace(path: &Path) {
     let mut text = String::from("time_ns,op,offset,bytes\n# three passes\n");
     for index in 0..3 * 128u64 {
@@ -565,7 +562,7 @@ fn the_sweep_of_the_published_machine() {
     );
 }
 
-/// Figures 15 and 16 of the 1997 study compare stripes made by the host, the adapter and an array.
+/// Figures 15 and 16 of the 1997 study: stripes of the host, the adapter and an array.
 #[test]
 fn the_processor_pays_only_for_the_stripe_that_the_host_makes() {
     let at = |start: &str, by: &str, request: &str| {
@@ -805,8 +802,7 @@ fn a_run_reports_the_bus_phases() {
     );
 }
 
-/// The command of every advice shows the promised gain when run again; nothing here varies between
-/// runs.
+/// Nothing here varies between runs.
 #[test]
 fn every_advice_delivers_its_gain() {
     let out = tempfile::tempdir().unwrap();

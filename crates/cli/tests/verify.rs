@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 const SIZE: u64 = 16 << 20;
 
-/// A file written once over by a verifying run, and its log.
+/// Written once over by a verifying run, and its log.
 fn written(directory: &Path, name: &str) -> (String, String) {
     let (file, log) = (directory.join(name), directory.join(format!("{name}.log")));
     fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
@@ -34,7 +34,7 @@ fn written(directory: &Path, name: &str) -> (String, String) {
     (file, log)
 }
 
-/// Runs `verify` on a file: the exit code, the faults by kind, the first fault in words.
+/// Exit code, faults by kind, the first fault in words.
 fn verified(file: &str, log: &str) -> (Option<i32>, serde_json::Value, String) {
     let ended = halfpower(&format!("verify {log} {file} --json"));
     let document = ended.json();
@@ -148,8 +148,8 @@ fn unverifiable_targets_are_refused() {
     missing.refused(&["--verify"]);
 }
 
-/// Seeded runs with overlapping requests over engines, patterns, sizes, file systems and stripes;
-/// bench/verify_alarms.py runs 2,000 of them.
+/// Seeded, with overlapping requests over engines, patterns, sizes, file systems and stripes;
+/// bench/verify_alarms.py runs 2,000.
 #[test]
 fn intact_data_passes_and_damage_is_found() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/verify_alarms.py");

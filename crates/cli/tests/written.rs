@@ -1,4 +1,4 @@
-//! How much a command writes: its first line says it, and `--max-written` limits it.
+//! The first line says how much a command writes, and `--max-written` limits it.
 
 mod common;
 
@@ -10,7 +10,6 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes that a block device has written.
 fn written(device: &str) -> u64 {
     let name = device.trim_start_matches("/dev/");
     let stat = fs::read_to_string(format!("/sys/class/block/{name}/stat")).unwrap();
@@ -96,7 +95,7 @@ fn more_than_allowed_is_refused_before_the_start() {
         .refused(&["--max-written x"]);
 }
 
-/// The runs of commands without a known amount end at the limit.
+/// Their amount is not known.
 #[test]
 fn runs_end_at_the_limit() {
     let _alone = alone();
@@ -154,7 +153,7 @@ fn runs_end_at_the_limit() {
     assert!(!study["answer"].is_null(), "a study with a limit answers");
 }
 
-/// A study without the bytes for all its writes measures what it can, and says what is missing.
+/// It measures what it can, and says what is missing.
 #[test]
 fn a_study_that_reaches_the_limit_says_so_first() {
     let _alone = alone();
@@ -192,7 +191,6 @@ fn a_study_that_reaches_the_limit_says_so_first() {
     }
 }
 
-/// A command that goes on counts what its first process wrote.
 #[test]
 fn a_resumed_command_counts_the_bytes_before() {
     let _alone = alone();

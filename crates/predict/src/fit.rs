@@ -17,7 +17,7 @@ use workload::{Pattern, Stop, Workload, rng};
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     Sequential,
-    /// Uniformly random over the region.
+    /// Uniform over the region.
     Random,
 }
 
@@ -28,16 +28,14 @@ pub struct FitPoint {
     pub request_bytes: u32,
     pub depth: u32,
     pub region_bytes: u64,
-    /// Measured throughput, uncached.
+    /// Uncached.
     pub throughput_bytes_per_s: f64,
-    /// Half of its 95 % interval over the throughput; 0 if unknown. A less certain point gets less
-    /// weight.
+    /// Half of the 95 % interval over the throughput; 0 if unknown.
     pub uncertainty: f64,
 }
 
 impl FitPoint {
-    /// Weight of the point: about the inverse of its uncertainty, with a floor of some percent on
-    /// the latter.
+    /// About the inverse of the uncertainty, with a floor of some percent.
     fn weight(&self) -> f64 {
         1.0 / (0.1 + self.uncertainty.clamp(0.0, 10.0))
     }
@@ -45,19 +43,18 @@ impl FitPoint {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fitted {
-    /// Path in the machine file.
+    /// In the machine file.
     pub path: String,
-    /// Value before; `None` if the machine did not have this number.
+    /// `None` if the machine did not have this number.
     pub before: Option<f64>,
     pub after: f64,
 }
 
-/// A point with the fitted machine's prediction.
+/// A point with its prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     pub point: FitPoint,
     pub predicted_bytes_per_s: f64,
-    /// The point was not used in the fit.
     pub held_out: bool,
 }
 
@@ -74,15 +71,14 @@ pub struct Fit {
     pub setup: Setup,
     pub fitted: Vec<Fitted>,
     pub points: Vec<Judged>,
-    /// The objective: weighted mean of |ln (predicted / measured)| over the points used in the fit.
+    /// Weighted mean of |ln (predicted / measured)| over the points used in the fit.
     pub loss: f64,
-    /// Median error of the points used in the fit.
     pub fitted_median_error: f64,
     pub held_out_median_error: f64,
 }
 
 impl Fit {
-    /// The machine as a file that [`Setup::parse`] reads.
+    /// The machine as a file for [`Setup::parse`].
     ///
     /// # Errors
     /// None is expected.
@@ -91,7 +87,7 @@ impl Fit {
     }
 }
 
-/// The largest region to simulate: beyond it only seeks grow, and slowly.
+/// Beyond it only seeks grow, and slowly.
 const LARGEST_REGION: u64 = 64 << 30;
 
 fn workload(point: &FitPoint) -> Workload {
@@ -111,8 +107,8 @@ fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
 }
 
 /// Weighted mean of the absolute log ratios: twice too fast is as wrong as twice too slow. Small
-/// residuals count squared, so every point matters, and large ones linearly, so an outlier does not
-/// dominate (P. J. Huber, "Robust estimation of a location parameter", 1964, in its smooth form).
+/// residuals count squared, large ones linearly, so every point matters and no outlier dominates
+/// (P. J. Huber, "Robust estimation of a location parameter", 1964, in its smooth form).
 fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for point in points {
@@ -123,22 +119,21 @@ fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     Ok(sum / weights.max(f64::MIN_POSITIVE))
 }
 
-/// Residual at which the loss turns linear: a usual measurement error.
+/// A usual measurement error.
 const LINEAR_FROM: f64 = 0.15;
 
-/// Fits the drive's free numbers first and then the processor's as well: a busy thread and a busy
-/// device look alike, and processors are better known.
+/// The drive's free numbers first, then also the processor's: a busy thread and a busy device look
+/// alike, and processors are better known.
 fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let drive = |path: &str| path.starts_with("drives.");
     let (setup, _) = descend(setup, points, 1.0, drive)?;
     descend(setup, points, SMALL_STEP, |_| true)
 }
 
-/// First step, as a power of e, when the drive's numbers have already been fitted.
+/// As a power of e, once the drive's numbers are fitted.
 const SMALL_STEP: f64 = 0.25;
 
-/// Coordinate descent: scales each free number up and down by a shrinking factor and keeps
-/// improvements.
+/// Coordinate descent: scales each number up and down by a shrinking factor, keeps improvements.
 fn descend(
     mut setup: Setup,
     points: &[&FitPoint],
@@ -176,7 +171,7 @@ fn descend(
     Ok((setup, best))
 }
 
-/// The best result from the most promising starting points.
+/// Starts from the most promising points.
 fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let mut starts = Vec::new();
     for setup in start::starts(base, points) {
@@ -197,7 +192,7 @@ fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
 
 const MAX_SEARCHES: usize = 2;
 
-/// Selects a third of the points to hold out, by `seed`.
+/// A third of the points, by `seed`.
 fn held_out(count: usize, seed: u64) -> Vec<bool> {
     let mut order: Vec<(u64, usize)> =
         (0..count).map(|index| (rng::hash(seed, index as u64), index)).collect();
@@ -207,11 +202,10 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
     out
 }
 
-/// Calibrates a machine to measured points. A random third of them (by `seed`) is held out for
-/// validation.
+/// Calibrates a machine; a random third of the points (by `seed`) is held out for validation.
 ///
 /// # Errors
-/// Fewer than 9 points, a throughput that is not positive, or a point that the machine cannot run.
+/// Fewer than 9 points, a throughput that is not positive, a point that the machine cannot run.
 pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     check(points)?;
     let out = held_out(points.len(), seed);
@@ -249,8 +243,7 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
 
-/// Calibrates each of several machines and returns the one with the smallest loss; held-out points
-/// do not count.
+/// Calibrates each machine and returns the one with the smallest loss without the held-out points.
 ///
 /// # Errors
 /// As for [`fit`].
@@ -289,7 +282,7 @@ fn check(points: &[FitPoint]) -> Result<()> {
     Ok(())
 }
 
-/// Minimum number of points for a fit.
+/// The minimum for a fit.
 pub const MIN_POINTS: usize = 9;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Predicts changes to a simulated machine by what-if runs: one more or a faster part, enough
-//! requests outstanding for its drives, no write caches.
+//! Predicts changes to a simulated machine: one more or a faster part, enough requests outstanding,
+//! no write caches.
 
 use crate::whatif::{predict, what_if};
 use machine::Op;
@@ -11,20 +11,19 @@ use workload::{OpKind, Pattern};
 /// Smaller gains are not worth a part.
 const MIN_GAIN: f64 = 1.05;
 
-/// A setting is good enough at this share of the best.
+/// Share of the best.
 const GOOD_ENOUGH: f64 = 0.9;
 
 const REQUEST: u32 = 64 * KIB as u32;
 
-/// Maximum number of drives to try on one bus.
 const MAX_DRIVES: u32 = 8;
 
 const MAX_DEPTH_PER_DRIVE: u32 = 4;
 
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
 
-/// Adds to the answer the effect of duplicating the part that limits a peak, and the number of
-/// outstanding requests that the machine needs. Skips changes that the machine refuses.
+/// Adds the effect of duplicating a peak's limit, and how many outstanding requests the machine
+/// needs. Skips changes that the machine refuses.
 pub fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);
@@ -74,7 +73,7 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
     predicted(setup, limit.op, (request, depth), words, change, MIN_GAIN)
 }
 
-/// The number of buses that serve all drives, if one bus cannot.
+/// `None` if the buses suffice.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
     let rate = |disks: u32| {
         rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE)
@@ -105,7 +104,7 @@ fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
     predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), MIN_GAIN)
 }
 
-/// The number of outstanding requests that makes up for disabled write caches.
+/// Outstanding requests that make up for disabled write caches.
 fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     let rate = |wce: &str, depth: u32| rate_of(setup, wce, OpKind::Write, depth);
     let (cached, alone) = (rate("wce=on", 1)?, rate("wce=off", 1)?);
@@ -120,8 +119,7 @@ fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)
 }
 
-/// Throughput in bytes per second of sequential 64 KiB requests with a setting changed; `None` if
-/// the machine refuses it.
+/// Bytes per second of sequential 64 KiB requests; `None` if the machine refuses the change.
 fn rate_of(setup: &Setup, change: &str, op: OpKind, depth: u32) -> Option<f64> {
     let mut setup = setup.clone();
     setup.apply(change).ok()?;
@@ -132,8 +130,7 @@ fn kind(op: OpKind) -> Op {
     if op == OpKind::Write { Op::Write } else { Op::Read }
 }
 
-/// Runs a what-if of direct sequential requests; `shape` is their size and how many are
-/// outstanding.
+/// Direct sequential requests; `shape` is their size and how many are outstanding.
 fn predicted(
     setup: &Setup,
     op: OpKind,

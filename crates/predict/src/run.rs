@@ -27,14 +27,13 @@ impl Outcome {
         self.requests as f64 / self.seconds()
     }
 
-    /// Processor time per MiB (2^20 bytes), in milliseconds.
+    /// Per MiB (2^20 bytes), in milliseconds.
     pub fn cpu_ms_per_mib(&self) -> f64 {
         self.usage.cpu.system_ns as f64 * 1e-6 / (self.bytes as f64 / f64::from(1 << 20))
     }
 }
 
-/// The test program of the 1997 study: a sequential pass over a 100 MB file, unbuffered, at this
-/// depth.
+/// The 1997 study's test program: a sequential, unbuffered pass over 100 MB.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {
@@ -49,10 +48,10 @@ pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     }
 }
 
-/// Runs a workload once on a target of a simulated machine; runs repeat exactly, so one is enough.
+/// Runs a workload once; a simulated machine repeats it exactly.
 ///
 /// # Errors
-/// A workload that is invalid for this target, or access the machine does not support.
+/// A workload that is invalid for this target, access the machine does not support.
 pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome> {
     let facts = twin.target_facts(target);
     let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };

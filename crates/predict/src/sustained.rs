@@ -8,12 +8,12 @@ use serde::Serialize;
 use twin::description::{CachedFlashDrive, CloudVolume, Drive};
 use twin::{Setup, Twin};
 
-/// Requests of at most this size are limited in number, larger ones in bytes.
+/// Larger requests are limited in bytes, not in number.
 const COUNTED_BYTES: u32 = 64 << 10;
-/// Limits of the run that checks the fitted machine: it takes no real time.
+/// The check of the fitted machine takes no real time.
 const CHECK_NS: u64 = 200_000_000_000_000;
 
-/// A number of the machine, before and after.
+/// A number before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedNumber {
     pub path: String,
@@ -21,7 +21,7 @@ pub struct FittedNumber {
     pub after: f64,
 }
 
-/// A quantity of the run, and of the same run on the fitted machine.
+/// A quantity of the run and of the fitted machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Reproduced {
     pub name: &'static str,
@@ -41,7 +41,7 @@ impl SustainedFit {
     /// The machine as TOML.
     ///
     /// # Errors
-    /// A bug: a description that has no TOML.
+    /// A description that has no TOML: a bug.
     pub fn machine_file(&self) -> Result<String> {
         Ok(toml::to_string(&self.setup.description)?)
     }
@@ -56,8 +56,8 @@ pub fn base(result: &SustainedResult) -> Option<&'static str> {
     })
 }
 
-/// Sets the size and the rates of a machine's write cache or credit to those of a run, and repeats
-/// the run on it. `None` if the rate of the run did not fall, or the machine's drive has neither.
+/// Fits a machine's write cache or credit to a run, and repeats the run on it. `None` if the rate
+/// did not fall, or the drive has neither.
 ///
 /// # Errors
 /// The run on the fitted machine failed.
@@ -122,11 +122,11 @@ fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reser
     all
 }
 
-/// A quota of a volume: its keys, its rate, the rate of its burst, and its credit.
+/// Keys, rate, rate of the burst, and credit.
 struct Quota<'a> {
     keys: [&'static str; 3],
     numbers: [&'a mut f64; 3],
-    /// Bytes for one of what it counts.
+    /// Bytes for one unit of what it counts.
     unit: f64,
 }
 
@@ -138,7 +138,7 @@ impl Quota<'_> {
         }
     }
 
-    /// Makes it no limit at a rate.
+    /// Removes it as a limit at this rate.
     fn allow(self, all: &mut Changed, bytes_per_s: f64) {
         let needed = bytes_per_s / self.unit;
         let [rate, burst, _] = self.numbers;
@@ -204,7 +204,7 @@ fn repeat(setup: &Setup, result: &SustainedResult) -> Result<SustainedResult> {
     Ok(sustain(&twin, &target, &plan, program, &mut |_| true, &mut |_| {})?)
 }
 
-/// A hundredth of the fast time, so that a short run is repeated as finely as a long one.
+/// A hundredth of the fast time: short runs are repeated as finely as long ones.
 fn step_ns(result: &SustainedResult) -> u64 {
     let fast_s = result.reserve.map_or(100.0, |reserve| reserve.empties_in_s);
     ((fast_s / 100.0).clamp(0.02, 1.0) * 1e9) as u64
@@ -225,7 +225,6 @@ fn reproduced(measured: &SustainedResult, again: &SustainedResult) -> Vec<Reprod
     all
 }
 
-/// A quantity of a store, and its name.
 type Quantity = (&'static str, fn(&Reserve) -> Option<f64>);
 
 const OF_FIRST: [Quantity; 5] = [

@@ -14,14 +14,14 @@ use twin::{Setup, Twin, WritePolicy};
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// Issue time from the start of the trace.
+    /// From the start of the trace.
     pub time_ns: Nanos,
     pub op: Op,
     pub offset: u64,
     pub bytes: u32,
 }
 
-/// Reads a text in any format of [`apptrace::foreign`], such as lines of `time_ns,op,offset,bytes`.
+/// Reads any format of [`apptrace::foreign`], such as lines of `time_ns,op,offset,bytes`.
 ///
 /// # Errors
 /// The faulty line; no requests.
@@ -29,12 +29,12 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
     read(std::io::Cursor::new(text.to_owned().into_bytes()))
 }
 
-/// Requests of a trace that are kept in memory, 24 B each.
+/// Kept in memory, 24 B each.
 const MAX_RECORDS: usize = 1 << 25;
-/// Files of a trace are put behind one another, each at a multiple of this.
+/// Files of a trace follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
-/// Reads a trace as [`parse`] does, a part at a time.
+/// Like [`parse`], but reads a part at a time.
 ///
 /// # Errors
 /// As [`parse`]; a trace that cannot be read, more than 2^25 requests.
@@ -42,8 +42,8 @@ pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
     records(apptrace::foreign::read(from)?.events().1)
 }
 
-/// The reads and writes of a trace. The addresses of its first file, or device, are offsets in it;
-/// those of each other one are in a part of their own.
+/// The reads and writes of a trace. Each file or device has its own part of the addresses; the
+/// first begins at 0.
 ///
 /// # Errors
 /// A fault of the trace, no reads and writes, more than 2^25 of them.
@@ -83,7 +83,7 @@ pub fn records(events: Events) -> Result<Vec<Record>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Recorded,
-    /// Closed loop at this depth.
+    /// Closed loop.
     Outstanding(u32),
 }
 
@@ -95,11 +95,11 @@ pub struct Replay {
     pub waited_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Share of the bytes that the RAM cache served, if there is one.
+    /// Share of the bytes served by the RAM cache, if there is one.
     pub cache_hits: Option<f64>,
 }
 
-/// Replays a trace on a machine, bypassing its file-system cache.
+/// Replays a trace on a machine, past its file-system cache.
 ///
 /// # Errors
 /// Access the machine does not support.
@@ -145,7 +145,7 @@ struct Replayer<'a> {
     bytes: u64,
 }
 
-/// Maximum depth of a timed replay: beyond it the replay falls behind, as a real computer would.
+/// Beyond it a timed replay falls behind, as a real computer would.
 const MAX_DEPTH: u32 = 1024;
 
 impl<'a> Replayer<'a> {
@@ -222,12 +222,12 @@ fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
     record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
 }
 
-/// Accesses to blocks of [`CACHE_BLOCK`] bytes in a trace.
+/// Accesses to blocks of [`CACHE_BLOCK`] bytes.
 pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
 
-/// Distinct bytes touched by a trace, estimated from one block in 64.
+/// Distinct bytes of a trace, estimated from one block in 64.
 pub fn footprint(records: &[Record]) -> f64 {
     distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
 }
@@ -243,7 +243,7 @@ fn distances(records: &[Record], mut distances: StackDistances) -> StackDistance
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counting {
     Exact,
-    /// A hashed sample of the blocks, with this rate.
+    /// A hashed sample of the blocks, at this rate.
     Sampled(f64),
     Both(f64),
 }
@@ -251,7 +251,7 @@ pub enum Counting {
 /// Miss ratios of LRU caches by size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MissCurve {
-    /// Distinct bytes touched (estimated for a sample).
+    /// Distinct bytes, estimated for a sample.
     pub footprint_bytes: f64,
     pub exact: Option<Vec<MissRatio>>,
     pub sampled: Option<Sampled>,
@@ -267,15 +267,15 @@ impl MissCurve {
     }
 }
 
-/// A miss-ratio curve of a sample of the blocks.
+/// A curve of a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
     pub share: f64,
     pub curve: Vec<MissRatio>,
-    /// Maximum error of a miss ratio: against the exact curve or, without one, half of the largest
-    /// difference between two halves of the sample.
+    /// The maximum error against the exact curve or, without one, half of the largest difference
+    /// between two halves of the sample.
     pub error: f64,
-    /// The error was estimated from two halves.
+    /// Estimated from two halves.
     pub error_estimated: bool,
 }
 
@@ -283,7 +283,7 @@ fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
 }
 
-/// Counts the miss ratios of a trace over cache sizes in bytes.
+/// Counts the miss ratios over cache sizes in bytes.
 pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
     let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
     let all = (!matches!(counting, Counting::Sampled(_)))
@@ -310,17 +310,15 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
     MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
 }
 
-/// The gain from a RAM cache of some size.
+/// The gain from a RAM cache.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
     pub cache_bytes: u64,
-    /// Speed-up of the trace with write-back.
     pub write_back: f64,
-    /// Speed-up of the trace with write-through.
     pub write_through: f64,
 }
 
-/// Replays a trace on a machine with RAM caches of these sizes, and without a cache.
+/// Replays a trace with RAM caches of these sizes, and without one.
 ///
 /// # Errors
 /// Access the machine does not support.

@@ -12,12 +12,11 @@ pub struct Prediction {
     pub throughput_bytes_per_s: f64,
     pub iops: f64,
     pub latency_ns: u64,
-    /// Processor time per MiB (2^20 bytes).
+    /// Per MiB (2^20 bytes).
     pub cpu_ms_per_mib: f64,
-    /// The limit, by the verdict of a study: the busiest part, the program's thread, or `latency`
-    /// if nothing is busy.
+    /// By the verdict of a study: the busiest part, the program's thread, or `latency`.
     pub bottleneck: String,
-    /// Share of the time that the limit was busy, if it is a part or a thread.
+    /// `None` for `latency`.
     pub busy_share: Option<f64>,
 }
 
@@ -39,11 +38,11 @@ pub struct Comparison {
     pub workload: String,
     pub before: Prediction,
     pub after: Prediction,
-    /// Throughput after over before.
+    /// After over before.
     pub gain: f64,
 }
 
-/// A set of changes and its effect on each workload.
+/// Changes, and their effect on each workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatIf {
     pub machine: String,
@@ -51,10 +50,10 @@ pub struct WhatIf {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Predicts one workload on a machine that nothing has used yet, as `halfpower run` measures it.
+/// Predicts one workload on an unused machine, as `halfpower run` measures it.
 ///
 /// # Errors
-/// A workload that is invalid for this target, or access the machine does not support.
+/// A workload that is invalid for this target, access the machine does not support.
 pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     let twin = Twin::new(setup.clone());
     let mut volume = twin.volume();
@@ -73,8 +72,8 @@ pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     })
 }
 
-/// Compares a machine with itself after `changes`: settings of the machine (see
-/// [`twin::settings::SETTINGS`]), and `request=SIZE` and `depth=N`, which change the workloads.
+/// Compares a machine with itself after `changes`: settings (see [`twin::settings::SETTINGS`]), and
+/// `request=SIZE` and `depth=N` of the workloads.
 ///
 /// # Errors
 /// An invalid setting, or access the machine does not support.

@@ -1,5 +1,4 @@
-//! Model behaviour beyond the calibration points: numbers from the 1997 study's text, and typical
-//! behaviour of modern devices.
+//! Beyond the calibration points: numbers from the 1997 study's text, and typical modern devices.
 
 use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use predict::{Outcome, run, workload};
@@ -17,7 +16,6 @@ fn rate(settings: &str, op: Op, kib: u32, depth: u32) -> f64 {
     run_on(&format!("gateway-1997,{settings}"), &workload(op, kib << 10, depth)).bytes_per_s() / MIB
 }
 
-/// A preset with parts of its text replaced.
 fn changed(name: &str, changes: &[(&str, &str)]) -> Twin {
     let mut text = preset::text(name).unwrap().to_owned();
     for (from, to) in changes {

@@ -82,8 +82,8 @@ fn predictions_have_the_conclusions_of_the_study(validation: &Validation) {
     assert!((raid5("read", "array") / raid5("read", "host") - 1.0).abs() < 0.15);
 }
 
-/// The published array writes 64 KB three deep as an array without parity does one at a time, so it
-/// read nothing before it wrote; no text says what it keeps instead.
+/// It writes 64 KB three deep as an array without parity does one at a time, so it read nothing
+/// before it wrote.
 #[test]
 fn the_published_array_writes_like_one_that_reads_no_old_data() {
     use predict::{run, workload};
@@ -103,9 +103,9 @@ fn the_published_array_writes_like_one_that_reads_no_old_data() {
     );
 }
 
-/// Refutes a model in which any drive with a full prefetch segment answers like table 3's cache hit:
-/// the 8 KB prefetch hits exceed the platter rate, so they came from a full segment, and the Ultra
-/// drive's cache hit would answer every small read.
+/// Refutes that any drive with a full prefetch segment answers like table 3's cache hit: the 8 KB
+/// prefetch hits exceed the platter rate, so they came from a full segment, and the Ultra drive's
+/// cache hit would answer every small read.
 #[test]
 fn a_full_segment_answers_like_a_prefetch_hit() {
     let service_ms = |drive: &str, bytes: u32, again: bool| {

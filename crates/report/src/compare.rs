@@ -107,7 +107,7 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
     (head, differences.iter().enumerate().map(row).collect(), left)
 }
 
-/// Both sides' bytes per second and median latency, if the size of the requests is known.
+/// Bytes per second and median latency, if the request size is known.
 fn beside(comparison: &Comparison, one: &Difference) -> Vec<String> {
     let request = one.keys.iter().find(|(key, _)| key == "request");
     let Some(bytes) = request.and_then(|(_, text)| parse_size(&text.replace(' ', "")).ok()) else {
@@ -156,10 +156,9 @@ fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
         .collect()
 }
 
-/// Length of the longest bar, in columns.
 const BAR: usize = 30;
 
-/// Draws a bar for each kind's mean: to the right for more, to the left for less.
+/// Right for more, left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
     // Doubling and halving have bars of the same length.
@@ -192,7 +191,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     out
 }
 
-/// Shows the conclusion, a table of the rate, a bar for each kind, and notes.
+/// Shows conclusion, table of the rate, a bar for each kind, and notes.
 pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -231,7 +230,7 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     out
 }
 
-/// Returns the questions that are not in the table, with the reason.
+/// Questions not in the table, with the reason.
 fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
     [
         (format!("Only in {}", comparison.a), &comparison.only_a[..]),
@@ -250,7 +249,7 @@ fn escaped(text: &str) -> String {
         .collect()
 }
 
-/// Formats a comparison for a pull request: the conclusion, and folded tables.
+/// Formats a comparison for a pull request, with folded tables.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
     for (place, sentence) in comparison.sentences.iter().enumerate() {
@@ -310,7 +309,7 @@ struct View {
 /// Renders a self-contained page: changes with intervals, each run of both sides, tables.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(comparison: &Comparison) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("compare.html", include_str!("../templates/compare.html"))?;

@@ -16,7 +16,6 @@ pub(crate) struct Table {
 pub(crate) struct PagePart {
     pub(crate) title: String,
     pub(crate) text: String,
-    /// The charts as SVG.
     #[serde(serialize_with = "safe")]
     pub(crate) charts: Vec<String>,
     pub(crate) tables: Vec<Table>,
@@ -34,7 +33,7 @@ pub(crate) struct Page<'a> {
     pub(crate) about: String,
     pub(crate) program: &'a Program,
     pub(crate) doubts: &'a [String],
-    /// The text above the answer, in the colour of a failure.
+    /// Is above the answer, in the colour of a failure.
     pub(crate) notice: Option<String>,
     pub(crate) sentences: &'a [String],
     pub(crate) parts: Vec<PagePart>,

@@ -1,8 +1,8 @@
-//! The reasons to doubt a study's numbers, one line for each kind.
+//! Reasons to doubt a study's numbers, one line for each kind.
 
 use results::{Answer, PeakDoubt};
 
-/// Returns the doubts of an answer; those about several unsettled peaks become one.
+/// Doubts about several unsettled peaks become one.
 pub(crate) fn merged(answer: &Answer) -> Vec<String> {
     let unsettled: Vec<&PeakDoubt> = answer
         .peak_doubts

@@ -37,17 +37,17 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     table(&head, &rows, head.len(), width.max(40), colour)
 }
 
-/// Tags and note of an entry; without a note, its command.
+/// The command, if there is no note.
 fn remark(one: &Entry) -> String {
     let tags: String = one.tags.iter().map(|tag| format!("[{tag}] ")).collect();
     tags + one.note.as_ref().unwrap_or(&one.command)
 }
 
-/// A trend with the changes of the machine, in words.
+/// A trend with the changes of the machine.
 #[derive(Debug, Clone)]
 pub struct HistoryRow {
     pub trend: Trend,
-    /// Machine changes before some readings: index, and the facts.
+    /// The index of a reading, and what changed before it.
     pub machine: Vec<(usize, Vec<String>)>,
 }
 
@@ -63,7 +63,7 @@ fn value(measure: Measure, value: f64) -> String {
     }
 }
 
-/// Returns a sentence for each change, in time order.
+/// One for each change, in time order.
 fn sentences(reported: &HistoryRow) -> Vec<(Tone, String)> {
     let HistoryRow { trend, machine } = reported;
     let day = |place: usize| date(trend.values[place].began_unix_s);
@@ -119,7 +119,7 @@ fn summary(reported: &HistoryRow, measure: Measure) -> String {
     )
 }
 
-/// Draws each trend as a line of bars from zero to the maximum, with dated changes.
+/// Draws trends as bars from zero to the maximum, with dated changes.
 pub fn trends(all: &[HistoryRow], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
@@ -178,13 +178,12 @@ struct View {
     rows: Vec<[String; 3]>,
 }
 
-/// The places at which the line of the level ends and another begins.
+/// Where one level ends and another begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
-    /// Breaks at the changes of the trend.
     Changes,
-    /// Breaks at changes of the machine, too: a few readings show no change of the trend, and a
-    /// mean over different machines is meaningless.
+    /// Also at changes of the machine: a few readings show no change of the trend, and a mean over
+    /// different machines is meaningless.
     Machines,
 }
 
@@ -255,7 +254,6 @@ fn view(reported: &HistoryRow, measure: Measure, breaks: LevelBreaks) -> View {
     }
 }
 
-/// Returns the template environment for pages with trends.
 fn environment() -> Result<minijinja::Environment<'static>, Error> {
     let mut environment = html::environment()?;
     environment.add_template("trend.css", include_str!("../templates/trend.css"))?;
@@ -267,7 +265,7 @@ fn environment() -> Result<minijinja::Environment<'static>, Error> {
 /// Renders a self-contained page of trends.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn trends_html(
     target: &str,
     all: &[HistoryRow],

@@ -1,4 +1,4 @@
-//! Many clients at once: a line for each point, the share of each client, and the conclusions.
+//! Many clients: a line for each point, each client's share, and the conclusions.
 
 use crate::format::{plural, plus_minus, rate_number, rate_unit};
 use crate::terminal::{Tone, paint, table, wrap};
@@ -7,7 +7,7 @@ use machine::units::{show_rate, show_time, significant};
 use measure::ClientsRun;
 use results::{Point, PointClients, Results};
 
-/// The maximum number of clients listed for a point; more are counted.
+/// More clients of a point are only counted.
 const LISTED: usize = 16;
 
 struct Text {
@@ -24,7 +24,7 @@ impl Text {
         }
     }
 
-    /// Adds a text with a mark before its first line.
+    /// Only before the first line.
     fn mark(&mut self, mark: &str, tone: Tone, text: &str) {
         for (place, line) in wrap(text, self.width - 2).into_iter().enumerate() {
             let mark = if place == 0 { mark } else { " " };
@@ -39,7 +39,6 @@ impl Text {
     }
 }
 
-/// Returns whether several clients took part.
 pub(crate) fn are_several(results: &Results) -> bool {
     results.points.iter().any(|point| of(point).is_some())
 }
@@ -48,7 +47,7 @@ fn of(point: &Point) -> Option<&PointClients> {
     point.numbers.as_ref()?.clients.as_ref()
 }
 
-/// Returns the maximum number of clients of a point, and the number of their hosts.
+/// The most clients of a point, and their hosts.
 fn all(results: &Results) -> (usize, usize) {
     let mut hosts: Vec<&str> = match &results.clients {
         Some(clients) => clients.ranks.iter().map(|one| one.host.as_str()).collect(),
@@ -63,7 +62,6 @@ fn all(results: &Results) -> (usize, usize) {
     (clients, hosts.len())
 }
 
-/// The points of several clients as text.
 pub(crate) fn terminal(results: &Results, width: usize, colour: bool) -> String {
     let mut text = Text { out: String::new(), width: width.max(40), colour };
     let (clients, hosts) = all(results);
@@ -131,13 +129,13 @@ fn points(text: &mut Text, result: &Results) {
     }
 }
 
-/// Describes the workload without the number of clients.
+/// Leaves out the number of clients.
 fn short(point: &Point) -> String {
     let workload = point.workload.workload.clone();
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// Returns the point with the most clients of each workload.
+/// For each workload, the one with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

@@ -1,7 +1,6 @@
 //! Presents results: terminal, HTML page, CSV. Pure functions of [`results::Results`] (or a
-//! [`validation::Page`]), byte for byte.
-//!
-//! Control characters never reach a terminal and markup never a page, whatever names contain.
+//! [`validation::Page`]), byte for byte. Control characters never reach a terminal and markup never
+//! a page, whatever names contain.
 
 mod advice;
 mod classic;

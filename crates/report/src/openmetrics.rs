@@ -9,8 +9,7 @@ use results::{Point, Question, Results};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-/// The exported metrics. All are gauges: the collector's parser lacks newer types, and a single
-/// command has no counter.
+/// All are gauges: the collector's parser lacks newer types, and a single command has no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gauge {
     Throughput,
@@ -32,7 +31,7 @@ use Gauge::{
     PublishedBar, Requests, Slower, Throughput,
 };
 
-/// Each metric's name without the prefix and the unit, its unit, and its help.
+/// Name without prefix and unit, unit, help.
 const GAUGES: [(Gauge, &str, &str, &str); 12] = [
     (Throughput, "throughput", "bytes_per_second", "Mean rate of the runs"),
     (Requests, "requests", "per_second", "Requests per second"),
@@ -50,12 +49,11 @@ const GAUGES: [(Gauge, &str, &str, &str); 12] = [
 
 const NS_PER_S: f64 = 1e9;
 
-/// The start of every metric's name.
 const PREFIX: &str = "halfpower";
 
 type Labels = Vec<(&'static str, String)>;
 
-/// The text of one file, with the results of one or several targets.
+/// The metrics of one or several targets.
 #[derive(Debug)]
 pub struct OpenMetrics {
     registry: Registry,
@@ -81,7 +79,7 @@ impl Default for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// Returns the full names of all metrics.
+    /// The full names of all metrics.
     pub fn names() -> Vec<String> {
         let name = |(_, name, unit, _): &(Gauge, &str, &str, &str)| match *unit {
             "" => format!("{PREFIX}_{name}"),
@@ -97,7 +95,7 @@ impl OpenMetrics {
         }
     }
 
-    /// Adds the results of a command: the peaks of a study, every point of others.
+    /// Adds the peaks of a study, or every point of another command.
     pub fn add(&mut self, results: &Results) {
         let target = vec![("target", results.target.name.clone())];
         let shown: Vec<&Point> = match &results.answer {
@@ -154,8 +152,7 @@ impl OpenMetrics {
     }
 }
 
-/// Returns the labels of a point: target and workload. The question distinguishes what the other
-/// labels do not name.
+/// Target and workload. The question distinguishes what the other labels do not name.
 fn of_point(target: &Labels, point: &Point) -> Labels {
     let workload = &point.workload;
     let mut labels = target.clone();

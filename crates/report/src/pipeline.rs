@@ -1,15 +1,14 @@
-//! The way from a program to its device: each stage's rates, the narrowest, a plain program's
-//! place.
+//! The way from a program to its device: each stage's rates, and the narrowest.
 
 use crate::format::rate_number;
 use results::{Overview, Results, Stage, StageKind, StageRate};
 use workload::OpKind;
 
-/// The picture shows rates up to this multiple of the peak; wider stages reach its edge.
+/// Multiple of the peak; wider stages reach the picture's edge.
 const WIDEST: f64 = 2.0;
 
 pub(crate) struct Pipeline {
-    /// A column for each operation that was measured: reads, then writes.
+    /// Measured operations: reads, then writes.
     pub(crate) columns: Vec<Column>,
     /// The plain program first, then the stages from the program down.
     pub(crate) rows: Vec<Row>,
@@ -17,15 +16,14 @@ pub(crate) struct Pipeline {
 
 pub(crate) struct Column {
     pub(crate) op: OpKind,
-    /// The rate at the right edge, in bytes per second.
     pub(crate) edge: f64,
     pub(crate) plain: Option<f64>,
 }
 
 pub(crate) struct Row {
-    /// The kind of the stage: `page cache`, `device`.
+    /// `page cache`, `device`.
     pub(crate) kind: &'static str,
-    /// The name of the stage: `vda`; empty for a plain program.
+    /// `vda`; empty for a plain program.
     pub(crate) name: String,
     pub(crate) cells: Vec<Cell>,
 }
@@ -39,10 +37,8 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// The picture of a document's ladder with at most this many stages; `None` without a ladder.
-    ///
-    /// The narrowest stages are kept before wider ones. The load generator is not on the way of any
-    /// other program.
+    /// With at most this many stages, of which the narrowest are kept; `None` without a ladder. The
+    /// load generator is left out: no other program passes it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]
@@ -83,7 +79,7 @@ impl Pipeline {
 }
 
 impl Column {
-    /// The place of a rate between the left edge, 0, and the right one, 1.
+    /// 0 is the left edge, 1 the right.
     pub(crate) fn place(&self, rate: f64) -> f64 {
         let share = rate / self.edge;
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -95,7 +91,7 @@ impl Column {
 }
 
 impl Cell {
-    /// Shows achieved of advertised, without a unit: `1,810 of 2,970`.
+    /// Achieved of advertised, without a unit: `1,810 of 2,970`.
     pub(crate) fn words(&self, of: &str) -> String {
         let least = if self.at_least { "≥" } else { "" };
         match (self.achieved, self.advertised) {
@@ -136,8 +132,7 @@ fn column(stages: &[Stage], overview: &Overview, op: OpKind) -> Option<Column> {
     Some(Column { op, edge, plain })
 }
 
-/// Returns the width of a stage relative to the right edge, for its slower operation; 0 for the
-/// limit.
+/// Relative to the right edge, for its slower operation; 0 for the limit.
 fn width(stage: &Stage, columns: &[Column]) -> f64 {
     let widths = columns.iter().filter_map(|column| {
         let cell = cell(rate(stage, column.op));

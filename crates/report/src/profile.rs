@@ -14,14 +14,13 @@ use machine::text::printable;
 use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
-/// The number of files with a map of their own.
+/// Only this many files have a map.
 const MAPS: usize = 6;
-/// The minimum number of requests for a map.
+/// With fewer requests there is no map.
 const FEW: u64 = 16;
-/// The number of files in the table.
 const ROWS: usize = 40;
 
-/// Shows a share with its interval: `98 % (95 to 101 %)`.
+/// `98 % (95 to 101 %)`.
 fn percent(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -29,7 +28,7 @@ fn percent(share: &Share) -> String {
     format!("{:.0} %{}", share.ratio * 100.0, ends.unwrap_or_default())
 }
 
-/// Shows a factor with its interval: `×6.1 (5.8 to 6.4)`.
+/// `×6.1 (5.8 to 6.4)`.
 fn times(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -47,7 +46,7 @@ fn outstanding(number: f64) -> String {
     }
 }
 
-/// Describes the requests of a flow: `random reads of 8 KiB, one at a time`.
+/// `random reads of 8 KiB, one at a time`.
 fn form(flow: &FlowVerdict) -> String {
     let Shape { request_bytes, sequential, durable, direct, .. } = flow.shape;
     let order = if sequential { "sequential" } else { "random" };
@@ -61,7 +60,6 @@ fn form(flow: &FlowVerdict) -> String {
     format!("{order} {}s of {size}{kind}, {queue}", flow.op)
 }
 
-/// Describes a change in words.
 fn change(advice: &Advice) -> String {
     match advice.change {
         Change::GroupCommit { times } => format!(
@@ -97,7 +95,6 @@ fn advice(one: &Advice) -> String {
     )
 }
 
-/// The shares of a flow.
 fn shares(flow: &FlowVerdict) -> Option<String> {
     let rate = |one: &Reference| format!("{}/s", grouped(one.iops.round()));
     let same = flow.same.as_ref().zip(flow.share.as_ref()).map(|(same, share)| {
@@ -116,7 +113,6 @@ fn shares(flow: &FlowVerdict) -> Option<String> {
         .then(|| format!("{}/s while it waits: {}", grouped(flow.iops.round()), said.join(", ")))
 }
 
-/// The sentences on a flow: its form, limit, shares and advice.
 fn sentences(flow: &FlowVerdict) -> Vec<String> {
     let head = format!(
         "{}: {}; {:.0} % of the time waited",
@@ -130,7 +126,7 @@ fn sentences(flow: &FlowVerdict) -> Vec<String> {
     said
 }
 
-/// Names the study and its time: `the study of /data, 2026-11-27 00:20 UTC`.
+/// `the study of /data, 2026-11-27 00:20 UTC`.
 fn studied(verdict: &Verdict) -> String {
     let what = if verdict.study == Kind::Study { "the study of" } else { "measurements of" };
     format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))
@@ -260,7 +256,7 @@ fn sizes(profile: &Profile) -> Table {
 /// Renders a profile as a page that needs no network.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(profile: &Profile, name: &str, program: &Program) -> Result<String, Error> {
     let waited: Vec<(String, f64)> = profile
         .files
@@ -375,7 +371,7 @@ fn left_out(profile: &Profile) -> String {
     }
 }
 
-/// Returns the limit of each flow; without a verdict, the files that were waited for longest.
+/// Each flow's limit; without a verdict, the files that were waited for longest.
 fn answer(profile: &Profile) -> Vec<String> {
     match &profile.verdict {
         Some(verdict) => verdict

@@ -1,5 +1,4 @@
-//! A test of SNIA's specification in a terminal and as a page: the tables and plots that it asks
-//! for.
+//! A test of SNIA's specification in a terminal and as a page.
 
 mod page;
 mod tables;
@@ -13,7 +12,7 @@ use std::fmt::Write;
 use sustained::pts::{Estimate, PtsPlan, PtsResult};
 use sustained::span;
 use tables::{histograms, single_cells, tables, with_matrix};
-/// A notice that heads a report that is not to the specification.
+/// Heads a report that is not to the specification.
 fn notice(result: &PtsResult) -> Option<String> {
     let why = if !result.plan.to_specification() {
         format!("--scale {}", result.plan.scale)

@@ -1,4 +1,4 @@
-//! The sentences that people read, in full and in short, from the values of a document.
+//! Sentences for people, in full and in short, from the values of a document.
 
 use results::{Answer, Limit, LimitOf, LimitTrial, OperationScaling, Predicted, Results};
 use workload::OpKind;
@@ -6,11 +6,10 @@ use workload::OpKind;
 use crate::format::rate;
 use machine::units::significant;
 
-/// A text from its longest to its shortest version; each shorter one leaves out a whole clause.
+/// From long to short; each leaves out one clause more.
 pub(crate) struct Versions(Vec<String>);
 
 impl Versions {
-    /// Makes the text with all its clauses, then without the last, and so on.
     fn of_clauses(clauses: &[String]) -> Versions {
         Versions((1..=clauses.len()).rev().map(|count| clauses[..count].join("; ")).collect())
     }
@@ -19,14 +18,14 @@ impl Versions {
         &self.0[0]
     }
 
-    /// Returns the longest version that fits, or the shortest.
+    /// The shortest if none fits.
     pub(crate) fn fitting(&self, fits: impl Fn(&str) -> bool) -> &str {
         self.0.iter().find(|text| fits(text)).unwrap_or(&self.0[self.0.len() - 1])
     }
 }
 
-/// A limit with the experiment that would refute it if no trial was decisive. The experiment is the
-/// first to go, then the trial, at last the figures in brackets.
+/// Has the experiment that would refute it if no trial was decisive. The experiment is the first to
+/// go, then the trial, at last the figures in brackets.
 pub(crate) fn limit(limit: &Limit) -> Versions {
     let mut clauses = limit.clauses();
     clauses.extend(limit.would_refute.clone());
@@ -39,8 +38,8 @@ pub(crate) fn cause(limit: &Limit) -> Versions {
     Versions(limit.clauses().into_iter().take(1).chain(limit.short()).collect())
 }
 
-/// The limits that explain the rates of the first screen: each operation's peak, and a plain
-/// program with its largest requests if another bottleneck limits that.
+/// Explain the first screen's rates: each operation's peak, and a plain program with its largest
+/// requests if another bottleneck limits that.
 pub(crate) fn shown_limits(answer: &Answer) -> Vec<&Limit> {
     let of_op = |op: OpKind| {
         let limits = || answer.limits.iter().filter(move |limit| limit.op == op);
@@ -60,8 +59,7 @@ pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
     others.map(|trial: &LimitTrial| trial.outcome.clone()).collect()
 }
 
-/// Describes a prediction: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is
-/// the bus`.
+/// `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is the bus`.
 pub(crate) fn prediction(one: &Predicted) -> Versions {
     let gained = format!(
         "{}s with {} ({}): {}, ×{}",
@@ -74,7 +72,7 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
 }
 
-/// Returns the gain of more clients, for each workload and the main operations on files.
+/// The gain of more clients, also for the main operations on files.
 pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     let of_workloads =
         results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence()));
@@ -82,7 +80,7 @@ pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     of_workloads.chain(of_files).collect()
 }
 
-/// Returns whether an operation on files is on a study's first screen; its tables have all.
+/// Tables have all.
 fn is_main(one: &OperationScaling) -> bool {
     let main: &[&str] = match one.files.is_empty() {
         true => &["create", "stat", "delete"],
@@ -95,7 +93,6 @@ fn of_operation(one: &OperationScaling) -> String {
     format!("{}: {}", one.title(), one.sentence())
 }
 
-/// Returns the gain of more clients, for each operation on files.
 pub(crate) fn of_operations(results: &Results) -> Vec<String> {
     results.operation_scaling.iter().map(of_operation).collect()
 }

@@ -1,21 +1,21 @@
-//! The speed of each operation, as the rows of a table, the same in every output.
+//! The speed of each operation as table rows, the same in every output.
 
 use crate::format::{grouped, latency, plus_minus, rate, small_requests};
 use machine::units::{show_size, show_span, show_time};
 use results::{Overview, SmallRequests, Speed};
 
-/// A quantity with a cell for each operation; empty if it was not measured.
+/// Empty cells were not measured.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) cells: Vec<String>,
 }
 
-/// The headings of the cells: `reads`, `writes`.
+/// `reads`, `writes`.
 pub(crate) fn heads(overview: &Overview) -> Vec<String> {
     overview.speeds.iter().map(|speed| format!("{}s", speed.op)).collect()
 }
 
-/// Sequential and random requests, and a flush; rows that were not measured are left out.
+/// Sequential and random requests, and a flush, if measured.
 pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
     let speeds = &overview.speeds;
     let row = |name: String, cell: &dyn Fn(&Speed) -> Option<String>| Row {

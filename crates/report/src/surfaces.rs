@@ -1,4 +1,4 @@
-//! A page of surfaces: the rate over file and record sizes, as in IOzone.
+//! A page of surfaces: a rate over file and record sizes, as in IOzone.
 
 use crate::format::{date, rate, rate_number};
 use crate::{Error, html, plot};
@@ -9,7 +9,7 @@ use minijinja::value::Value;
 use results::Results;
 use serde::Serialize;
 
-/// The file size that outgrows a cache.
+/// A file size that outgrows a cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cliff {
     pub first_slow_row: usize,
@@ -20,15 +20,14 @@ pub struct Cliff {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
     pub title: String,
-    /// File sizes in bytes, ascending.
+    /// Ascending file sizes.
     pub rows: Vec<u64>,
-    /// Record sizes in bytes, ascending.
+    /// Ascending record sizes.
     pub columns: Vec<u64>,
-    /// Rates in bytes per second by row and column; absent if not measured.
+    /// Rates by row and column; `None` if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
-    /// Range of the repeats over their median, in percent by row and column; empty without repeats.
+    /// Range of the repeats over their median, by row and column; empty without repeats.
     pub spread_percent: Vec<Vec<Option<f64>>>,
-    /// The file size that outgrows a cache.
     pub cliff: Option<Cliff>,
 }
 
@@ -90,10 +89,10 @@ fn drawn(surface: &iozone::Surface, result: &iozone::IozoneResult) -> Surface {
     }
 }
 
-/// Renders a self-contained page of surfaces.
+/// Renders a page of surfaces.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;

@@ -1,5 +1,5 @@
-//! A page that compares a simulated machine with a published study, a real machine, or itself with
-//! other settings.
+//! A page that compares a simulated machine with a published study, a real machine, or its other
+//! settings.
 
 use crate::Error;
 use crate::html;
@@ -11,24 +11,22 @@ use serde::Serialize;
 /// A page that compares simulations with references.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// A short kind: `validate`, `whatif`.
+    /// `validate`, `whatif`.
     pub kind: String,
     pub title: String,
-    /// One line on what is compared.
     pub about: String,
     pub program: String,
     pub sections: Vec<Section>,
 }
 
-/// A section of the page: text, drawings and tables.
+/// Text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     pub title: String,
     pub question: String,
     pub sentence: String,
-    /// Figures, with their values as tables below.
+    /// Their values are tables below.
     pub figures: Vec<Figure>,
-    /// Tables without a figure.
     pub tables: Vec<Table>,
 }
 
@@ -36,9 +34,7 @@ pub struct Section {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Table {
     pub title: String,
-    /// One name per column.
     pub head: Vec<String>,
-    /// One text per column.
     pub rows: Vec<Vec<String>>,
     /// Collapsed until opened.
     pub folded: bool,
@@ -50,10 +46,10 @@ struct SectionView {
     tables: Vec<Table>,
 }
 
-/// The page as one self-contained HTML file.
+/// Renders a self-contained page.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn page(page: &Page) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("validation.html", include_str!("../templates/validation.html"))?;

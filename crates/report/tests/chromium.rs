@@ -1,5 +1,5 @@
-//! The page in a headless browser: no errors, every figure present, no overlapping text, working
-//! tooltips and printing. Skipped without Chromium, unless HALFPOWER_REQUIRE=all.
+//! The page in a headless browser: no errors, all figures, no overlapping text, tooltips, printing.
+//! Skipped without Chromium, unless HALFPOWER_REQUIRE=all.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use support::browser::{self, browse, look_at, text};
 
-/// The installed browser; `None`, with a message, if it is missing and not required.
+/// `None`, with a message, if it is missing and not required.
 fn browser() -> Option<PathBuf> {
     browser::browser()
         .inspect_err(|why| {
@@ -22,17 +22,15 @@ fn browser() -> Option<PathBuf> {
         .ok()
 }
 
-/// The browser's view of a document's page at a width, in a theme.
 fn look(browser: &Path, results: &Results, width: u32, dark: bool) -> Value {
     look_at(browser, &report::html(results).expect("a page"), width, dark)
 }
 
-/// Checks the invariants of any page, and the number of its figures.
+/// Invariants of any page, and its number of figures.
 fn check(seen: &Value, width: u32, figures: usize) {
     assert_eq!(browser::check(seen, width).len(), figures);
 }
 
-/// Experiments with figures, including memory.
 fn figures_of(results: &Results) -> usize {
     results
         .experiments

@@ -1,5 +1,4 @@
-//! Whatever names and numbers a document contains: no panic, no broken page, no terminal escape, no
-//! torn CSV row.
+//! Names and numbers of a document cause no panic, broken page, terminal escape or torn CSV row.
 
 mod support;
 
@@ -27,7 +26,7 @@ const AXES: [Axis; 14] = [
 
 const ESCAPE: char = '\x1b';
 
-/// Names from users, devices and attackers.
+/// From users, devices and attackers.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,30}",
@@ -132,7 +131,7 @@ prop_compose! {
     }
 }
 
-/// Checks that elements nest properly and texts hold no markup.
+/// Elements nest properly and texts hold no markup.
 fn assert_well_formed(page: &str) {
     const VOID: [&str; 3] = ["!doctype", "meta", "br"];
     let mut open: Vec<&str> = Vec::new();
@@ -162,7 +161,7 @@ fn assert_well_formed(page: &str) {
     );
 }
 
-/// Cells of a CSV text, by RFC 4180.
+/// By RFC 4180.
 fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut chars) = (false, text.chars().peekable());

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
 
-/// Where `docs/example.md` finds the example report.
+/// The name in `docs/example.md`.
 const EXAMPLE: &str = "example";
 
 fn main() -> ExitCode {
@@ -30,8 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the book of `repository` in `directory`, which must not exist yet, with the study of
-/// `report` as the example.
+/// `directory` must not exist yet; the study of `report` is the example.
 fn build(repository: &Path, report: &Path, directory: &Path) -> Result<()> {
     if directory.exists() {
         bail!("{} exists: remove it, or name another directory", directory.display());

@@ -1,4 +1,4 @@
-//! The pages of the site: those of the book and the repository's files to which they link.
+//! The book's pages, and the repository's files to which they link.
 
 use anyhow::{Context, Result, bail};
 use mdbook_driver::book::{Book, BookItem, Chapter};
@@ -7,15 +7,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The book's pages in the repository.
 const DOCS: &str = "docs";
 
-/// Where the site keeps files of the repository outside `docs/`.
+/// Place of the repository's other files in the site.
 const REPOSITORY: &str = "repository";
 
-/// Adds the Markdown files outside `docs/` to which the book links as chapters at its end, and
-/// makes every link one of the site. Returns the other linked files, by their path in the
-/// repository, and the place of each in the site.
+/// Adds linked Markdown files outside `docs/` as chapters at the end, and makes every link one of
+/// the site. Returns the other linked files, by their path in the repository, with their place in
+/// the site.
 pub(crate) fn complete(book: &mut Book, repository: &Path) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let mut linked = Linked { repository, pages: Vec::new(), files: BTreeMap::new() };
     let mut failed = None;
@@ -47,13 +46,13 @@ pub(crate) fn complete(book: &mut Book, repository: &Path) -> Result<BTreeMap<Pa
 
 struct Linked<'a> {
     repository: &'a Path,
-    /// Markdown files outside `docs/`, as they are found.
+    /// Outside `docs/`.
     pages: Vec<PathBuf>,
     files: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl Linked<'_> {
-    /// `text` of the repository's file `from` with links that are right in the site.
+    /// Makes its links right in the site.
     fn rewritten(&mut self, text: &str, from: &Path) -> Result<String> {
         let mut changed = text.to_owned();
         // From the end, so that earlier places stay.
@@ -75,7 +74,7 @@ impl Linked<'_> {
         Ok(changed)
     }
 
-    /// The link in the site for `link` in the file `from`, if it must change.
+    /// `None` if the link needs no change.
     fn target(&mut self, link: &str, from: &Path) -> Result<Option<String>> {
         let (name, anchor) =
             link.split_once('#').map_or((link, None), |(name, anchor)| (name, Some(anchor)));
@@ -104,8 +103,7 @@ impl Linked<'_> {
     }
 }
 
-/// The place in the site of the repository's file `path`. The book would make a README the index
-/// of its directory, but not the links to it.
+/// The book would make a README the index of its directory, but not the links to it.
 fn place(path: &Path) -> PathBuf {
     if path.ends_with("README.md") {
         return Path::new(REPOSITORY).join(path.with_file_name("about.md"));
@@ -113,7 +111,7 @@ fn place(path: &Path) -> PathBuf {
     path.strip_prefix(DOCS).map_or_else(|_| Path::new(REPOSITORY).join(path), Path::to_owned)
 }
 
-/// `name` as a path from the directory of `from`, without `.` and `..`.
+/// Resolves `.` and `..`.
 pub(crate) fn joined(from: &Path, name: &str) -> PathBuf {
     let mut path = from.parent().unwrap_or(from).to_owned();
     for part in Path::new(name).components() {
@@ -128,7 +126,6 @@ pub(crate) fn joined(from: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// A link from the page `from` to `to`, both places in the site.
 fn relative(from: &Path, to: &Path) -> String {
     let ups = from.components().count() - 1;
     format!("{}{}", "../".repeat(ups), to.display())

@@ -12,13 +12,13 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The number of accesses in one file whose reuse is followed; later ones are not.
+/// Accesses in one file whose reuse is followed; later ones are not.
 const MAX_REUSES: u64 = 1 << 20;
 
-/// The number of accesses in all files whose reuse is followed.
+/// The same for all files.
 const MAX_REUSES_OF_ALL: u64 = 1 << 23;
 
-/// Accesses to blocks whose reuse may still be followed.
+/// Accesses whose reuse may still be followed.
 pub(super) struct ReuseBudget(u64);
 
 impl Default for ReuseBudget {
@@ -99,7 +99,6 @@ pub struct FileProfile {
     pub waited_share: f64,
 }
 
-/// Collects a [`FileProfile`].
 pub(super) struct File {
     pub(super) file: TracedFile,
     reads: Flow,
@@ -110,7 +109,7 @@ pub(super) struct File {
     syncs: Syncs,
     occupancy: Occupancy,
     write_end: u64,
-    /// Whether another interface than system calls was used.
+    /// Other interfaces than system calls were used.
     queued: bool,
     pub(super) deleted: bool,
     pub(super) device: DeviceWork,
@@ -252,7 +251,6 @@ impl File {
         })
     }
 
-    /// Returns the profile; `sees_devices` if the recording shows the requests that reach devices.
     pub(super) fn profile(
         &self,
         elapsed_ns: Nanos,

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The number of sizes that are counted one by one; others count to the next larger power of two.
+/// Sizes counted one by one; others count to the next larger power of two.
 const MAX_SIZES: usize = 64;
 
-/// The unit of file systems and devices, in bytes.
+/// The unit of file systems and devices.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Requests of one size.
@@ -49,7 +49,7 @@ pub struct FlowProfile {
     pub waited_ns: Nanos,
 }
 
-/// A distribution of times, which takes memory only from the first on.
+/// Takes memory only when used.
 #[derive(Default)]
 pub(super) struct Times(Option<Histogram>);
 
@@ -66,20 +66,19 @@ impl Times {
         }
     }
 
-    /// Returns the latencies; `None` without any.
+    /// `None` without times.
     pub(super) fn latency(&self) -> Option<Latency> {
         self.0.as_ref().and_then(Latency::of)
     }
 }
 
-/// Collects a [`FlowProfile`].
 #[derive(Default)]
 pub(super) struct Flow {
     pub(super) requests: u64,
     pub(super) bytes: u64,
     errors: u64,
     sizes: BTreeMap<u64, u64>,
-    /// Requests whose offset is known.
+    /// Requests with a known offset.
     located: u64,
     sequential: u64,
     rewrites: u64,
@@ -92,14 +91,13 @@ pub(super) struct Flow {
     appends: Appends,
 }
 
-/// The number of earlier requests that one may continue: some arrive out of order.
+/// Earlier requests that one may continue: some arrive out of order.
 const RECENT: usize = 4;
 
-/// The minimum extent, in mean requests: in a smaller one random requests often follow a recent one
-/// by chance.
+/// In smaller extents random requests often follow a recent one by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
-/// Finds out whether a file is written from one end to the other.
+/// Whether a file is written from one end to the other.
 #[derive(Default)]
 struct Appends {
     recent: [Option<(u64, u64)>; RECENT],
@@ -108,11 +106,11 @@ struct Appends {
     bytes: u64,
     /// Requests that continue the one before or write its end again.
     strict: u64,
-    /// Requests as in `strict`, or next to another recent one.
+    /// As in `strict`, or next to another recent one.
     near: u64,
-    /// Requests as in `near`, except those that only write the same end again.
+    /// As in `near`, without those that only write the same end again.
     forward: u64,
-    /// Requests that begin at a lower offset than the one before.
+    /// Requests at a lower offset than the one before.
     backward: u64,
 }
 
@@ -136,8 +134,7 @@ impl Appends {
         self.extent = Some((first.min(start), last.max(end)));
     }
 
-    /// Returns the share of the requests that continue another one, less those that go back; 0 if
-    /// the file never grows.
+    /// Those that continue another one, less those that go back; 0 if the file never grows.
     fn share(&self, requests: u64) -> f64 {
         if self.forward == 0 {
             return 0.0;
@@ -185,13 +182,12 @@ impl Flow {
         }
     }
 
-    /// Returns the share of the requests that continue the one before; the first has none.
+    /// The share that continues the one before.
     pub(super) fn sequential(&self) -> f64 {
         self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
-    /// Returns the share of the requests that continue one just before or write its end again; 0 if
-    /// the file never grows.
+    /// Covers the requests with a known offset.
     pub(super) fn appended(&self) -> f64 {
         self.appends.share(self.located)
     }

@@ -1,4 +1,4 @@
-//! The profile of a recording: by file and by thread, what was asked and what was waited for.
+//! The profile of a recording: the requests and the waiting, by file and by thread.
 
 mod bursts;
 mod file;
@@ -30,16 +30,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use timeline::CourseRecorder;
 
-/// The schema's name in the document.
+/// The document's schema.
 pub const SCHEMA: &str = "halfpower.profile/1";
 
-/// The number of files with a profile of their own; later ones share one.
+/// Later files share one profile.
 const MAX_FILES: usize = 4096;
 
-/// The maximum number of threads to search for the one that waits for a delayed request.
+/// Threads in the search for the one that waits for a delayed request.
 const MAX_CALLERS: usize = 64;
 
-/// The maximum number of threads that are followed.
 const MAX_THREADS: usize = 1 << 16;
 
 /// The requests of a recorded program, summed up.
@@ -98,11 +97,10 @@ struct Device {
 #[derive(Clone, Copy, Default)]
 struct ThreadTimes {
     end: Option<Nanos>,
-    /// The file and the end of its last system call.
+    /// File and end of its last system call.
     call: Option<(Index, Nanos)>,
 }
 
-/// The files of a trace, in the order of their events.
 #[derive(Default)]
 struct Files {
     all: Vec<File>,
@@ -130,7 +128,6 @@ impl Files {
     }
 }
 
-/// Finds what each file of a trace is for.
 #[derive(Default)]
 pub(crate) struct Roles {
     files: Files,
@@ -146,12 +143,11 @@ impl Roles {
         self.files.add(request);
     }
 
-    /// Decides the roles, after the last request.
+    /// Call after the last request.
     pub(crate) fn end(&mut self) {
         self.roles = self.files.all.iter().map(File::role).collect();
     }
 
-    /// Returns the role of a file.
     pub(crate) fn of(&self, index: Index) -> Role {
         self.roles.get((index as usize).min(MAX_FILES)).copied().unwrap_or(Role::Other)
     }
@@ -171,7 +167,7 @@ struct Collector {
     thinks: u64,
     lost: u64,
     course: CourseRecorder,
-    /// Whether the recorder shows every request that reaches a device, even if there is none.
+    /// The recorder shows every request that reaches a device, even if there is none.
     sees_devices: bool,
 }
 
@@ -244,8 +240,8 @@ impl Collector {
         }
     }
 
-    /// Returns the file in whose system call a request of a device was made: the call of its
-    /// thread, or the only one under way if a throttle has delayed it.
+    /// The file whose system call made a device's request: the call of its thread, or the only one
+    /// under way if a throttle delayed it.
     fn caller(&self, request: &Request) -> Option<Index> {
         let under_way = |times: &ThreadTimes| {
             times.call.filter(|(_, end)| request.at_ns <= *end).map(|(file, _)| file)
@@ -281,7 +277,7 @@ impl Collector {
     }
 }
 
-/// Reads a recording to its end and makes its profile.
+/// Makes the profile of a whole recording.
 ///
 /// # Errors
 /// Those of the trace.
@@ -307,8 +303,7 @@ pub fn profile<R: Read>(mut trace: TraceReader<R>) -> apptrace::Result<Profile> 
     Ok(Profile { command, started_unix_ns, ..collector.profile(elapsed_ns, doubts) })
 }
 
-/// Makes the profile of a trace that another tool wrote. The time is that from the first request to
-/// the last end.
+/// Makes the profile of another tool's trace, from its first request to the last end.
 ///
 /// # Errors
 /// Those of the trace.

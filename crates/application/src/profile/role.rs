@@ -36,7 +36,7 @@ impl Role {
         Role::Other,
     ];
 
-    /// Returns the name of the role for a sentence.
+    /// The name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Role::Log => "log",
@@ -50,7 +50,6 @@ impl Role {
     }
 }
 
-/// The figures that decide a role.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shape {
     pub(super) reads: u64,
@@ -63,17 +62,16 @@ pub(super) struct Shape {
     pub(super) bursts: u64,
 }
 
-/// Requests and syncs below which the use of a file is not known.
+/// With fewer requests and syncs the use of a file is not known.
 const FEW: u64 = 4;
 
-/// The share from which requests are called sequential.
+/// The share from which requests are sequential.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
-/// The maximum writes per sync of a log; a checkpoint has more.
+/// Writes per sync; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
-/// A file that is synced this often is a log even with more writes per sync: they gather while a sync
-/// is slow.
+/// A log even with more writes per sync: they gather while a sync is slow.
 const MANY_SYNCS: u64 = 16;
 const MAX_LOG_WRITES: u64 = 256;
 

@@ -5,7 +5,6 @@ use crate::Latency;
 use machine::Nanos;
 use machine::units::{show_size, show_time};
 
-/// The number of files that the text shows.
 const SHOWN: usize = 12;
 
 impl FileProfile {

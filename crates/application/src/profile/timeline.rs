@@ -1,4 +1,4 @@
-//! The recording over time, in slots whose width doubles when the time runs past the last one.
+//! The recording over time, in slots that double their width when it gets longer.
 
 use super::flow::Times;
 use crate::Latency;
@@ -7,19 +7,16 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of slots of a recording.
 const SLOTS: usize = 96;
-/// The number of rows of a file's offsets.
+/// Rows of offsets.
 const ROWS: usize = 32;
 const FIRST_WIDTH_NS: Nanos = 1_000_000;
 const FIRST_ROW_BYTES: u64 = 4096;
 
-/// A value that others can be added to.
 trait Sum: Default {
     fn add(&mut self, other: Self);
 }
 
-/// Slots of equal width.
 struct Timeline<T> {
     width_ns: Nanos,
     slots: Vec<T>,
@@ -77,7 +74,6 @@ impl Sum for Rows {
     }
 }
 
-/// Collects a [`HeatMap`].
 pub(super) struct Heat {
     row_bytes: u64,
     timeline: Timeline<Rows>,
@@ -104,7 +100,7 @@ impl Heat {
         self.timeline.at(request.at_ns).0[row] += 1;
     }
 
-    /// Returns the map; `None` without requests at known offsets.
+    /// `None` without requests at known offsets.
     pub(super) fn map(&self) -> Option<HeatMap> {
         let column = |Rows(rows): &Rows| {
             let used = rows.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
@@ -143,7 +139,6 @@ struct Requests {
     times: Times,
 }
 
-/// The reads, writes and syncs of a slot.
 #[derive(Default)]
 struct Slot([Requests; 3]);
 
@@ -156,7 +151,6 @@ impl Sum for Slot {
     }
 }
 
-/// Collects a [`Course`].
 #[derive(Default)]
 pub(super) struct CourseRecorder(Timeline<Slot>);
 

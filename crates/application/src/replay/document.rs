@@ -5,7 +5,7 @@ use measure::stats::estimate_values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name of the document's schema.
+/// The document's schema.
 pub const SCHEMA: &str = "halfpower.replay/1";
 
 /// Returns the JSON schema of [`ReplayDocument`].
@@ -29,7 +29,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// Returns a sentence about the requests that the replay leaves out; `None` without any.
+    /// Describes the requests left out; `None` without any.
     pub fn sentence(&self) -> Option<String> {
         let parts = [
             (self.failed, "failed requests"),
@@ -69,7 +69,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Returns the mean of the values; `None` without values.
+    /// The mean; `None` without values.
     pub fn of(values: &[f64]) -> Option<Quantity> {
         match (values, estimate_values(values)) {
             ([], _) => None,
@@ -84,7 +84,7 @@ impl Quantity {
         }
     }
 
-    /// Returns the rate of `amount` over this time; `None` if the time may be zero.
+    /// `amount` over this time; `None` if the time may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Quantity> {
         let interval_95 = self.interval_95.map(|[low, high]| [amount / high, amount / low]);
         let positive = self.interval_95.map_or(self.mean, |[low, _]| low) > 0.0;

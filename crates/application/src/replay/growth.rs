@@ -2,8 +2,8 @@
 
 use machine::Op;
 
-/// Finds out whether a file is made longer by appends only, and whether a replay that makes it longer
-/// in the same way can still read it: a thread reads only its own appends.
+/// Whether only appends make a file longer, and a replay that does the same can still read it: a
+/// thread reads only its own appends.
 #[derive(Default)]
 pub(super) struct Growth {
     is_broken: bool,
@@ -15,7 +15,7 @@ impl Growth {
         self.appender.is_some() && !self.is_broken
     }
 
-    /// Takes a request to a file that has `end` bytes so far.
+    /// The file has `end` bytes so far.
     pub(super) fn see(
         &mut self,
         thread: Option<u32>,

@@ -1,7 +1,6 @@
-//! Replays the requests of a trace on a machine, with the dependencies of the recording.
-//!
-//! Each thread of the recording is a stream. A request starts when as many earlier requests of its
-//! thread have ended as in the recording, and the thread's pause before it is over.
+//! Replays a trace with the dependencies of the recording: each thread is a stream, and a request
+//! starts when as many earlier ones of its thread have ended as in the recording, and the thread's
+//! pause is over.
 
 mod at_devices;
 mod document;
@@ -24,7 +23,7 @@ use apptrace::foreign::ForeignError;
 pub enum ReplayError {
     #[error(transparent)]
     Trace(#[from] ForeignError),
-    /// The trace holds nothing that can be replayed.
+    /// Nothing can be replayed.
     #[error("{0}")]
     Unsuitable(String),
     #[error(transparent)]

@@ -13,31 +13,29 @@ use measure::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The maximum requests outstanding of a thread without known ends.
+/// For a thread without known ends.
 pub(super) const MAX_DEPTH: u32 = 1024;
-/// The maximum number of files with a target of their own; more share one.
+/// Files with a target of their own; more share one.
 const MAX_FILES: usize = 256;
-/// The multiple of bytes at which files that share a target begin.
+/// Files that share a target begin at multiples of this.
 const REGION: u64 = 1 << 20;
 
-/// The pace of the requests.
+/// The pace of requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
     /// The recorded pauses, divided by this.
     Recorded(f64),
-    /// No pauses.
     AsFastAsPossible,
 }
 
 /// The page cache before each run.
 pub type Cache = CacheState;
 
-/// The place of the trace's files.
+/// Where the trace's files go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// Files in this directory, or on the simulated machine of this name.
+    /// In this directory, or on this simulated machine.
     Files(PathBuf),
-    /// Regions of this target.
     Regions(TargetSpec),
 }
 
@@ -45,7 +43,7 @@ pub enum Layout {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub pace: Pace,
-    /// Requests that a thread may have outstanding; `None`: as in the recording.
+    /// Per thread; `None`: as recorded.
     pub depth: Option<u32>,
     pub runs: u32,
     pub cache: Cache,
@@ -59,7 +57,7 @@ impl Settings {
         }
     }
 
-    /// Returns a thread's depth: 1 without pauses and recorded ends, unless the settings give one.
+    /// 1 without pauses and recorded ends, unless the settings give one.
     fn depth(&self, script: &Script, thread: &ThreadScript) -> u32 {
         let blind = self.pace == Pace::AsFastAsPossible && !script.has_durations;
         let max = self.depth.unwrap_or(if blind { 1 } else { MAX_DEPTH });
@@ -71,7 +69,7 @@ impl Settings {
 struct Places {
     specs: Vec<TargetSpec>,
     spots: Vec<Spot>,
-    /// The largest target's used bytes.
+    /// On the largest target.
     used: u64,
 }
 
@@ -148,7 +146,7 @@ fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
     }
 }
 
-/// Returns a step's open mode; a sync or discard takes that of the file's first request.
+/// A sync or discard takes that of the file's first request.
 fn mode(steps: &[Step], step: &Step) -> Buffering {
     if matches!(step.act, Act::Move(_)) {
         return step.buffering();
@@ -157,7 +155,7 @@ fn mode(steps: &[Step], step: &Step) -> Buffering {
     steps.iter().find(same).map_or(Buffering::Buffered, Step::buffering)
 }
 
-/// A thread's targets (file's target and mode), and the place of each step on them.
+/// A thread's targets (file's target and mode), and each step's place on them.
 struct ThreadPlan {
     targets: Vec<(u32, Buffering)>,
     spots: Vec<Spot>,
@@ -213,7 +211,6 @@ fn plan(
     ThreadPlan { targets, spots, access }
 }
 
-/// The runs so far.
 struct Runs {
     elapsed_ns: Vec<Nanos>,
     latencies: Vec<Histogram>,
@@ -223,15 +220,15 @@ struct Runs {
     resources: Vec<ResourceUse>,
 }
 
-/// Makes the files of a script, and removes them: a target that cannot hold them is refused.
+/// Makes the files of a script and removes them, as a check of the target.
 ///
 /// # Errors
-/// Files that cannot be made, a target that may not be written, or one that is too small.
+/// Files that cannot be made, a target that is read-only or too small.
 pub fn prepare<M: Machine>(machine: &M, script: &Script, layout: &Layout) -> machine::Result<()> {
     Places::new(&script.files, layout).open(machine, script.writes()).map(drop)
 }
 
-/// Replays a script on a machine; calls `on_run` before each run with its number from 1.
+/// Replays a script; calls `on_run` before each run with its number from 1.
 ///
 /// # Errors
 /// The files cannot be made, or a request fails: a failed run gives no result.

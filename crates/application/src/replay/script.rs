@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
-/// The maximum number of requests, which are held in memory.
+/// Steps are held in memory.
 const MAX_STEPS: usize = 1 << 25;
-/// The maximum bytes of a request that is replayed as one.
+/// The size of one replayed request.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// The operation of a step, which groups latencies.
 #[derive(
@@ -63,20 +63,19 @@ pub(super) enum Act {
     Discard,
 }
 
-/// The event after which a step may start, once the pause is over.
+/// When a step may start, once the pause is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// The start of the replay.
     Begin,
     /// The end of this earlier step of the thread.
     End(u32),
-    /// The start of this step, if the end of no earlier one is known.
+    /// The start of this step, if no earlier end is known.
     Start(u32),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// The recorded start, in nanoseconds from the first request.
+    /// The recorded start, in ns from the first request.
     pub at_ns: Nanos,
     pub act: Act,
     pub file: u32,
@@ -86,7 +85,7 @@ pub(super) struct Step {
     pub dsync: bool,
     pub after: After,
     pub pause_ns: Nanos,
-    /// The number of steps of the thread that must have ended first.
+    /// Steps of the thread that must have ended first.
     pub ended: u32,
     /// Blocks that the file system wrote to its journal to make the step durable; `None` if the
     /// trace does not show them.
@@ -110,18 +109,16 @@ impl Step {
 pub struct FileScript {
     pub name: String,
     pub role: Role,
-    /// The size in bytes: the furthest end of a request.
     pub bytes: u64,
-    /// Whether it has data before the first request: it is read, or its size was known.
+    /// It has data before the first request.
     pub filled: bool,
-    /// The size in bytes before the first request, if appends make the file longer.
+    /// The bytes before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
-    /// Whether the program allocated space for it.
     pub allocated: bool,
 }
 
 impl FileScript {
-    /// Returns whether runs leave the file as they found it.
+    /// Runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -130,7 +127,6 @@ impl FileScript {
 #[derive(Debug)]
 pub(super) struct ThreadScript {
     pub steps: Vec<Step>,
-    /// The maximum requests outstanding at once.
     pub depth: u32,
     pub engine: Engine,
 }
@@ -140,15 +136,15 @@ pub(super) struct ThreadScript {
 pub struct Script {
     pub(super) threads: Vec<ThreadScript>,
     pub files: Vec<FileScript>,
-    /// Grouped latencies of the recording; empty histograms if it has none.
+    /// Empty histograms without recorded latencies.
     pub classes: Vec<(Class, Histogram)>,
-    /// The time from the first request to the last end.
+    /// From the first request to the last end.
     pub recorded_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Whether the recording has the ends of requests.
+    /// The recording has the ends of requests.
     pub has_durations: bool,
-    /// Share of the bytes read that no device had to read; `None` if the trace shows no devices.
+    /// Share of the bytes read without a device; `None` if the trace shows no devices.
     pub read_hits: Option<f64>,
     pub skipped: Skipped,
 }
@@ -164,7 +160,6 @@ pub(super) struct Kept {
     direct: bool,
     dsync: bool,
     pub interface: Interface,
-    /// Whether the request, at a device, is metadata of the file system.
     pub metadata: bool,
     pub journal_blocks: Option<u32>,
 }
@@ -175,13 +170,12 @@ impl Kept {
     }
 }
 
-/// The requests of a file, summed up.
 #[derive(Default)]
 struct Seen {
     end: u64,
     next: u64,
     reads: u64,
-    /// The file's bytes before the first request.
+    /// The size before the first request.
     size: Option<u64>,
     growth: Growth,
     allocated: bool,
@@ -192,7 +186,7 @@ impl Script {
     /// Builds a script from the events of a trace.
     ///
     /// # Errors
-    /// A fault of the trace; nothing that could be replayed; too many requests.
+    /// A fault of the trace, nothing to replay, too many requests.
     pub fn new(
         events: impl Iterator<Item = Result<Event, apptrace::foreign::ForeignError>>,
     ) -> Result<Script, ReplayError> {
@@ -284,7 +278,7 @@ impl Script {
         }
     }
 
-    /// Returns whether all requests are direct.
+    /// Whether all requests are direct.
     pub(super) fn is_direct(&self) -> bool {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         steps().filter(|step| matches!(step.act, Act::Move(_))).all(|step| step.direct)
@@ -295,8 +289,7 @@ impl Script {
         steps.any(|step| matches!(step.act, Act::Move(Op::Write) | Act::Discard))
     }
 
-    /// Returns a workload for each kind of its requests: reads or writes, direct or not, durable or
-    /// not.
+    /// Returns a workload for each kind of request (operation, direct, durable).
     pub fn like(&self) -> Vec<Workload> {
         let mut found: Vec<(Op, Buffering)> = Vec::new();
         for step in self.threads.iter().flat_map(|thread| &thread.steps) {
@@ -315,7 +308,7 @@ impl Script {
         found.into_iter().map(like).collect()
     }
 
-    /// Returns the requests that the program waited for longest; without recorded ends, the most
+    /// Returns the requests that the program waited for longest, or without recorded ends the most
     /// frequent.
     pub fn slowest(&self) -> Class {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
@@ -326,7 +319,7 @@ impl Script {
         longest.map_or(Class { role: Role::Other, op: OpKind::Read }, |(_, (class, _))| *class)
     }
 
-    /// Returns the number of threads that made requests.
+    /// The number of threads with requests.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
     }

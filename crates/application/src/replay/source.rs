@@ -4,15 +4,14 @@ use super::script::{Act, After, Step, ThreadScript};
 use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
 use measure::histogram::Histogram;
 
-/// The time of an event that has not happened yet.
+/// The time of an event that has not happened.
 const NEVER: Nanos = Nanos::MAX;
 
-/// A step's place on the machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
-    /// Index in the part's targets.
+    /// Index of the target.
     pub target: u32,
-    /// The offset of its file on the target.
+    /// The file's offset on the target.
     pub base: u64,
 }
 
@@ -24,18 +23,17 @@ pub struct ReplaySource<'a> {
     depth: u32,
     max_request: u32,
     writes: bool,
-    /// The divisor of recorded pauses; infinite for no pauses.
+    /// Divides recorded pauses; infinite for no pauses.
     speed: f64,
     next: usize,
     ended: u32,
     began: Nanos,
     starts: Vec<Nanos>,
     ends: Vec<Nanos>,
-    /// The step in each slot.
     slots: Vec<u32>,
     free: Vec<u32>,
     sync: Option<(Stability, u32)>,
-    /// The time that pauses so far were too long, by which the next ones are shorter.
+    /// How much pauses were too long so far.
     late: Nanos,
     pub(super) latencies: Vec<Histogram>,
     pub(super) bytes: Vec<u64>,
@@ -72,7 +70,7 @@ impl<'a> ReplaySource<'a> {
         }
     }
 
-    /// Returns when the next step may start; `None` if only after a completion.
+    /// `None` if the step must wait for a completion.
     fn due(&self, step: &Step) -> Option<Nanos> {
         let since = match step.after {
             After::Begin => self.began,

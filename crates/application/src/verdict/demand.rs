@@ -4,7 +4,6 @@ use super::Shape;
 use crate::profile::{FileProfile, FlowProfile, Profile, Role, SEQUENTIAL};
 use workload::OpKind;
 
-/// Reads or writes of all files of a role.
 pub(super) struct Demand {
     pub role: Role,
     pub op: OpKind,
@@ -12,23 +11,23 @@ pub(super) struct Demand {
     /// The file that is waited for longest.
     pub name: String,
     pub shape: Shape,
-    /// Requests per second while at least one is under way.
+    /// While at least one is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
-    /// Share of the waiting of durable writes in the calls that make them durable.
+    /// Share of the durable writes' waiting in the calls that make them durable.
     pub flush_share: f64,
     pub writes_per_flush: f64,
     /// Share of the direct requests that begin or end within a block of 4 KiB.
     pub unaligned: f64,
     /// Bytes that devices moved during the calls, over those of the calls.
     pub device_share: Option<f64>,
-    /// Mean size of a request at the device during the calls.
+    /// Mean at the device, during the calls.
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
-    /// Different bytes that were read.
+    /// Distinct bytes read.
     pub working_set_bytes: u64,
-    /// The smallest cache that would serve most of the repeated reads.
+    /// Smallest cache for most of the repeated reads.
     pub cache_bytes: u64,
 }
 
@@ -37,7 +36,7 @@ impl Demand {
         self.iops * self.shape.request_bytes
     }
 
-    /// Returns the share of the bytes that devices read for it which they had read before.
+    /// Share of the bytes from devices that had been read before.
     pub(super) fn read_again(&self) -> Option<f64> {
         let from_device = self.device_share? * self.bytes;
         let known = self.working_set_bytes > 0 && from_device > 0.0;
@@ -45,7 +44,6 @@ impl Demand {
     }
 }
 
-/// Sums of a role.
 #[derive(Default)]
 struct Sums {
     files: u64,
@@ -168,7 +166,6 @@ impl Sums {
     }
 }
 
-/// Returns the flows of every role.
 pub(super) fn demands(profile: &Profile) -> Vec<Demand> {
     let mut all = Vec::new();
     for role in Role::ALL {

@@ -1,5 +1,5 @@
-//! Compares a recorded application with a study of its volume: the share of each role of its files,
-//! its limit, and the changes that would help.
+//! Compares a recorded application with a study of its volume: each role's share, its limit, and
+//! the changes that would help.
 
 mod advice;
 mod cause;
@@ -131,10 +131,10 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// The minimum share of the waiting; flows with less are left out.
+/// The minimum share of the waiting.
 const MIN_WAITED: f64 = 0.01;
 
-/// Compares a recorded application with a study of its volume.
+/// Judges a recorded application by a study of its volume.
 pub fn verdict(profile: &Profile, study: &Results) -> Verdict {
     let mut flows: Vec<FlowVerdict> = demand::demands(profile)
         .iter()

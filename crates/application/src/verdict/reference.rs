@@ -7,16 +7,16 @@ use measure::stats::{Estimate, ratio_of_estimates};
 use results::{Point, Results};
 use workload::{OpKind, Pattern, Workload};
 
-/// The maximum factor by which a queue of the same depth is deeper or shallower.
+/// Queues within this factor have the same depth.
 const SAME_DEPTH: f64 = 1.5;
 
-/// The maximum factor by which a study's size near the application's is larger or smaller.
+/// Sizes of a study within this factor are near the application's.
 const NEAR_SIZE: f64 = 4.0;
 
-/// The share of the best rate from which a rate is as good.
+/// The share of the best rate that is as good.
 pub(super) const GOOD: f64 = 0.9;
 
-/// The points of a study with the order and durability of an application's requests.
+/// The study's points with the order and durability of the application's requests.
 pub(super) struct References<'a> {
     study: &'a Results,
     demand: &'a Demand,
@@ -50,7 +50,7 @@ fn estimate(iops: f64, interval: Option<[f64; 2]>) -> Option<Estimate> {
 }
 
 impl Reference {
-    /// Returns the ratio of the application's rate, which is a count, to this one.
+    /// The application's rate, a count, over this one.
     pub(super) fn share_of(&self, iops: f64) -> Share {
         Share {
             ratio: iops / self.iops,
@@ -61,7 +61,7 @@ impl Reference {
         }
     }
 
-    /// Returns the ratio of another rate to this one, times `work`.
+    /// Another rate, times `work`, over this one.
     pub(super) fn gain_of(&self, after: &Reference, work: f64) -> Share {
         let ratio = after.iops / self.iops * work;
         let both = estimate(self.iops, self.iops_interval_95)
@@ -76,8 +76,8 @@ impl<'a> References<'a> {
         References { study, demand }
     }
 
-    /// Returns the points of the same operation, order and durability, aligned and in written
-    /// space, with their index.
+    /// Points of the same operation, order and durability, aligned and in written space, with their
+    /// index.
     fn alike(&self) -> impl Iterator<Item = (usize, &'a Point)> {
         let shape = self.demand.shape;
         self.points(move |workload| {
@@ -88,7 +88,7 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Returns points with numbers of the same operation and order.
+    /// Points with numbers.
     fn points(
         &self,
         suits: impl Fn(&Workload) -> bool,
@@ -109,15 +109,15 @@ impl<'a> References<'a> {
         })
     }
 
-    /// Returns whether a point goes through the page cache as the application does. The rate of
-    /// random reads, and of durable writes, is that of the device either way.
+    /// Whether it uses the page cache as the application does. Random reads, and durable writes,
+    /// have the rate of the device either way.
     fn is_as_buffered(&self, point: &Point) -> bool {
         let shape = self.demand.shape;
         point.workload.buffering.is_direct() == shape.direct
     }
 
-    /// Returns the rate of these points at a size: the time of a request is a straight line between
-    /// two sizes, and its rate in bytes stays the same beyond the largest.
+    /// The time of a request is a straight line between two sizes; beyond the largest the rate in
+    /// bytes stays the same.
     fn at_size(points: &[(usize, &Point)], bytes: f64) -> Option<Reference> {
         let mut known: Vec<Reference> = points
             .iter()
@@ -173,7 +173,7 @@ impl<'a> References<'a> {
         }
     }
 
-    /// Returns rates of a size by requests outstanding, in rising order.
+    /// In rising order of requests outstanding.
     fn by_depth(&self, points: &[(usize, &'a Point)], bytes: f64) -> Vec<Reference> {
         let mut depths: Vec<u32> =
             points.iter().map(|(_, point)| point.workload.outstanding()).collect();
@@ -196,8 +196,7 @@ impl<'a> References<'a> {
         near.filter(|one| distance(one) <= SAME_DEPTH.ln() + 1e-9)
     }
 
-    /// Returns the rate of the same requests: through the page cache or past it as the
-    /// application's, if the study has that.
+    /// Uses the page cache as the application does, if the study has that.
     pub(super) fn same(&self) -> Option<Reference> {
         let shape = self.demand.shape;
         let (own, other): (Vec<_>, Vec<_>) = self
@@ -213,7 +212,6 @@ impl<'a> References<'a> {
         at(&own).or_else(|| either_way.then(|| at(&other)).flatten())
     }
 
-    /// Returns the rates of the device by requests outstanding.
     pub(super) fn depths(&self) -> Vec<Reference> {
         let points: Vec<_> = self
             .alike()
@@ -225,8 +223,7 @@ impl<'a> References<'a> {
         self.by_depth(&points, self.demand.shape.request_bytes)
     }
 
-    /// Returns the best rate of the size, if the study tried more outstanding than the application
-    /// has.
+    /// `None` unless the study tried more outstanding than the application has.
     pub(super) fn best(&self) -> Option<Reference> {
         let all = self.depths();
         let deepest = all.last().map_or(0, |one| one.outstanding);
@@ -235,13 +232,12 @@ impl<'a> References<'a> {
         best.filter(|_| tried)
     }
 
-    /// Returns the rate at the smallest depth that nearly reaches the best one.
+    /// The smallest depth that nearly reaches the best rate.
     pub(super) fn enough(&self) -> Option<Reference> {
         let best = self.best()?.iops;
         self.depths().into_iter().find(|one| one.iops >= GOOD * best)
     }
 
-    /// Returns the rate of the same requests at another size.
     pub(super) fn at(&self, bytes: f64) -> Option<Reference> {
         let points: Vec<_> = self.alike().filter(|(_, point)| point.reaches_device()).collect();
         let (own, other): (Vec<_>, Vec<_>) =
@@ -252,13 +248,12 @@ impl<'a> References<'a> {
         at(&own).or_else(|| at(&other))
     }
 
-    /// Returns the size of a reference's first point, in bytes.
+    /// In bytes.
     pub(super) fn size_of(&self, reference: &Reference) -> Option<u32> {
         let point = self.study.points.get(*reference.points.first()?)?;
         Some(point.workload.request_bytes)
     }
 
-    /// Returns the sizes that the study measured, the smallest first.
     pub(super) fn sizes(&self) -> Vec<u32> {
         let mut sizes: Vec<u32> =
             self.alike().map(|(_, point)| point.workload.request_bytes).collect();
@@ -267,8 +262,7 @@ impl<'a> References<'a> {
         sizes
     }
 
-    /// Returns the nearest pair of points that differ only in a setting: before and after the
-    /// change.
+    /// The nearest pair of points that differ only in a setting: before and after the change.
     pub(super) fn pair(
         &self,
         before: impl Fn(&Workload) -> bool,
@@ -302,7 +296,7 @@ impl<'a> References<'a> {
         Some((of(first)?, of(second)?))
     }
 
-    /// Returns the best rate in bytes of sequential reads from the device itself, and its point.
+    /// Sequential reads from the device itself, by rate in bytes.
     pub(super) fn streaming(&self) -> Option<Reference> {
         if self.demand.op != OpKind::Read || !self.demand.shape.sequential {
             return None;

@@ -1,4 +1,4 @@
-//! The workloads that a verdict needs, to measure them now.
+//! Workloads to measure for a verdict.
 
 use super::MIN_WAITED;
 use super::advice::GROUP;
@@ -7,16 +7,15 @@ use crate::profile::Profile;
 use machine::{Allocation, Buffering, CacheState, Engine, Nanos, TargetFacts, TargetKind};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// The maximum number of flows that are measured.
+/// Others are not measured.
 const MAX_FLOWS: usize = 4;
-/// The numbers of requests outstanding that are tried.
 const DEPTHS: [u32; 3] = [4, 16, 64];
-/// The sizes of sequential requests that are tried, in bytes.
+/// Bytes of sequential requests.
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
 
-/// Returns the workloads that compare a recorded application with a target: each flow as it is, and
-/// with the changes that a verdict may advise. Writes only if the target may be written.
+/// Returns each flow as it is, and with the changes that a verdict may advise. Writes only if the
+/// target is writable.
 pub fn workloads(
     profile: &Profile,
     facts: &TargetFacts,

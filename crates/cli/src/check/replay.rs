@@ -12,10 +12,9 @@ use results::compare::{Comparison, FailIf, Side, WORTH_PERCENT, compare};
 use results::history::{Filter, Fingerprint, History, difference};
 use std::path::{Path, PathBuf};
 
-/// The number of runs, enough for an interval.
+/// Enough for an interval.
 const RUNS: u32 = 3;
 
-/// Replays the trace as the baseline did, and compares.
 pub(super) fn check(
     context: &Context,
     arguments: &Arguments,
@@ -93,15 +92,14 @@ fn report(
     Err(Failure::Printed(FAILED))
 }
 
-/// Returns the name that a replay's document and its entry have.
+/// For the document and the history.
 fn target_name(targets: &[PathBuf]) -> String {
     let names: Vec<String> =
         targets.iter().map(|target| target.to_string_lossy().into_owned()).collect();
     names.join(", ")
 }
 
-/// Returns the named entry, else the first replay of this trace on the target: a later one may be
-/// slower already.
+/// The named entry, else the first replay of this trace: a later one may be slower already.
 fn baseline(
     history: &History,
     named: Option<i64>,

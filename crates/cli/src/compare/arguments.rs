@@ -107,7 +107,6 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the limits of two arms in turn.
     pub(super) fn limits(&self, noisy: bool, seed: u64) -> Limits {
         Limits {
             until: self.until / 100.0,

@@ -16,15 +16,15 @@ use std::process::Stdio;
 use twin::Twin;
 use workload::Workload;
 
-/// Returns the name of an option: `--depth` for `--depth=8`.
+/// `--depth` for `--depth=8`.
 fn option_name(word: &str) -> Option<&str> {
     word.starts_with("--").then(|| word.split('=').next().unwrap_or(word))
 }
 
-/// Pairs of options that exclude each other: an arm's own replaces the common one.
+/// They exclude each other: an arm's own replaces the common one.
 const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffered"]];
 
-/// Parses an arm: its own options, then the common ones that it does not replace.
+/// Its own options, then the common ones that it does not replace.
 fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{name} '{own}': {why}"));
     let own_words =
@@ -67,7 +67,6 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     Ok(arguments)
 }
 
-/// An arm before its target is opened.
 pub(super) struct Unopened {
     pub(super) place: Where,
     pub(super) spec: TargetSpec,
@@ -123,7 +122,7 @@ fn request(arms: &[&Unopened]) -> RunRequest {
     }
 }
 
-/// Opens both arms. Overwrites nothing before both pass the checks.
+/// Overwrites nothing before both pass the checks.
 pub(super) fn open(
     [first, second]: [Unopened; 2],
     unfinished: &Unfinished,
@@ -162,7 +161,6 @@ pub(super) fn open(
     }
 }
 
-/// Progress, clock and the setup commands of each run.
 pub(super) struct RunHooks<'a> {
     pub(super) setups: [Option<&'a str>; 2],
     pub(super) watch: Watch,
@@ -220,7 +218,6 @@ pub(super) fn compare(
     Ok(comparison)
 }
 
-/// Runs the setup command of an arm.
 pub(super) fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
     let option = ["--a-setup", "--b-setup"][arm];
     let wrong = |why: String| Failure::Usage(format!("{option} '{command}': {why}"));

@@ -21,7 +21,7 @@ use results::compare::{Comparison, FailIf, WORTH_PERCENT};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// The exit code if a `--fail-if` condition is met.
+/// The exit code of a met `--fail-if`.
 pub(crate) const FAILED: u8 = 3;
 
 struct Outputs {
@@ -94,7 +94,6 @@ pub(crate) fn compare(context: &Context, arguments: &Arguments) -> Result<(), Fa
     }
 }
 
-/// Compares two arms of replays.
 fn replays(
     context: &Context,
     arguments: &Arguments,
@@ -123,7 +122,7 @@ fn replays(
     judge(context, arguments, &outputs, &replay::compare(context, arguments, trace, arms)?)
 }
 
-/// Shows a comparison; fails if the user interrupted it, it is empty, or a condition is met.
+/// Fails if the user interrupted the comparison, it is empty, or a condition is met.
 fn judge(
     context: &Context,
     arguments: &Arguments,
@@ -138,7 +137,7 @@ fn judge(
     fail(context, &arguments.fail_if, comparison)
 }
 
-/// Compares two results; a stored comparison is shown again.
+/// A stored comparison is shown again.
 fn read(
     context: &Context,
     results: &[PathBuf],
@@ -158,7 +157,7 @@ fn read(
     Ok(results::compare::compare(&a, &b, crate::context::program(), worth))
 }
 
-/// Shows an interrupted comparison so far, and ends with the exit code of an interrupt.
+/// Shows the comparison so far.
 fn not_interrupted() -> Result<(), Failure> {
     if crate::interrupt::flag().load(Ordering::Relaxed) {
         Err(Failure::Interrupted)

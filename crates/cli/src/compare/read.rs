@@ -34,7 +34,7 @@ pub(super) fn sides(
     Ok([a, b])
 }
 
-/// Returns the stored comparison if the only argument is one.
+/// If it is the only argument.
 pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
     let [path] = results else { return Ok(None) };
     let text = match entry(path) {
@@ -56,7 +56,7 @@ pub(super) fn kept(context: &Context, results: &[PathBuf]) -> Result<Option<Comp
     }
 }
 
-/// Returns the number of a history entry, unless a file has this name.
+/// Unless a file has this name.
 fn entry(path: &Path) -> Option<i64> {
     if path.exists() { None } else { path.to_str()?.parse().ok() }
 }
@@ -104,7 +104,7 @@ fn read(
         .map_err(|error| usage(&error))
 }
 
-/// Returns the side of a document of halfpower that has no points.
+/// For documents without points.
 fn of_document(name: &str, text: &str) -> Result<Option<Side>, Failure> {
     match Document::parse(name, text)? {
         None => Ok(None),
@@ -120,7 +120,7 @@ fn named(name: &str, results: &Results) -> String {
     format!("{name} ({})", results.target.name)
 }
 
-/// Detects a CSV table by its extension, or by several columns in the first line.
+/// The extension, or several columns in the first line, decide.
 fn is_csv(path: &Path, text: &str) -> bool {
     let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let first = text.lines().next().unwrap_or_default();

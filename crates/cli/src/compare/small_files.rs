@@ -27,7 +27,6 @@ impl WholeRuns for Place {
     }
 }
 
-/// Compares the two places that `--a` and `--b` name.
 pub(super) fn compare(
     context: &Context,
     arguments: &Arguments,

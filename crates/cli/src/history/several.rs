@@ -9,7 +9,7 @@ use results::compare::Measure;
 use results::history::{Entry, History, HistoryError, Occurrence, difference, trends};
 use std::path::Path;
 
-/// The measures of a comparison: the time is that of replays.
+/// The time is that of replays.
 const MEASURES: [Measure; 3] = [Measure::Throughput, Measure::Duration, Measure::LatencyP99];
 
 pub(super) fn show(
@@ -72,7 +72,7 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
     Ok(EntryComparison { entries, changes, questions })
 }
 
-/// Returns the readings of these entries, oldest first.
+/// Oldest first.
 fn readings(
     history: &History,
     entries: &[Entry],

@@ -24,8 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use study::Plan;
 use workload::{Pattern, Workload};
 
-/// The version that all ranks must have. In the program it follows a label, so that one can find it
-/// there.
+/// The same on all ranks. The label lets one find it in the program.
 static VERSION: &str = concat!("halfpower-hosts-version ", env!("CARGO_PKG_VERSION"));
 
 type Ranks<'a> = GroupMachine<'a, MpiRank, Host>;
@@ -77,7 +76,7 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     result
 }
 
-/// Runs a command on all ranks; also returns whether one is lost.
+/// Also returns whether a rank is lost.
 fn command(
     mut leader: Leader<'_, MpiRank, Host>,
     command: Command,
@@ -123,23 +122,23 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Refuses a command before anything was asked of the other ranks.
+/// Nothing was asked of the other ranks yet.
 fn refused(mut leader: Leader<'_, MpiRank, Host>, failure: Failure) -> (Result<(), Failure>, bool) {
     leader.finish();
     (Err(failure), leader.has_lost())
 }
 
-/// The ranks as a machine, while a command measures them.
+/// The ranks as a machine, while a command measures.
 struct Measuring<'a> {
     context: &'a Context,
     machine: Resumable<Ranks<'a>>,
     unfinished: Option<Unfinished>,
-    /// Whether the reason of an early end was printed before the results.
+    /// The reason of an early end was printed.
     told: Cell<bool>,
 }
 
 impl<'a> Measuring<'a> {
-    /// Begins a command, or goes on with an interrupted one.
+    /// May go on with an interrupted command.
     fn begin(
         context: &'a Context,
         ranks: Ranks<'a>,
@@ -155,7 +154,6 @@ impl<'a> Measuring<'a> {
         (Measuring { context, machine, unfinished: Some(begun), told: Cell::new(false) }, result)
     }
 
-    /// Adds the clients and their warnings to a document.
     fn describe(&self, results: &mut Results) {
         let ranks = self.machine.inner();
         results.clients = Some(ranks.clients());
@@ -167,7 +165,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Ends all ranks; the reason of an early end becomes that of the command.
+    /// The reason of an early end becomes the command's.
     fn end(self, result: Result<(), Failure>) -> (Result<(), Failure>, bool) {
         let (ended, lost) = self.machine.into_inner().finish();
         let code = if matches!(ended, Some(Error::Interrupted)) { 130 } else { 1 };
@@ -215,7 +213,6 @@ fn check(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses an option that many clients do not have.
 fn one_only(given: bool, option: &str) -> Result<(), Failure> {
     if given {
         return Err(Failure::Usage(format!(
@@ -341,16 +338,15 @@ fn study(
     }
 }
 
-/// The time for operations on files: one part in this many of a study's time.
+/// Operations on files get one part in this many of a study's time.
 const FILES_PART: u64 = 10;
 
-/// Returns the target, if it is a directory.
+/// `None` for other targets.
 fn directory_of(spec: &TargetSpec) -> Option<&Path> {
     let [place] = spec.places.as_slice() else { return None };
     place.is_dir().then_some(place)
 }
 
-/// Divides the file that all ranks use.
 fn shared_file(
     spec: &TargetSpec,
     workloads: &[Workload],

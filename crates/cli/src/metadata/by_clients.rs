@@ -16,20 +16,19 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use workload::metadata::MetadataPlan;
 
-/// The number of files of each client in a first short run, which shows how many fit into the time.
+/// Per client, in a first short run that shows how many fit into the time.
 const FIRST_FILES: u32 = 50;
 
-/// The number of files of each simulated client.
+/// Files of each client.
 const SIMULATED_FILES: u32 = 500;
 
-/// The size of a study's small files in bytes.
 const SMALL_FILE_BYTES: u32 = 4096;
 
-/// The tree of directories of a study: three levels, each with five directories below one.
+/// Three levels, each with five directories below one.
 const TREE: (u32, u32) = (31, 5);
 
-/// Returns the plans of a study: empty files in a directory of each client, empty files in one of
-/// all, empty files in a tree of each client, and small files that other clients read.
+/// Empty files in a directory of each client, in one of all, and in a tree of each client; then
+/// small files that other clients read.
 fn plans_of_study(directory: &Path) -> [MetadataPlan; 4] {
     let own = MetadataPlan { location: directory.to_owned(), ..MetadataPlan::default() };
     let shared = MetadataPlan { directories: 1, shared_directory: true, shift: 1, ..own.clone() };
@@ -39,20 +38,19 @@ fn plans_of_study(directory: &Path) -> [MetadataPlan; 4] {
     [own, shared, tree, small]
 }
 
-/// The number of rounds from which an interval can be computed.
+/// Enough for an interval.
 const MIN_ROUNDS: u32 = 2;
 
-/// The time of a round of [`FIRST_FILES`] files on each of all clients.
+/// A round of [`FIRST_FILES`] files on each client.
 struct FirstRound {
-    /// The time of its operations, in ns.
     phases_ns: Nanos,
-    /// The whole time, with the agreement on each start, in ns.
+    /// Includes the agreement on each start.
     elapsed_ns: Nanos,
 }
 
 impl FirstRound {
-    /// Chooses the rounds and the files of a plan with this many numbers of clients, so that it
-    /// takes the given time in ns; as little as possible, if that is too short.
+    /// Fits rounds and files of this many numbers of clients to the time; as little as possible if
+    /// it is too short.
     fn fit(&self, plan: MetadataPlan, counts: usize, time_ns: Nanos) -> MetadataPlan {
         let agreement_ns = self.elapsed_ns.saturating_sub(self.phases_ns);
         let of_rounds = |rounds: u32| u64::from(rounds) * counts as u64;
@@ -66,9 +64,8 @@ impl FirstRound {
     }
 }
 
-/// Measures operations on files with 1, 2, 4, ... and all clients, and adds their rates to a study.
-/// `time_ns` is the time for all of it; `None` on a simulated machine, whose rounds do not differ. A
-/// failure is a warning: the study is complete without them.
+/// Adds rates with 1, 2, 4, ... and all clients to a study, within `time_ns`; `None` on a simulated
+/// machine, whose rounds do not differ. A failure is a warning: the study is complete without them.
 pub(crate) fn add_to_study(
     context: &Context,
     (directory, time_ns): (&Path, Option<Nanos>),
@@ -120,7 +117,6 @@ pub(crate) fn add_to_study(
     }
 }
 
-/// Adds rates of operations on files, and what more clients gain, to a document.
 fn add(measured: &Measured, order: &[usize], ranks: &[Client], document: &mut Results) {
     let results = &measured.results;
     document.rates.extend(results.iter().flat_map(MetadataResult::operation_rates));
@@ -147,13 +143,12 @@ fn add(measured: &Measured, order: &[usize], ranks: &[Client], document: &mut Re
     }
 }
 
-/// The result with each number of clients.
 #[derive(serde::Serialize)]
 struct ByClients<'a> {
     results: &'a [MetadataResult],
 }
 
-/// Measures with the clients that mpirun started: all at once, or in several numbers.
+/// With the clients that mpirun started: all at once, or in several numbers.
 #[cfg(feature = "mpi")]
 pub(crate) fn by_clients(
     context: &Context,
@@ -176,7 +171,7 @@ pub(crate) fn by_clients(
     finish(context, arguments, document, (measured, &clients.ranks))
 }
 
-/// Returns the numbers of clients to measure, of which there are `all`.
+/// There are `all` clients.
 pub(super) fn counts(arguments: &Arguments, all: usize) -> Result<Vec<usize>, Failure> {
     match &arguments.clients {
         Some(clients) => clients.of(all).map_err(Failure::Usage),
@@ -184,7 +179,6 @@ pub(super) fn counts(arguments: &Arguments, all: usize) -> Result<Vec<usize>, Fa
     }
 }
 
-/// Measures a plan with each number of clients, with its progress.
 pub(super) fn measure(
     context: &Context,
     crew: &mut dyn Crew,
@@ -215,7 +209,6 @@ fn with_progress(
     measured
 }
 
-/// Completes the document, and shows it.
 pub(super) fn finish(
     context: &Context,
     arguments: &Arguments,

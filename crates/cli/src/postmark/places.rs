@@ -11,13 +11,13 @@ use std::sync::atomic::AtomicBool;
 use twin::settings::split_file;
 use twin::{Setup, Twin, TwinFiles};
 
-/// The file systems of a session. All runs share one machine, chosen by the first run.
+/// All runs share one machine, chosen by the first.
 pub(super) struct Places {
     host: HostFiles,
     chosen: OnceLock<Option<Simulated>>,
 }
 
-/// A simulated machine with its files and the start time of the session.
+/// Knows the start time of the session.
 pub(crate) struct Simulated {
     name: PathBuf,
     pub(crate) files: TwinFiles,
@@ -25,10 +25,7 @@ pub(crate) struct Simulated {
     pub(crate) began: Began,
 }
 
-/// Returns the simulated machine that a location names.
-///
-/// # Errors
-/// A wrong name or setting, or a file of the machine.
+/// The machine that a location names; an error for a wrong name, setting or file.
 pub(crate) fn setup_of(name: &Path) -> Result<Setup, FileError> {
     let text = name.to_string_lossy();
     let refused = |why: String| FileError::Refused { path: name.to_owned(), why };
@@ -41,8 +38,7 @@ pub(crate) fn setup_of(name: &Path) -> Result<Setup, FileError> {
 }
 
 impl Simulated {
-    /// # Errors
-    /// As [`setup_of`].
+    /// Fails as [`setup_of`].
     pub(crate) fn new(name: &Path) -> Result<Simulated, FileError> {
         let setup = setup_of(name)?;
         let (files, twin) = (TwinFiles::new(&setup), Twin::new(setup));
@@ -50,7 +46,7 @@ impl Simulated {
         Ok(Simulated { name: name.to_owned(), files, twin, began })
     }
 
-    /// Returns the machine's volume, advanced by the time of the session.
+    /// The volume, advanced by the time of the session.
     pub(crate) fn facts(&self) -> TargetFacts {
         self.twin.pause(self.files.now().saturating_sub(self.twin.now()));
         self.twin.target_facts(&self.twin.volume())

@@ -1,5 +1,4 @@
-//! The study of the volume that an application is compared with: saved, from the history, or
-//! measured now.
+//! The study to compare an application with: saved, from the history, or measured now.
 
 use super::Arguments;
 use crate::context::Context;
@@ -18,16 +17,14 @@ use results::{Began, Results};
 use std::path::{Path, PathBuf};
 use workload::Workload;
 
-/// The size of the test file of a measurement now.
 const FILE_BYTES: u64 = 256 * MIB;
 const RUNS: u32 = 3;
 const MIN_RUN_NS: u64 = 200_000_000;
 const MAX_RUN_NS: u64 = 1_000_000_000;
-/// The kinds of entries to look for in the history, the best first.
+/// In order of preference.
 const KINDS: [&str; 2] = ["study", "sweep"];
 
-/// Returns the study of the named place, or of the directory that the application waits for
-/// longest.
+/// The place is the named one, or the directory that the application waits for longest.
 pub(super) fn of(
     context: &Context,
     arguments: &Arguments,
@@ -68,7 +65,7 @@ fn directory(profile: &Profile) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Returns the newest study of a target in the history, else its newest sweep.
+/// The newest study of a target, else its newest sweep.
 fn newest(context: &Context, place: &Path) -> Result<Option<Results>, Failure> {
     if !context.history_file().is_ok_and(|file| file.exists()) {
         return Ok(None);
@@ -81,7 +78,7 @@ fn newest(context: &Context, place: &Path) -> Result<Option<Results>, Failure> {
     Ok(entry.map(|entry| history.results(entry.id)).transpose()?)
 }
 
-/// Measures requests like the application's, and those that the verdict may advise.
+/// Requests like the application's, and those that the verdict may advise.
 fn measured(
     context: &Context,
     arguments: &Arguments,

@@ -1,5 +1,5 @@
-//! A replay with its target and settings: `replay` itself, an arm of `compare`, the workload of
-//! `tune`, and what `check` repeats.
+//! A replay with its target and settings: `replay`, an arm of `compare`, the workload of `tune`,
+//! and what `check` repeats.
 
 use super::{Arguments, layout, load};
 use crate::context::Context;
@@ -12,12 +12,12 @@ use machine::text::printable;
 use machine::{Error, Machine};
 use std::path::{Path, PathBuf};
 
-/// Options of `replay` that another command decides.
+/// Another command decides these.
 const OWN_OPTIONS: [&str; 3] = ["repeats", "dry_run", "json"];
 
 #[derive(Debug)]
 pub(crate) struct ReplayJob {
-    /// The trace's name as users see it.
+    /// As users see it.
     pub(crate) trace: String,
     pub(crate) format: &'static str,
     pub(crate) script: Script,
@@ -44,13 +44,12 @@ impl ReplayJob {
         })
     }
 
-    /// Parses a target and options of `replay` in one word, given to `option`; each run is one
-    /// replay.
+    /// Parses target and options in one word, given to `option`; each run is one replay.
     pub(crate) fn of_words(option: &str, trace: &Path, own: &str) -> Result<ReplayJob, Failure> {
         ReplayJob::once(&of_words(option, trace, own)?)
     }
 
-    /// Parses options of `replay` for a command that has the target as its own.
+    /// The command has the target as its own.
     pub(crate) fn on_target(
         target: &TargetArguments,
         trace: &Path,
@@ -87,8 +86,8 @@ impl ReplayJob {
         self.targets.iter().any(|target| is_twin(target))
     }
 
-    /// Replays on its targets; calls `on_run` before each run with its number from 1. A simulated
-    /// machine is a new one each time, with nothing in its caches.
+    /// Calls `on_run` before each run with its number from 1. A simulated machine is new each time,
+    /// with empty caches.
     pub(crate) fn run(
         &self,
         context: &Context,
@@ -101,10 +100,7 @@ impl ReplayJob {
         Ok(document?)
     }
 
-    /// Makes the files on a machine that has these targets, and removes them.
-    ///
-    /// # Errors
-    /// Files that cannot be made, or a target that may not be written.
+    /// Makes the files on these targets, and removes them.
     pub(crate) fn prepare<M: Machine>(
         &self,
         machine: &M,
@@ -113,10 +109,7 @@ impl ReplayJob {
         prepare(machine, &self.script, &layout(targets, &self.destroy, self.destroy_signed))
     }
 
-    /// Replays as [`ReplayJob::run`] does, on a machine that has these targets.
-    ///
-    /// # Errors
-    /// Files that cannot be made, or a request that fails.
+    /// As [`ReplayJob::run`], on a machine that has these targets.
     pub(crate) fn run_on<M: Machine>(
         &self,
         machine: &M,
@@ -134,7 +127,6 @@ impl ReplayJob {
     }
 }
 
-/// Parses options of `replay` in one word.
 fn of_words(option: &str, trace: &Path, own: &str) -> Result<Arguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{option} '{own}': {why}"));
     let words = shlex::split(own).ok_or_else(|| wrong("a quotation mark is not closed".into()))?;

@@ -6,7 +6,7 @@ use machine::text::printable;
 use machine::units::{show_rate, show_size_rounded, show_time, significant};
 use results::compare::{Measure, Measurement, Reading};
 
-/// Returns a replay as questions with readings: its time, and the latency of each kind of request.
+/// The time, and the latency of each kind of request.
 pub(crate) fn measurements(document: &ReplayDocument) -> Vec<Measurement> {
     let exact = document.simulated;
     let asked = |label: String, reading: Reading| Measurement {
@@ -32,7 +32,6 @@ fn seconds(quantity: &Quantity) -> String {
     show_time(quantity.mean * 1e9) + &interval.unwrap_or_default()
 }
 
-/// Describes a replay as text.
 pub(crate) fn text(document: &ReplayDocument) -> String {
     let row = |one: &ClassResult| {
         let time = |ns: Option<u64>| ns.map_or_else(String::new, |ns| show_time(ns as f64));

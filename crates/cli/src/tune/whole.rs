@@ -1,5 +1,4 @@
-//! Work with requests of its own as the workload of `tune`: PostMark, operations on many files, or
-//! the replay of a recorded application.
+//! Workloads of `tune` with requests of their own: PostMark, operations on many files, or a replay.
 
 use super::{Arguments, limits, not_empty, only_root};
 use crate::context::Context;
@@ -38,10 +37,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Returns the work of `--postmark`, `--metadata` or `--replay`; `None` without any.
-    ///
-    /// # Errors
-    /// A file or an option that is invalid, a target that cannot hold the files.
+    /// `None` without `--postmark`, `--metadata` and `--replay`.
     pub(super) fn asked(
         arguments: &Arguments,
         spec: &TargetSpec,
@@ -117,7 +113,7 @@ impl Work {
         }
     }
 
-    /// Returns facts of a target of this computer that is not open.
+    /// The target is on this computer and not open.
     fn facts(&self, spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
         match self {
             Work::SmallFiles(_) => directory_facts(&spec.places),
@@ -158,7 +154,7 @@ pub(super) fn tuning(
     }
 }
 
-/// A simulated machine, new for each run.
+/// New for each run.
 struct OnTwin {
     work: Work,
     place: PathBuf,
@@ -225,7 +221,7 @@ fn on_twin(
     Ok(tuning)
 }
 
-/// Places of this computer, whose knobs are set through the journal.
+/// Knobs are set through the journal.
 struct OnHost {
     work: Work,
     places: Vec<PathBuf>,

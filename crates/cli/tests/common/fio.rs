@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 pub const FIO: &str = "/usr/bin/fio";
 
-/// Whether Debian's fio is installed; fails if all tools are required.
+/// Debian's; fails if all tools are required.
 pub fn fio_is_here() -> bool {
     let here = Path::new(FIO).exists();
     if !here {
@@ -16,14 +16,13 @@ pub fn fio_is_here() -> bool {
     here
 }
 
-/// Runs one of the two in a directory.
 pub fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
     let mut command = if ours { Command::new(HALFPOWER) } else { Command::new(FIO) };
     command.args(ours.then_some("fio")).args(arguments.split_whitespace()).current_dir(directory);
     command.env("HALFPOWER_HISTORY", "none").output().unwrap()
 }
 
-/// Runs one of the two successfully; returns its standard output.
+/// Returns its standard output.
 pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     let output = run(ours, directory, arguments);
     let who = if ours { "halfpower" } else { "fio" };
@@ -35,7 +34,7 @@ pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The jobs of a report, whether or not the run succeeded.
+/// Whether or not the run succeeded.
 pub fn jobs_of(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     let begin = text

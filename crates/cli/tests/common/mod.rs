@@ -1,5 +1,4 @@
-//! Shared by the tests: runs the program and provides targets. Everything is removed when dropped,
-//! even after a panic.
+//! Runs the program and provides targets, all removed when dropped, even after a panic.
 
 #![allow(dead_code)]
 
@@ -17,7 +16,7 @@ use std::time::{Duration, Instant};
 
 pub const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
-/// Reports that a test cannot run here; fails if all tests are required.
+/// Fails if all tests are required.
 pub fn skip(why: &str) {
     assert_ne!(
         std::env::var("HALFPOWER_REQUIRE").as_deref(),
@@ -27,7 +26,7 @@ pub fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Returns the value, or ends the test with a message about what is missing.
+/// Ends the test with a message if it is missing.
 #[macro_export]
 macro_rules! or_skip {
     ($made:expr) => {
@@ -49,23 +48,22 @@ pub fn can_record() -> bool {
     permitted
 }
 
-/// Serialises tests that measure, because they disturb each other.
+/// Tests that measure disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The result of a program.
 #[derive(Debug)]
 pub struct Ended {
-    /// Exit code; `None` if a signal ended it.
+    /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Ended {
-    /// Parses standard output, which must be a single JSON document.
+    /// Standard output must be a single JSON document.
     pub fn json(&self) -> Value {
         let document = serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
             panic!("standard output is not a JSON document: {error}\n{self:?}")
@@ -74,13 +72,12 @@ impl Ended {
         document
     }
 
-    /// The document of a successful run.
     pub fn good_json(&self) -> Value {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
         self.json()
     }
 
-    /// Checks a refusal: exit code 2, empty standard output, and a message with all these words.
+    /// Exit code 2, empty standard output, and a message with all these words.
     pub fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "bad input ends with 2: {self:?}");
         assert!(self.stdout.is_empty(), "nothing was measured: {self:?}");
@@ -90,7 +87,7 @@ impl Ended {
     }
 }
 
-/// Checks that a document of results keeps the rules; another one has none.
+/// Checks results against the rules; other documents have none.
 pub fn assert_sound(document: &Value) {
     if document["schema"] != results::SCHEMA {
         return;
@@ -102,7 +99,6 @@ pub fn assert_sound(document: &Value) {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// A command with captured output.
 pub fn command<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program);
     // Keep the tests out of the user's history.
@@ -116,36 +112,32 @@ pub fn command<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item
     command
 }
 
-/// Runs a program to its end.
 pub fn finish(mut command: Command) -> Ended {
     ended(command.spawn().unwrap())
 }
 
-/// Waits for a program's end.
 pub fn ended(child: Child) -> Ended {
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ended { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
 
-/// Runs `halfpower`; arguments are separated by blanks.
+/// Arguments are separated by blanks.
 pub fn halfpower(words: &str) -> Ended {
     finish(command(HALFPOWER, words.split_whitespace()))
 }
 
-/// Runs `halfpower` in a directory.
 pub fn halfpower_in(directory: &Path, words: &str) -> Ended {
     let mut command = command(HALFPOWER, words.split_whitespace());
     command.current_dir(directory);
     finish(command)
 }
 
-/// Waits for a condition, at most 20 s.
+/// At most 20 s.
 pub fn wait_until(what: &str, so: impl FnMut() -> bool) {
     wait_at_most(Duration::from_secs(20), what, so);
 }
 
-/// Waits for a condition.
 pub fn wait_at_most(time: Duration, what: &str, mut so: impl FnMut() -> bool) {
     let until = Instant::now() + time;
     while !so() {
@@ -154,7 +146,7 @@ pub fn wait_at_most(time: Duration, what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// The test files that halfpower created in a directory, by name.
+/// Sorted by name, those that halfpower created.
 pub fn test_files(directory: &Path) -> Vec<String> {
     let names = std::fs::read_dir(directory)
         .unwrap()
@@ -162,7 +154,6 @@ pub fn test_files(directory: &Path) -> Vec<String> {
     names.filter(|name| name.starts_with("halfpower-") && name.ends_with(".tmp")).collect()
 }
 
-/// A number of a document, by JSON pointer.
 pub fn number(document: &Value, pointer: &str) -> f64 {
     document
         .pointer(pointer)
@@ -170,12 +161,11 @@ pub fn number(document: &Value, pointer: &str) -> f64 {
         .unwrap_or_else(|| panic!("no number at {pointer} in {document:#}"))
 }
 
-/// The points of a document.
 pub fn points(document: &Value) -> &[Value] {
     document["points"].as_array().unwrap()
 }
 
-/// Whether a point has numbers; checks that it has either all of them or an error.
+/// Checks that it has either all of them or an error.
 pub fn has_numbers(point: &Value) -> bool {
     let fields = [
         "throughput_bytes_per_s",

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// The mount point of the version 1 block I/O control groups on all distributions that have them.
+/// Version 1, on all distributions that have it.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
-/// Runs a tool; returns its messages as the error.
+/// Its messages are the error.
 pub fn tool(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
@@ -30,11 +30,11 @@ fn text(path: &Path) -> &str {
 
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Prefix of test directories; the process id follows.
+/// The process id follows.
 const TEST: &str = "halfpower-test-";
 
-/// A directory in memory if possible, to avoid measuring the machine's disk. Its name holds the
-/// process id, which identifies leftovers.
+/// In memory if possible, to spare the machine's disk. Its name holds the process id, which
+/// identifies leftovers.
 pub fn memory_directory() -> tempfile::TempDir {
     static SWEEP: Once = Once::new();
     SWEEP.call_once(sweep);
@@ -45,8 +45,8 @@ pub fn memory_directory() -> tempfile::TempDir {
     if shared.is_dir() { builder.tempdir_in(shared).unwrap() } else { builder.tempdir().unwrap() }
 }
 
-/// Removes the mounts (also of FUSE), loop devices and directories of killed tests. Unmounts before
-/// accessing files, which might hang.
+/// Removes what killed tests left: mounts (also of FUSE), loop devices, directories. Unmounts
+/// before it accesses files, which might hang.
 pub fn sweep() {
     let names =
         fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -74,7 +74,7 @@ pub fn sweep() {
     }
 }
 
-/// Whether the process that created a test's directory has ended.
+/// The process that created it has ended.
 fn is_left(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let process = name
@@ -84,7 +84,6 @@ fn is_left(path: &Path) -> bool {
     process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
 }
 
-/// A loop device over its own file.
 pub struct Loop {
     pub device: String,
     pub file: PathBuf,
@@ -92,7 +91,6 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// A zero-filled device of `size` bytes.
     pub fn make(size: u64) -> Result<Loop, String> {
         let directory = memory_directory();
         let file = directory.path().join("disk");
@@ -113,7 +111,7 @@ impl Loop {
         Ok(Loop { device, file, _directory: directory })
     }
 
-    /// The device number, such as `7:0`.
+    /// `7:0`.
     pub fn number(&self) -> Result<String, String> {
         let name = self.device.trim_start_matches("/dev/");
         let file = format!("/sys/class/block/{name}/dev");
@@ -129,7 +127,6 @@ impl Drop for Loop {
     }
 }
 
-/// A mount on its own directory.
 pub struct Mount {
     pub at: PathBuf,
     // Unmounted first, then detached.
@@ -138,7 +135,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts with these arguments before the mount point.
+    /// Arguments before the mount point.
     pub fn with(arguments: &[&str]) -> Result<Mount, String> {
         let directory = tempfile::Builder::new()
             .prefix("halfpower-test-")
@@ -151,12 +148,10 @@ impl Mount {
         Ok(Mount { at, device: None, _directory: directory })
     }
 
-    /// An empty tmpfs.
     pub fn tmpfs(size: &str) -> Result<Mount, String> {
         Mount::with(&["-t", "tmpfs", "-o", &format!("size={size}"), "halfpower-test"])
     }
 
-    /// A new file system on a loop device.
     pub fn on_loop(kind: &str, size: u64) -> Result<Mount, String> {
         let device = Loop::make(size)?;
         let quiet = if kind == "ext4" { "-q" } else { "-f" };
@@ -170,12 +165,10 @@ impl Mount {
         self.device.as_ref().expect("only of a mount on a loop device")
     }
 
-    /// The mount point, as a command-line argument.
     pub fn name(&self) -> &str {
         text(&self.at)
     }
 
-    /// Remounts it read-only.
     pub fn make_read_only(&self) -> Result<(), String> {
         tool("mount", &["-o", "remount,ro", self.name()]).map(|_| ())
     }
@@ -190,14 +183,14 @@ impl Drop for Mount {
     }
 }
 
-/// Limits on a device for all processes of the root group.
+/// Applies to all processes of the root group.
 pub struct Throttle {
     number: String,
     files: Vec<PathBuf>,
 }
 
 impl Throttle {
-    /// Sets limits by name: `read_bps`, `write_bps`, `read_iops`, `write_iops`.
+    /// By name: `read_bps`, `write_bps`, `read_iops`, `write_iops`.
     pub fn set(device: &Loop, limits: &[(&str, u64)]) -> Result<Throttle, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let group = own.lines().find_map(|line| line.split_once(":blkio:").map(|(_, group)| group));
@@ -215,7 +208,6 @@ impl Throttle {
         Ok(throttle)
     }
 
-    /// Changes all of its limits to this value.
     pub fn change(&self, limit: u64) {
         for file in &self.files {
             fs::write(file, format!("{} {limit}", self.number)).unwrap();

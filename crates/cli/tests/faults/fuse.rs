@@ -1,8 +1,6 @@
-//! An in-memory file system with injected faults: as much of the kernel's FUSE protocol as one
-//! directory needs.
-//!
-//! Tests set faults at any time. Each fault counts its hits, so a test whose fault never occurred
-//! fails. Protocol: linux/fuse.h, version 7.31.
+//! An in-memory file system with injected faults, for one directory. Tests set faults at any time;
+//! a fault counts its hits, so a test whose fault never occurred fails. Protocol: linux/fuse.h,
+//! version 7.31.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -13,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// The kind of request that a fault affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     Read,
@@ -24,10 +21,8 @@ pub enum Asked {
     Rename,
 }
 
-/// The faulty behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instead {
-    /// Fails with this error number.
     Error(i32),
     /// Transfers half of the bytes, if there is more than one block.
     Half,
@@ -41,11 +36,11 @@ pub enum Instead {
     Misplace,
     /// Answers only when the process is killed, like a network file system.
     Hang,
-    /// Executes the request and holds the reply until the test releases it.
+    /// Executes the request; the test releases the reply.
     Hold,
 }
 
-/// A fault for one kind of request from an offset of a file on.
+/// Affects one kind of request, from an offset of a file on.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub asked: Asked,
@@ -53,50 +48,43 @@ pub struct Fault {
     pub instead: Instead,
 }
 
-/// A file with its bytes, or a directory.
 #[derive(Default)]
 struct Node {
     /// `None` for a directory.
     data: Option<Vec<u8>>,
-    /// Names in a directory.
     names: BTreeMap<Vec<u8>, u64>,
     links: u32,
 }
 
-/// State shared by the server and the test.
 #[derive(Default)]
 struct State {
     nodes: BTreeMap<u64, Node>,
     last: u64,
     faults: Vec<Fault>,
-    /// How often the fault occurred.
     hits: u64,
-    /// Unanswered requests, by number.
     hanging: BTreeSet<u64>,
-    /// Replies held for the test.
     held: Vec<Vec<u8>>,
-    /// The current request met [`Instead::Hold`].
+    /// [`Instead::Hold`] applies.
     hold: bool,
 }
 
 const ROOT: u64 = 1;
 const BLOCK: u64 = 4096;
-/// Largest write that the kernel may send at once.
+/// The largest write that the kernel may send.
 const LARGEST: u32 = 1 << 20;
-/// Free space in bytes that statfs reports.
+/// Bytes that statfs reports.
 const FREE: u64 = 256 << 20;
 
-/// The mounted file system; unmounted when dropped, even if requests hang.
+/// Unmounted when dropped, even if requests hang.
 pub struct FaultyFs {
     at: PathBuf,
     state: Arc<Mutex<State>>,
-    /// The FUSE device, for held replies.
     device: File,
     server: Option<JoinHandle<()>>,
 }
 
 impl FaultyFs {
-    /// Mounts an empty file system on a directory.
+    /// Mounts an empty file system.
     pub fn mount(at: &Path) -> Result<FaultyFs, String> {
         let device = File::options()
             .read(true)
@@ -132,24 +120,21 @@ impl FaultyFs {
         Ok(FaultyFs { at: at.into(), state, device: answers, server: Some(server) })
     }
 
-    /// Replaces the faults.
     pub fn set(&self, faults: &[Fault]) {
         let mut state = lock(&self.state);
         state.faults = faults.to_vec();
     }
 
-    /// How often a fault occurred.
     pub fn hits(&self) -> u64 {
         lock(&self.state).hits
     }
 
-    /// Number of hanging or held requests.
+    /// Hanging or held requests.
     pub fn hanging(&self) -> usize {
         let state = lock(&self.state);
         state.hanging.len() + state.held.len()
     }
 
-    /// Sends all held replies.
     pub fn release(&self) {
         for reply in std::mem::take(&mut lock(&self.state).held) {
             // The request may have been interrupted meanwhile.
@@ -157,7 +142,7 @@ impl FaultyFs {
         }
     }
 
-    /// Names in the root directory, without system calls, which may hang.
+    /// In the root directory, without system calls, which may hang.
     pub fn names(&self) -> Vec<String> {
         lock(&self.state).nodes[&ROOT]
             .names
@@ -166,13 +151,11 @@ impl FaultyFs {
             .collect()
     }
 
-    /// Adds a file to the root directory.
     pub fn put(&self, name: &str, data: Vec<u8>) {
         let node = Node { data: Some(data), links: 1, ..Node::default() };
         lock(&self.state).add(ROOT, name.as_bytes(), node);
     }
 
-    /// Content of a file in the root directory.
     pub fn content(&self, name: &str) -> Option<Vec<u8>> {
         let state = lock(&self.state);
         let node = state.nodes[&ROOT].names.get(name.as_bytes())?;
@@ -195,7 +178,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers requests until the file system is unmounted.
 fn serve(mut device: File, state: &Mutex<State>) {
     let mut buffer = vec![0; LARGEST as usize + (64 << 10)];
     loop {
@@ -239,7 +221,7 @@ fn serve(mut device: File, state: &Mutex<State>) {
     }
 }
 
-/// A request: a header of 40 bytes, then the operation's arguments.
+/// The header has 40 bytes; the operation's arguments follow.
 struct Request<'a> {
     bytes: &'a [u8],
 }
@@ -265,7 +247,7 @@ impl Request<'_> {
         self.u64(16)
     }
 
-    /// The NUL-terminated names after the header and `skip` bytes.
+    /// NUL-terminated, after the header and `skip` bytes.
     fn names(&self, skip: usize) -> Vec<&[u8]> {
         self.bytes[HEADER + skip..].split(|&byte| byte == 0).collect()
     }
@@ -277,13 +259,12 @@ const INTERRUPT: u32 = 36;
 enum Answer {
     Done(Vec<u8>),
     Error(i32),
-    /// The request expects no answer.
+    /// No answer is expected.
     None,
-    /// The answer is expected and never sent.
+    /// An answer is expected but never sent.
     Never,
 }
 
-/// Builds a reply.
 #[derive(Default)]
 struct Out(Vec<u8>);
 
@@ -321,7 +302,6 @@ impl State {
         self.nodes.get(&directory)?.names.get(name).copied()
     }
 
-    /// The fault that affects a request.
     fn fault(&mut self, asked: Asked, offset: u64, len: u64) -> Option<Instead> {
         let met =
             self.faults.iter().find(|fault| fault.asked == asked && offset + len > fault.from);
@@ -331,7 +311,7 @@ impl State {
         instead.filter(|instead| *instead != Instead::Hold)
     }
 
-    /// The answer if a fault decides it without further work.
+    /// If a fault decides it without further work.
     fn fault_answer(&mut self, asked: Asked) -> Option<Answer> {
         match self.fault(asked, 0, 1)? {
             Instead::Error(code) => Some(Answer::Error(code)),
@@ -533,7 +513,6 @@ impl State {
         Answer::Done(out.0)
     }
 
-    /// The names of a directory from an index on.
     fn list(&self, request: &Request<'_>) -> Answer {
         let (from, room) = (request.u64(HEADER + 8) as usize, request.u32(HEADER + 16) as usize);
         let mut out = Out::default();
@@ -553,12 +532,12 @@ impl State {
     }
 }
 
-/// Half of the bytes, but at least a block, so that some progress is made.
+/// At least a block, so that there is progress.
 fn half(bytes: usize) -> usize {
     (bytes / 2).max(bytes.min(BLOCK as usize))
 }
 
-/// The reply to INIT: version 7.31, large writes, asynchronous reads.
+/// Reply to INIT: version 7.31, large writes, asynchronous reads.
 fn greeting() -> Vec<u8> {
     const ASYNC_READ: u32 = 1;
     const BIG_WRITES: u32 = 1 << 5;
@@ -570,7 +549,6 @@ fn greeting() -> Vec<u8> {
     out.0
 }
 
-/// The reply to STATFS.
 fn space() -> Vec<u8> {
     let mut out = Out::default();
     let blocks = FREE / BLOCK;

@@ -56,7 +56,7 @@ fn page() -> String {
     page + TAIL
 }
 
-/// Wraps text at 120 characters.
+/// Wraps at 120 characters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -73,7 +73,7 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The command lines of a row, with the user that runs them.
+/// Also names the user that runs them.
 fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     let of = |step: &Step| match step {
         Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),
@@ -92,7 +92,6 @@ fn command(line: &str) -> &str {
     line.split(' ').next().filter(|word| !word.starts_with('{')).unwrap_or("any word")
 }
 
-/// The distinct commands of a row.
 fn commands(row: &Row) -> String {
     let mut reported = Vec::new();
     for (line, _) in lines(row) {
@@ -111,7 +110,6 @@ fn commands(row: &Row) -> String {
     }
 }
 
-/// The distinct ways in which a row's commands must end.
 fn ends(row: &Row) -> String {
     let mut reported: Vec<String> = Vec::new();
     for step in row.steps {
@@ -150,7 +148,6 @@ fn said(ends: &Ends) -> String {
     if words.is_empty() { how } else { format!("{how}: {}", words.join(", ")) }
 }
 
-/// The names that may differ afterwards.
 fn names(row: &Row) -> String {
     if row.leaves.is_empty() {
         return "nothing".into();

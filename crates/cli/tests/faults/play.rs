@@ -1,9 +1,8 @@
-//! Plays a row of the table: creates the fault, runs the commands, and compares their output and
-//! side effects with the row.
+//! Plays a row of the table: creates the fault, runs the commands, and compares output and side
+//! effects.
 //!
 //! In every row a command must end by itself, without a panic, with a message if it fails, and
-//! without terminal control characters. Everything in the row's directory must be unchanged, except
-//! for the names in the row.
+//! without terminal control characters. Only the names in the row may change.
 
 use crate::common::places::tool;
 use crate::common::{HALFPOWER, has_numbers, skip, wait_until};
@@ -20,101 +19,75 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A row: a fault, the steps to test it, and the expected state afterwards.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// The fault, in words for the page.
+    /// In words for the page.
     pub fault: &'static str,
-    /// The initial objects on the stage.
     pub given: &'static [Given],
-    /// The steps, in order.
     pub steps: &'static [Step],
-    /// The names that must be new or different at the end; a star at the end matches any suffix.
+    /// Names that must be new or different at the end; a star at the end matches any suffix.
     /// Everything else must be unchanged.
     pub leaves: &'static [&'static str],
 }
 
-/// Leaves and changes nothing.
 pub const UNHARMED: Row = Row { fault: "", given: &[], steps: &[], leaves: &[] };
 
-/// One step of a row.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    /// Runs each of the lines to its end.
+    /// Each to its end.
     Run(By, &'static [&'static str], Ends),
-    /// Starts a line in the background.
     Start(&'static str),
-    /// Waits for a state of the started command, or of the stage.
     Until(State),
-    /// Sends a signal to the started command.
     Signal(i32),
-    /// Waits until the started command ends in this way.
     Ended(Ends),
-    /// An event on the stage.
     Do(Given),
-    /// The faults of this FUSE file system occurred at least once.
+    /// The faults occurred in this FUSE file system.
     Met(&'static str),
     /// Another program, which must fail.
     Fails(&'static str),
-    /// Stops a line while this fault of a FUSE file system holds one of its requests; continues it
-    /// later.
+    /// Stops a line while this fault holds one of its requests; continues it later.
     Stop { fs: &'static str, at: Fault, line: &'static str, ends: Ends },
-    /// Stops a line for 20 of each 40 ms until its end, by signals or by a group's freezer.
+    /// Stops a line for 20 of each 40 ms until its end.
     Stutter(Stops, By, &'static str, Ends),
-    /// Starts several copies of a line at once.
     Together(usize, &'static str, Ends),
-    /// Runs a line repeatedly and signals each run at a random time from the seed.
+    /// Signals each run at a random time from the seed.
     Storm { seed: u64, times: u32, line: &'static str, signal: i32 },
 }
 
-/// A way to stop a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Stops {
     /// SIGSTOP and SIGCONT.
     Signals,
-    /// The freezer of a control group of the stage.
     Freezer(&'static str),
 }
 
-/// A state to wait for.
 #[derive(Debug, Clone, Copy)]
 pub enum State {
-    /// A test file of at least this many bytes is in this directory.
+    /// It has at least this many bytes.
     TestFile(&'static str, u64),
-    /// The running command has read this many bytes.
     Read(u64),
-    /// The running command has written this many bytes.
     Written(u64),
-    /// The running command has mapped this file or device.
     Mapped(&'static str),
-    /// A request hangs in this FUSE file system.
     Hangs(&'static str),
-    /// The running command has printed these words on standard error.
     Said(&'static str),
-    /// The running command has been stopped for longer than the pauses of a loaded machine.
     Stopped,
-    /// A file of the stage has at least this many bytes.
+    /// It has at least this many bytes.
     Long(&'static str, u64),
     /// The directory holds no test file.
     Gone(&'static str),
-    /// A setting of a disk's queue has this value.
     Set(&'static str, &'static str, &'static str),
 }
 
-/// How to run a command.
 #[derive(Debug, Clone, Copy)]
 pub struct By {
-    /// Its description on the page.
     pub words: &'static str,
-    /// The program that runs it, with its arguments.
     pub starter: &'static [&'static str],
-    /// Run as a user who owns nothing.
+    /// As a user who owns nothing.
     pub nobody: bool,
     pub stdout: Sink,
     pub stderr: Sink,
 }
 
-/// An output that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sink {
     Caught,
@@ -127,12 +100,11 @@ pub enum Sink {
 pub const PLAIN: By =
     By { words: "", starter: &[], nobody: false, stdout: Sink::Caught, stderr: Sink::Caught };
 
-/// How a command must end.
 #[derive(Debug, Clone, Copy)]
 pub struct Ends {
-    /// The accepted exit codes; empty if a signal must kill the program.
+    /// Empty if a signal must kill the program.
     pub codes: &'static [i32],
-    /// Words that the output must contain; `|` separates alternatives.
+    /// The output contains them; `|` separates alternatives.
     pub words: &'static [&'static str],
     /// Some points of the JSON failed with these words; none has both an error and numbers.
     pub failed_points: bool,
@@ -143,12 +115,10 @@ pub const fn refused(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[2], words, failed_points: false }
 }
 
-/// Failed, with a message.
 pub const fn fails(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[1], words, failed_points: false }
 }
 
-/// Refused or failed.
 pub const fn no_result(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[1, 2], words, failed_points: false }
 }
@@ -157,22 +127,19 @@ pub const fn well(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0], words, failed_points: false }
 }
 
-/// Interrupted cleanly.
 pub const INTERRUPTED: Ends = Ends { codes: &[130], words: &[], failed_points: false };
 
 pub const KILLED: Ends = Ends { codes: &[], words: &[], failed_points: false };
 
-/// Succeeded, except for points that failed with these words.
+/// Apart from points that failed with these words.
 pub const fn failed_points(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0, 1], words, failed_points: true }
 }
 
-/// Runs lines in the default way.
 pub const fn run(lines: &'static [&'static str], ends: Ends) -> Step {
     Step::Run(PLAIN, lines, ends)
 }
 
-/// A command that was started and may have ended.
 struct Running {
     line: String,
     child: Child,
@@ -181,16 +148,14 @@ struct Running {
     by: By,
 }
 
-/// The descriptor of the program in a command of a user who owns nothing.
+/// Descriptor of the program, for a user who owns nothing.
 const PROGRAM_FD: i32 = 97;
 
-/// Duration of a stop.
 const STOP: Duration = Duration::from_millis(600);
 
-/// Duration of each stop and each run of a stuttering command.
 const STUTTER: Duration = Duration::from_millis(20);
 
-/// A command that takes longer hangs.
+/// Longer is a hang.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 impl Running {
@@ -251,7 +216,7 @@ impl Running {
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Waits for its end; kills it and fails the row after a timeout.
+    /// Kills it and fails the row after a timeout.
     fn status(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -267,7 +232,6 @@ impl Running {
         }
     }
 
-    /// Its output so far, on both streams.
     fn said(&self) -> (String, String) {
         // Read without moving the file position that the command shares.
         let text = |file: &File| {
@@ -278,7 +242,6 @@ impl Running {
         (text(&self.stdout), text(&self.stderr))
     }
 
-    /// Waits for its end and compares it.
     fn ends(mut self, ends: &Ends) {
         let status = self.status();
         let (stdout, stderr) = self.said();
@@ -317,14 +280,13 @@ impl Running {
         }
     }
 
-    /// Whether it has ended, without reaping it, so it can still be signalled.
+    /// Does not reap it, so it can still be signalled.
     fn has_ended(&self) -> bool {
         let stat =
             fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
     }
 
-    /// Whether all of its threads are stopped.
     fn is_stopped(&self) -> bool {
         let threads =
             fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
@@ -337,7 +299,7 @@ impl Running {
         states.peek().is_some() && states.all(is_stopped)
     }
 
-    /// A counter from /proc/PID/io.
+    /// From /proc/PID/io.
     fn count(&self, name: &str) -> u64 {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
         io.lines()
@@ -353,8 +315,7 @@ impl Drop for Running {
     }
 }
 
-/// The errors of a document's points. A point has either an error or numbers, and at least one has
-/// an error.
+/// Each point has either an error or numbers, and at least one has an error.
 fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
     let document: Value =
         serde_json::from_str(stdout).map_err(|error| format!("no document: {error}"))?;
@@ -368,7 +329,7 @@ fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
     if errors.is_empty() { Err("no point failed".into()) } else { Ok(errors) }
 }
 
-/// SplitMix64: the next random number.
+/// SplitMix64.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *seed;
@@ -377,7 +338,7 @@ fn random(seed: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The longest wait before a signal of a storm.
+/// The longest wait before a signal.
 const STORM_US: u64 = 60_000;
 
 pub fn play(name: &str, row: &Row) {
@@ -473,7 +434,6 @@ pub fn play(name: &str, row: &Row) {
     assert_eq!(left, Vec::<String>::new(), "{name}: these were left or changed");
 }
 
-/// Whether a name matches one that a row may leave.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
@@ -526,8 +486,7 @@ fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
     });
 }
 
-/// Ends a line at random times. It must leave nothing after a clean end; after a kill the next
-/// start cleans up.
+/// A clean end must leave nothing; after a kill the next start cleans up.
 fn storm(stage: &Stage, seed: u64, times: u32, line: &str, signal: i32) {
     let mut state = seed;
     for time in 0..times {

@@ -1,4 +1,4 @@
-//! The stage of a row: its directory, the files and mounts in it, and snapshots before and after.
+//! The stage of a row: its files and mounts, and snapshots before and after.
 
 use crate::common::places::{memory_directory, sweep, tool};
 use crate::common::{skip, wait_until};
@@ -28,125 +28,111 @@ use props::Prop;
 
 const MIB: u64 = 1 << 20;
 
-/// Size of a disk of the stage in bytes.
+/// Bytes of one of the stage's disks.
 pub const DISK: u64 = 8 * MIB;
 
-/// Offset of the partition of [`Given::Partitions`].
+/// The offset of [`Given::Partitions`].
 const PARTITION: u64 = MIB;
 
 /// Disk settings that halfpower changes and restores.
 const SETTINGS: [&str; 6] =
     ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
 
-/// A name that would clear the screen, set the window's title and reverse the text direction.
+/// Clears the screen, sets the window's title and reverses the text direction.
 const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
 
-/// An object on the stage, or an event. Names are relative to the stage's directory.
+/// An object or an event. Names are relative to the stage's directory.
 #[derive(Debug, Clone, Copy)]
 pub enum Given {
     /// A user's file of 1 MiB.
     File(&'static str),
-    /// A file with this text; `{NAME}` is replaced.
+    /// `{NAME}` is replaced.
     Text(&'static str, &'static str),
-    /// A file of binary noise.
     Noise(&'static str),
     Directory(&'static str),
-    /// A symbolic link to a name of the stage.
     Link(&'static str, &'static str),
     HardLink(&'static str, &'static str),
     Pipe(&'static str),
-    /// A pipe with a reader.
     ReadPipe(&'static str),
-    /// A node of the character device 1:N, such as `/dev/null` (3) or `/dev/full` (7).
+    /// Character device 1:N, such as `/dev/null` (3) or `/dev/full` (7).
     CharNode(&'static str, u32),
     /// Another node of a disk's device.
     BlockNode(&'static str, &'static str),
-    /// A loop device over the zero-filled file NAME.img.
+    /// A loop device over the zero-filled NAME.img.
     Disk(&'static str),
     /// A loop device over an existing file, from an offset.
     DiskOver(&'static str, &'static str, u64),
-    /// The same, read-only.
     ReadOnlyDiskOver(&'static str, &'static str),
-    /// Bytes on a disk or in a file, at an offset.
+    /// At an offset of a disk or file.
     Bytes(&'static str, u64, &'static [u8]),
-    /// A file system on a disk, by mkfs and its options.
+    /// A file system, by mkfs and its options.
     Made(&'static str, &'static str),
-    /// A partition table with one partition from 1 MiB to the end.
+    /// One partition from 1 MiB to the end.
     Partitions(&'static str),
-    /// A disk with such a table, and the device of its partition.
+    /// A disk with such a table, and its partition's device.
     Partitioned(&'static str, &'static str),
-    /// A disk's file system, mounted read-only on a new directory.
+    /// Read-only, on a new directory.
     Mounted(&'static str, &'static str),
-    /// The same in another mount namespace.
+    /// In another mount namespace.
     MountedElsewhere(&'static str),
-    /// An overlay on a new directory: lower directory, then the upper directory that receives the
-    /// writes.
+    /// On a new directory: lower, then upper directory, which receives the writes.
     Overlay(&'static str, &'static str, &'static str),
-    /// A loop device over a file of such an overlay, both visible only in another mount namespace:
-    /// lower and upper directory, file.
+    /// A loop device over a file of such an overlay (lower, upper, file), visible only in another
+    /// mount namespace.
     DiskElsewhere(&'static str, &'static str, &'static str),
-    /// A bind mount of a directory on a new one.
+    /// On a new directory.
     Bound(&'static str, &'static str),
-    /// An empty EROFS image, mounted on a new directory without a loop device.
+    /// An empty EROFS image, mounted without a loop device.
     MountedFile(&'static str, &'static str),
-    /// A new btrfs over two disks, the second of which has this name.
+    /// Over two disks, the second of which has this name.
     Btrfs(&'static str, &'static str),
-    /// A copy of a file that shares its extents.
+    /// A copy that shares the file's extents.
     Reflink(&'static str, &'static str),
-    /// A file or disk in use as swap space.
+    /// A file or disk in use.
     Swap(&'static str),
-    /// A zram disk.
     Zram(&'static str),
-    /// Another process has this file open for writing.
+    /// By another process.
     HeldForWriting(&'static str),
-    /// The server of this stage's FUSE file systems has this file open for reading.
+    /// For reading, by the server of the stage's FUSE file systems.
     HeldByServer(&'static str),
     Removed(&'static str),
-    /// An empty tmpfs of this size.
     Tmpfs(&'static str, &'static str),
-    /// A new ext4 file system of [`DISK`] bytes on its own disk.
     Ext4(&'static str),
-    /// Remounts a file system read-only.
     ReadOnly(&'static str),
-    /// Fills a mounted file system completely.
+    /// Fills a mounted file system.
     Full(&'static str),
-    /// A mount on a new directory with these arguments of `mount`; `{NAME}` is replaced.
+    /// Arguments of `mount`; `{NAME}` is replaced.
     Volume(&'static str, &'static str),
-    /// A bind mount over an existing directory.
+    /// Over an existing directory.
     BoundOver(&'static str, &'static str),
-    /// A shell command in the stage's directory.
     Shell(&'static str),
-    /// A lazy unmount while in use.
+    /// While in use.
     LazilyUnmounted(&'static str),
-    /// A FUSE file system with these faults.
+    /// A FUSE file system.
     Faulty(&'static str, &'static [Fault]),
     /// Replaces the faults of the FUSE file system.
     Faults(&'static str, &'static [Fault]),
-    /// A file of 1 MiB on a FUSE file system.
+    /// 1 MiB on a FUSE file system.
     FaultyFile(&'static str, &'static str),
-    /// Sets the length of a file.
     Length(&'static str, u64),
-    /// Replaces the only test file in a directory by a link to another name.
+    /// Replaces a directory's only test file by a link to another name.
     TestFileReplaced(&'static str, &'static str),
-    /// Releases the replies that the FUSE file system holds.
+    /// Releases held replies.
     Released(&'static str),
-    /// Sets the permissions.
     Mode(&'static str, u32),
-    /// Sets the owner to this user number.
     Owned(&'static str, u32),
-    /// Moves a file to NAME.was and replaces it by a symbolic link to another name.
+    /// Moves a file to NAME.was and replaces it by a link to another name.
     Replaced(&'static str, &'static str),
-    /// A socket without a reader.
+    /// Without a reader.
     Socket(&'static str),
-    /// Ends the stage's processes, which releases their files.
+    /// Ends the stage's processes.
     Unheld,
-    /// A process of this user holds a shared lock on a file.
+    /// A shared lock, by a process of this user.
     Locked(&'static str, u32),
-    /// A control group with a limit and without processes.
+    /// A control group without processes.
     Group(&'static str, Limit),
 }
 
-/// The observable state of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
     mode: u32,
@@ -155,7 +141,7 @@ struct Seen {
     content: u64,
 }
 
-/// A directory with the given objects, all removed at the end.
+/// Its objects are removed at the end.
 pub struct Stage {
     // Dropped in reverse order, before the directory.
     props: Vec<Prop>,
@@ -177,7 +163,7 @@ impl Stage {
         Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
     }
 
-    /// Freezes or thaws a control group, with the freezer of either version.
+    /// Uses the freezer of either version.
     pub fn freeze(&self, group: &str, frozen: bool) {
         let group = self.path(group);
         let (old, new) = (group.join("freezer.state"), group.join("cgroup.freeze"));
@@ -221,7 +207,7 @@ impl Stage {
         OsString::from_vec(made)
     }
 
-    /// The path of a name of the table. A star matches the rest of the first component.
+    /// A star matches the rest of the first component.
     pub fn path(&self, name: &str) -> PathBuf {
         if let Some((start, rest)) = name.split_once('*') {
             let entries = fs::read_dir(self.here()).into_iter().flatten().flatten();
@@ -239,7 +225,6 @@ impl Stage {
         }
     }
 
-    /// The faulty file system of this name.
     pub fn faulty(&self, name: &str) -> &FaultyFs {
         let found = self.props.iter().find_map(|prop| match prop {
             Prop::Faulty(own, faulty) if *own == name => Some(faulty),
@@ -248,7 +233,7 @@ impl Stage {
         found.unwrap_or_else(|| panic!("no faulty file system '{name}' was given"))
     }
 
-    /// Adds an object or causes an event. An error says what this machine lacks.
+    /// An error says what this machine lacks.
     pub fn give(&mut self, given: &Given) -> Result<(), String> {
         let at = |name: &str| self.path(name);
         let io = |name: &str| {
@@ -518,8 +503,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The device of the only partition of a disk. Not every kernel reads partition tables, so add
-    /// it explicitly.
+    /// Not every kernel reads partition tables, so this adds it explicitly.
     fn add_partition(&mut self, disk: &'static str, name: &'static str) -> Result<(), String> {
         let disk = self.devices[disk].clone();
         let device = format!("{disk}p1");
@@ -535,7 +519,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The images are outside the stage's directory, which is compared after each line.
+    /// Its images are outside the stage's directory, which is compared after each line.
     fn mount_btrfs(&mut self, name: &'static str, second: &'static str) -> Result<(), String> {
         let beside = memory_directory();
         let directory = beside.path().to_owned();
@@ -564,7 +548,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Mounts in the namespace of a waiting process.
+    /// In the namespace of a waiting process.
     fn mount_elsewhere(&mut self, disk: &str) -> Result<(), String> {
         let disk = shown(&self.path(disk));
         self.elsewhere(
@@ -574,8 +558,7 @@ impl Stage {
         .map(drop)
     }
 
-    /// Starts a script in its own mount namespace with these arguments and a directory; it waits at
-    /// the end. Returns the first line of its output.
+    /// Starts a script in its own mount namespace; it waits at the end. Returns its first line.
     fn elsewhere(&mut self, script: &str, words: &[&str]) -> Result<String, String> {
         let place = memory_directory();
         let mut holder = Command::new("unshare")
@@ -602,7 +585,6 @@ impl Stage {
         self.before = self.look();
     }
 
-    /// The names that changed, appeared or disappeared since the snapshot.
     pub fn changed(&self) -> Vec<String> {
         let now = self.look();
         let names =
@@ -619,14 +601,13 @@ impl Stage {
         changed
     }
 
-    /// A queue setting of a disk, as in sysfs.
     pub fn setting(&self, disk: &str, setting: &str) -> Option<String> {
         let device = self.devices.get(disk)?.strip_prefix("/dev/")?;
         let file = Path::new("/sys/class/block").join(device).join("queue").join(setting);
         Some(fs::read_to_string(file).ok()?.trim().to_owned())
     }
 
-    /// Everything in the directory and its mounted file systems, and the settings of its disks.
+    /// Includes mounted file systems and disk settings.
     fn look(&self) -> BTreeMap<OsString, Seen> {
         let mut seen = BTreeMap::new();
         self.look_into(self.here(), OsStr::new(""), &mut seen);
@@ -694,7 +675,6 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The content of a user's file.
 fn data(name: &str) -> Vec<u8> {
     name.bytes().cycle().take(MIB as usize).collect()
 }
@@ -705,7 +685,6 @@ fn hash_of(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The test files that halfpower created in a directory.
 pub fn test_files(directory: &Path) -> Vec<PathBuf> {
     crate::common::test_files(directory).into_iter().map(|name| directory.join(name)).collect()
 }

@@ -1,8 +1,5 @@
-//! The table: every fault, how it is tried, and the expected state afterwards. Each section has a
-//! file; this one has the parts that several sections use.
-//!
-//! Each row is a test. It names the initial content of its directory, the steps, and the files that
-//! may change; all others must stay as they were. `play.rs` plays it, `page.rs` generates
+//! The table: every fault, how it is tried, and the state afterwards. Each section has a file; this
+//! one has what several use. Each row is a test. `play.rs` plays it, `page.rs` generates
 //! docs/reliability.md from it.
 
 use crate::fuse::Asked::{Create, Read, Remove, Rename, Sync, Write};
@@ -21,14 +18,12 @@ use crate::stage::Given::*;
 use crate::stage::{DISK, Limit};
 use libc::{EDQUOT, EIO, ENOSPC, EROFS, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
-/// Rows that test one promise.
 pub struct Section {
     pub title: &'static str,
     pub promise: &'static str,
     pub rows: &'static [(&'static str, Row)],
 }
 
-/// Defines a section, and a test for each of its rows.
 macro_rules! section {
     ($title:literal, $promise:literal, $($name:ident = $row:expr),+ $(,)?) => {
         pub static SECTION: Section =
@@ -56,7 +51,7 @@ mod second;
 mod targets;
 mod together;
 
-/// In the order of the page.
+/// The order is that of the page.
 pub static TABLE: &[&Section] = &[
     &outputs::SECTION,
     &targets::SECTION,
@@ -83,14 +78,13 @@ fn play_row(section: &Section, name: &str) {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// For a FUSE file system, from an offset of each file on.
+/// Applies from an offset of each file on.
 const fn fault(asked: crate::fuse::Asked, from: u64, instead: crate::fuse::Instead) -> Fault {
     Fault { asked, from, instead }
 }
 
 const NOBODY: By = By { words: "as a user who owns nothing", nobody: true, ..PLAIN };
 
-/// Under another program.
 const fn under(words: &'static str, starter: &'static [&'static str]) -> By {
     By { words, starter, ..PLAIN }
 }
@@ -104,13 +98,12 @@ const NO_SYS: &[&str] =
 const NO_DEV: &[&str] =
     &["unshare", "--mount", "sh", "-c", "mount -t tmpfs dev /dev && exec \"$@\"", "sh"];
 
-/// In a control group of the stage.
 const IN_GROUP: By = under(
     "in a control group with this limit",
     &["sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", "{group}/cgroup.procs"],
 );
 
-/// A command that is stopped during a run and reports it.
+/// The run reports the stop.
 const fn stop(at: Fault, line: &'static str) -> crate::play::Step {
     Stop { fs: "fs", at, line, ends: well(&["a run was left out and repeated"]) }
 }
@@ -163,7 +156,7 @@ const DESTROY_DISK: &[&str] = &[
     "diskspd -d1 -W0 -w100 -b64K {disk} --destroy-data {disk}",
 ];
 
-/// Two ways to confirm; the second also confirms signatures.
+/// The second also confirms signatures.
 const DESTROY_DISK_ALL: &[&str] = &[
     "run {disk} --op write --bytes 64k --destroy-data {disk} --destroy-signature",
     "stack {disk} --budget 5s --destroy-data {disk} --destroy-signature",
@@ -190,7 +183,7 @@ const DOCUMENTS: &[&str] = &[
     "compare --a twin:gateway-1997 --b twin:gateway-1997,disks=2 --runtime 10ms --csv out.json",
 ];
 
-/// Commands that compare or inspect, on a simulated machine.
+/// On a simulated machine.
 const COMPARISONS: &[&str] = &[
     "tune twin:gateway-1997 --knob depth=8",
     "tune twin:gateway-1997 --bytes 1m --knob depth=8 --yes",
@@ -198,7 +191,7 @@ const COMPARISONS: &[&str] = &[
     "stack twin:gateway-1997",
 ];
 
-/// A result in the history `history`, with which [`CHECK`] compares.
+/// [`CHECK`] compares with it.
 const BASELINE: &[&str] = &["sweep twin:gateway-1997 --runtime 10ms --history history"];
 
 const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];
@@ -206,7 +199,6 @@ const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];
 const POSTMARK: crate::stage::Given =
     Text("pm", "set location {here}\nset number 20\nset transactions 20\nrun\nquit\n");
 
-/// A study that takes almost no time.
 const STUDY: &str = "study twin:gateway-1997 --quick --only memory --output out";
 
 // A directory `here` in each language: files are made in it, and go.

@@ -1,5 +1,5 @@
-//! Three hosts: each has a network, a mount table and a name of its own, and mpirun reaches them
-//! over TCP. A faulty host is named.
+//! Three hosts, each with its own network, mount table and name; mpirun reaches them over TCP. A
+//! faulty host is named.
 
 use crate::common::places::{Mount, memory_directory, tool};
 use crate::common::{self, Ended, HALFPOWER, alone, command, ended, finish, points, test_files};
@@ -11,13 +11,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Addresses of the test's network: the launcher has 1, the hosts 11, 12 and 13.
+/// The launcher has address 1, the hosts 11, 12 and 13.
 const NET: &str = "10.231.7";
 
-/// Three hosts, removed when dropped.
 struct Hosts {
     name: String,
-    /// Holds the agent and the first commands of each host.
+    /// The agent and the first commands of each host.
     own: tempfile::TempDir,
     shared: tempfile::TempDir,
 }
@@ -67,12 +66,12 @@ impl Hosts {
         Ok(())
     }
 
-    /// A shell command that a host runs before it starts its ranks; it ends with a semicolon.
+    /// Runs before the host starts its ranks; ends with a semicolon.
     fn first(&self, host: u32, shell: &str) {
         fs::write(self.own.path().join(format!("first-{host}")), shell).unwrap();
     }
 
-    /// A shell command that is run before a host's namespaces are entered.
+    /// Runs before the host's namespaces are entered.
     fn outside(&self, host: u32, shell: &str) {
         fs::write(self.own.path().join(format!("outside-{host}")), shell).unwrap();
     }
@@ -113,7 +112,6 @@ impl Hosts {
         finish(self.launch(words))
     }
 
-    /// The rank of a host, among the processes in this test's directory.
     fn process_on(&self, host: u32) -> Option<u32> {
         let rank = format!("OMPI_COMM_WORLD_RANK={}", host - 1);
         let is_rank = |process: &u32| {
@@ -142,7 +140,6 @@ impl Drop for Hosts {
     }
 }
 
-/// A paced load that any computer carries.
 const PACED: &str = "--size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 2 --max-repeats 2 --progress none --json";
 
 #[test]

@@ -4,17 +4,17 @@ use twin::Setup;
 use twin::description::Drive;
 
 pub(super) struct Free<'a> {
-    /// Path in the machine file.
+    /// In the machine file.
     pub path: String,
     pub value: &'a mut f64,
     along: Vec<&'a mut f64>,
 }
 
-/// Lower bound of a starting value: a time of zero could not grow by a factor.
+/// A time of zero could not grow by a factor.
 const MIN_START: f64 = 0.05;
 
 impl Free<'_> {
-    /// Multiplies the number and those that move with it.
+    /// Scales the number and those that move with it.
     pub fn scale(self, factor: f64) {
         *self.value = self.value.max(MIN_START) * factor;
         for other in self.along {
@@ -23,7 +23,7 @@ impl Free<'_> {
     }
 }
 
-/// The free numbers of a machine: the drive's, and the processor cost of a request.
+/// Those of the drive, and the processor cost of a request.
 pub(super) fn free(setup: &mut Setup) -> Vec<Free<'_>> {
     let drive = setup.drive.clone();
     let tunable =

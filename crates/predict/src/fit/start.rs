@@ -6,7 +6,7 @@ use twin::description::{CloudVolume, Drive, FlashDrive, VirtioDisk};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Summary {
-    /// Shortest time of a request at depth 1, in microseconds.
+    /// At depth 1.
     min_latency_us: f64,
     iops: f64,
     bytes_per_s: f64,
@@ -52,7 +52,7 @@ pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
         .collect()
 }
 
-/// The number of workers is an integer, so each value is tried.
+/// Workers are a whole number, so each is tried.
 fn virtio(disk: &VirtioDisk, read: Summary, write: Summary) -> Vec<Drive> {
     let mut drives = Vec::new();
     for (workers, batched) in

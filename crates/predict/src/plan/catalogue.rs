@@ -9,7 +9,7 @@ use twin::{Setup, preset};
 
 const BUILT_IN: &str = include_str!("../../catalogue/volumes.toml");
 
-/// A rate by the volume's size, within bounds.
+/// Depends on the volume's size, within bounds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Rate {
@@ -20,9 +20,9 @@ struct Rate {
     steps: Vec<(u64, f64)>,
     /// The user may choose up to the maximum.
     chosen: bool,
-    /// ... and up to this per GiB.
+    /// Up to this per GiB.
     chosen_per_gib: Option<f64>,
-    /// ... and up to this per request per second.
+    /// Up to this per request per second.
     chosen_per_iops: Option<f64>,
 }
 
@@ -32,7 +32,7 @@ impl Rate {
         (self.per_gib * gib as f64).max(self.min).max(step).min(self.max)
     }
 
-    /// The most that can be chosen; `None` if the size alone decides.
+    /// `None` if the size alone decides.
     fn most(&self, gib: u64, iops: f64) -> Option<f64> {
         let bounded = self.chosen_per_gib.map(|per| per * gib as f64);
         let bounded = bounded.or(self.chosen_per_iops.map(|per| per * iops));
@@ -60,7 +60,7 @@ struct Burst {
     bytes_per_s_per_gib: f64,
     max_bytes_per_s: Option<f64>,
     credit_bytes_per_gib: f64,
-    /// In place of credits: a full burst lasts this long.
+    /// In place of credits: the length of a full burst.
     lasts_s: Option<f64>,
 }
 
@@ -80,15 +80,14 @@ pub struct CatalogueVolume {
     #[serde(default)]
     tiers: Vec<Tier>,
     burst: Option<Burst>,
-    /// The limits are those of a Linux control group, which also counts flushes and each block of
-    /// a journal.
+    /// Works as a Linux control group, which also counts flushes and each block of a journal.
     #[serde(default)]
     throttle: bool,
     read_us: f64,
     write_us: f64,
 }
 
-/// Volumes by name.
+/// The known volumes by name.
 #[derive(Debug, Clone)]
 pub struct Catalogue(BTreeMap<String, CatalogueVolume>);
 
@@ -102,7 +101,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// The most IOPS that can be chosen at this size.
+    /// The most that can be chosen at this size.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -130,10 +129,10 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds volumes from the text of a file; those of the same name are replaced.
+    /// Adds volumes from a file's text; replaces those of the same name.
     ///
     /// # Errors
-    /// The faulty line, or a volume whose numbers contradict each other.
+    /// The faulty line, or numbers that contradict each other.
     pub fn extend(&mut self, file: &str, text: &str) -> Result<()> {
         let added: BTreeMap<String, CatalogueVolume> =
             toml::from_str(text).map_err(|error| wrong(file, error.to_string()))?;
@@ -150,12 +149,12 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The names and what they are.
+    /// The names, each with its volume.
     pub fn volumes(&self) -> impl Iterator<Item = (&str, &CatalogueVolume)> {
         self.0.iter().map(|(name, volume)| (name.as_str(), volume))
     }
 
-    /// Whether the name, without settings, is of a volume.
+    /// Whether the name is a volume; settings are ignored.
     pub fn has(&self, text: &str) -> bool {
         self.0.contains_key(text.split(',').next().unwrap_or(text).trim())
     }
@@ -269,7 +268,7 @@ impl CatalogueVolume {
 }
 
 impl ChosenVolume {
-    /// The computer of the preset `cloud` with this volume.
+    /// The preset `cloud` with this volume.
     ///
     /// # Errors
     /// Numbers that are impossible on a simulated machine.

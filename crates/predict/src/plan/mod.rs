@@ -17,14 +17,14 @@ use serde::Serialize;
 use std::path::PathBuf;
 use twin::{Setup, Twin};
 
-/// The name of the document's schema.
+/// The document's schema.
 pub const SCHEMA: &str = "halfpower.plan/1";
 
-/// More IOPS are not worth it if they save less than this share of the time.
+/// More IOPS must save this share of the time.
 const ENOUGH: f64 = 0.02;
-/// The cache was warm if it served this share of the bytes read.
+/// Share of the bytes read that a warm cache served.
 const WARM: f64 = 0.5;
-/// A quota limits if it is busy for this share of the time.
+/// Busy share of the time at which a quota limits.
 const LIMITED: f64 = 0.9;
 
 /// A goal: the 99th percentile of a class.
@@ -38,12 +38,12 @@ pub struct Goal {
 /// The subject of a plan.
 pub struct Plan<'a> {
     pub script: &'a Script,
-    /// Volumes of the catalogue and simulated machines.
+    /// Catalogue names and simulated machines.
     pub on: &'a [String],
     pub catalogue: &'a Catalogue,
     pub prices: Option<&'a Prices>,
     pub goals: &'a [Goal],
-    /// A model of the machine where the trace was recorded.
+    /// A model of the recorded machine.
     pub recorded_on: Option<&'a str>,
 }
 
@@ -125,7 +125,7 @@ impl From<ReplayError> for Error {
     }
 }
 
-/// The page cache like that of the recording; cold if that is not known.
+/// Like that of the recording; cold if that is not known.
 fn cache(script: &Script) -> CacheState {
     if script.read_hits.is_some_and(|hits| hits >= WARM) {
         CacheState::Warm
@@ -170,7 +170,7 @@ impl Plan<'_> {
         self.script.files.iter().map(|file| file.bytes + (1 << 20)).sum::<u64>()
     }
 
-    /// A volume as named; if its IOPS can be chosen and more of them help, also with enough.
+    /// As named; with enough IOPS, too, if they can be chosen and help.
     fn on_volume(&self, text: &str) -> Result<Vec<Prediction>> {
         let chosen = self.catalogue.choose(text, self.bytes())?;
         let first = self.predict(chosen.setup()?, Some(&chosen))?;
@@ -196,10 +196,10 @@ impl Plan<'_> {
         Ok(predictions)
     }
 
-    /// Predicts all.
+    /// Makes all predictions.
     ///
     /// # Errors
-    /// An unknown name, a setting beyond a volume's limits, a trace that does not fit.
+    /// An unknown name, a setting beyond a limit, a trace that does not fit.
     pub fn make(&self, trace: &str) -> Result<PlanDocument> {
         let mut predictions = Vec::new();
         for name in self.on {

@@ -5,15 +5,15 @@ use crate::{Error, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// The price of a kind of volume, per month in the user's currency.
+/// The monthly price of a kind of volume, in the user's currency.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     pub gib: f64,
-    /// Of each request per second above those included.
+    /// The price of each above those included.
     pub iops: f64,
     pub included_iops: f64,
-    /// Of each MiB/s above those included.
+    /// The price of each above those included.
     pub mib_per_s: f64,
     pub included_mib_per_s: f64,
 }

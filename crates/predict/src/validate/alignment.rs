@@ -22,7 +22,7 @@ const STARTS: [&str; 2] = ["64k", "32256"];
 /// The published file has 80 GB; the volume holds 70.
 const FILE_BYTES: u64 = 64 << 30;
 
-/// Virtual time of a point.
+/// In virtual time.
 const RUN: &str = "5s";
 
 const MAX_POINTS_OFF: f64 = 5.0;
@@ -39,7 +39,7 @@ pub struct Gain {
     pub simulated: f64,
 }
 
-/// Simulates every row of the published table with the study of `halfpower sqlio --matrix`.
+/// Simulates every published row with the study of `halfpower sqlio --matrix`.
 pub fn gains() -> Result<Vec<Gain>> {
     let words = ["--matrix", "--repeats", "1", "--runtime", RUN].map(str::to_owned);
     let options = dialect::sqlio::parse(&words)?;

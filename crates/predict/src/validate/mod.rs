@@ -19,7 +19,6 @@ use workload::Stop;
 /// A published value and the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// The curve or column.
     pub series: String,
     pub drive: String,
     pub disks: u32,
@@ -28,7 +27,7 @@ pub struct Point {
     pub request_bytes: u32,
     /// From 0 (outer edge) to 1, if it varies.
     pub radial: Option<f64>,
-    /// Published, in the figure's unit.
+    /// In the figure's unit.
     pub measured: f64,
     pub simulated: f64,
 }
@@ -102,10 +101,9 @@ fn curves(figures: &[&Figure]) -> Vec<Curve> {
     curves
 }
 
-/// Figures of one kind, with the model's error over all of them.
+/// Figures of one kind, with the error over all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// Quantity they show.
     pub name: String,
     pub points: u32,
     pub mean_error: f64,
@@ -134,7 +132,7 @@ fn errors<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, f64) {
     (all.iter().sum::<f64>() / all.len().max(1) as f64, all.iter().copied().fold(0.0, f64::max))
 }
 
-/// How a bar's figures are shown.
+/// How a bar is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarUnit {
     /// 0.1 is 10 %.
@@ -144,7 +142,7 @@ pub enum BarUnit {
     Count,
 }
 
-/// A limit the model must meet.
+/// A limit that the model must meet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     pub name: String,
@@ -159,17 +157,15 @@ pub struct Bar {
 pub struct Validation {
     pub machine: String,
     pub figures: Vec<Figure>,
-    /// Throughput and processor time separately, over the study's figures whose points were
-    /// available to calibration, and throughput over those that were not.
+    /// Throughput and processor time over the figures that calibrated the model, and throughput
+    /// over the others.
     pub groups: Vec<Group>,
-    /// Figures of the study whose values are not given.
     pub predictions: Vec<predictions::Prediction>,
     /// On the 2003 server.
     pub alignment: Vec<alignment::Gain>,
-    /// The limits the model must meet.
     pub bars: Vec<Bar>,
     pub fitted: Vec<(String, f64)>,
-    /// Computed from a published figure, so that the figure is no test of them.
+    /// Computed from a published figure, which therefore does not test them.
     pub solved: Vec<(String, f64)>,
 }
 
@@ -181,7 +177,7 @@ impl Validation {
 
 const MIB: f64 = (1 << 20) as f64;
 const MACHINE: &str = "gateway-1997";
-/// Offset of the study's files within a chunk on striped volumes, except those it calls aligned.
+/// Files on striped volumes start here, except those that the study calls aligned.
 const OFF_THE_CHUNK: &str = ",start=12k";
 
 /// Simulates every published point.
@@ -189,7 +185,7 @@ pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// Another description of the study's machine: a preset's name, or a `.toml` file.
+/// [`validate()`] on another machine: a preset's name, or a `.toml` file.
 ///
 /// # Errors
 /// An unknown machine, or one without the study's drives.
@@ -234,7 +230,7 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     })
 }
 
-/// Simulates points figure by figure. `given` points were available when the model was made.
+/// `given` points were available when the model was made.
 fn simulate_figures(machine: &str, measured: &[Measured], given: bool) -> Result<Vec<Figure>> {
     let names: BTreeSet<&str> = measured.iter().map(|point| point.figure).collect();
     let figure = |name: &str| {
@@ -267,7 +263,7 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     })
 }
 
-/// Runs the experiment of a point; `more` are further settings of the machine.
+/// `more` are further settings of the machine.
 fn outcome(machine: &str, point: &Measured, more: &str) -> Result<Outcome> {
     let mut settings =
         format!(",buses={},wce={}{more}", point.buses, if point.wce { "on" } else { "off" });

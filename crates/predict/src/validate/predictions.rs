@@ -6,35 +6,32 @@ use crate::Result;
 use machine::Op;
 use serde::Serialize;
 
-/// A figure that was not given, so that it has no error.
+/// A figure that was not given.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// `fig9` and the like.
     pub name: String,
-    /// The experiment.
     pub about: String,
     pub points: Vec<Predicted>,
 }
 
-/// A value that the study measured, as the simulation predicts it.
+/// A simulated value that the study measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predicted {
-    /// The curve.
     pub series: String,
     pub disks: u32,
     pub request_bytes: u32,
-    /// MB (2^20 bytes) a second.
+    /// MB are 2^20 bytes.
     pub mb_per_s: f64,
-    /// Processor time in milliseconds per MB.
+    /// In milliseconds.
     pub cpu_ms_per_mb: f64,
 }
 
-/// The drive of these figures.
 const ULTRA: &str = "st34371w";
 
 const SIZES_KB: [u32; 4] = [2, 8, 64, 192];
 
-/// The study's three kinds of request: name, operation, write cache.
+/// Name, operation, write cache.
 const KINDS: [(&str, Op, bool); 3] = [
     ("unbuf read", Op::Read, false),
     ("unbuf write", Op::Write, false),

@@ -1,4 +1,4 @@
-//! Several entries of the history compared: their figures, and what changed between them.
+//! Several entries of the history, and what changed between them.
 
 use super::{HistoryRow, LevelBreaks, View, environment, remark, value, view};
 use crate::Error;
@@ -12,21 +12,20 @@ use results::compare::Measure;
 use results::history::{Entry, Occurrence};
 use serde::Serialize;
 
-/// Entries of the history, oldest first, with the figures of the questions that they share.
+/// Entries, oldest first, with the figures of their common questions.
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// Changes before an entry: its index, and the facts.
+    /// The index of an entry, and what changed before it.
     pub changes: Vec<(usize, Vec<String>)>,
-    /// Each question's readings, by measure.
+    /// Readings by measure.
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
-/// The maximum number of facts in a sentence; the page has all.
+/// The page has all.
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {
-    /// A sentence for each entry before which something changed.
     fn changed(&self, max: usize) -> Vec<String> {
         let sentence = |(place, facts): &(usize, Vec<String>)| {
             let shown: Vec<&str> = facts.iter().take(max).map(String::as_str).collect();
@@ -116,7 +115,6 @@ struct QuestionView {
     rows: Vec<Vec<String>>,
 }
 
-/// The value of an entry, and its interval.
 fn cells(measure: Measure, found: Option<&Occurrence>) -> [String; 2] {
     let Some(found) = found else { return Default::default() };
     let interval = found.interval_95.map_or_else(String::new, |[low, high]| {
@@ -142,10 +140,10 @@ fn question_view(all: &EntryComparison, question: &[(Measure, HistoryRow)]) -> Q
     }
 }
 
-/// Renders a self-contained page of the entries.
+/// Renders a page of the entries.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn entries_html(all: &EntryComparison, program: &str) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("entries.html", include_str!("../../templates/entries.html"))?;

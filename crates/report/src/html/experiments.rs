@@ -38,8 +38,7 @@ impl Drawn<'_> {
     }
 }
 
-/// All drawings of a document in order; their indices make the anchors. A sweep is drawn as one
-/// experiment.
+/// In order; their indices make the anchors. A sweep is drawn as one experiment.
 pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
         return sweep::figures(&results.points)
@@ -78,7 +77,7 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// The peak of the half-power points, if all curves share it.
+    /// `None` unless all curves share it.
     half: Option<String>,
     notes: Vec<String>,
     table: Table,
@@ -115,7 +114,7 @@ struct Cell {
     failed: bool,
 }
 
-/// Returns all experiments; a sweep counts as one.
+/// A sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {
@@ -156,8 +155,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// A section outside any study: heading, question, sentence, and figures with anchors from `first`
-/// on.
+/// A section outside any study; anchors from `first` on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,
@@ -186,7 +184,7 @@ fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
     }
 }
 
-/// An anchor: the index, which makes it unique, then letters, digits and hyphens of a name.
+/// The index, which makes it unique, then letters, digits and hyphens of a name.
 pub(super) fn anchor(place: usize, id: &str) -> String {
     let plain: String = id
         .chars()
@@ -308,7 +306,7 @@ fn table(figure: &Figure) -> Table {
     Table { size: format!("{}, {}", plural(values, "value"), axis_title(figure.y)), head, rows }
 }
 
-/// Shows rates without the unit, which is in the table's name; times with theirs, as it varies.
+/// Rates have their unit in the table's name; times keep theirs, as it varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
         results::Axis::BytesPerS => crate::format::rate_number(y),

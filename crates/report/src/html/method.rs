@@ -1,4 +1,4 @@
-//! The end of the page: machine, layers under the target, all points, and method.
+//! The end of the page: machine, layers, all points, and method.
 
 use crate::format::{
     cell, duration, grouped, heading, layer_kind, plural, rate, share, target_kind,
@@ -103,7 +103,7 @@ pub(super) struct LayerView {
     name: String,
     rate: String,
     iops: String,
-    /// The operation, share, and length of the bar in percent, of each peak.
+    /// Operation, share, and length of the bar in percent.
     reached: Vec<(String, String, String)>,
     settings: Facts,
 }
@@ -158,7 +158,6 @@ pub(super) struct PointView {
     warnings: Vec<String>,
 }
 
-/// The maximum number of warnings shown for a point.
 const MAX_WARNINGS: usize = 4;
 const MAX_CHARACTERS: usize = 300;
 

@@ -19,17 +19,17 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use results::columns::{self, Column};
 use results::{Kind, OperationRate, Results};
 
-/// Maximum rows of the table of all points, to bound the page's size; `points.csv` has all of them.
+/// Bounds the page's size; `points.csv` has all.
 const MAX_ROWS: usize = 2000;
-/// Row limit if the page is still too long.
+/// If the page is still too long.
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 
-/// Renders a page that needs no network. Over 2 MB the page drops rows of its table of points, and
-/// says so.
+/// Renders a page that needs no network. Over 2 MB it drops rows of its table of points, and says
+/// so.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit the document.
+/// A template that does not fit the document: a bug.
 pub fn html(results: &Results) -> Result<String, Error> {
     let page = page(results, MAX_ROWS)?;
     if page.len() < MAX_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }
@@ -69,7 +69,6 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 
-/// Returns a single point in full, as in the terminal.
 fn one_point(results: &Results) -> Option<Value> {
     if results.answer.is_some() || results.points.len() != 1 {
         return None;

@@ -1,14 +1,14 @@
-//! The first screen of a study's page: how fast, why not faster, what to do.
+//! The first screen of a study's page.
 
 use super::pipeline::{self, Picture};
 use crate::{advice, classic, doubts, sentences, speeds};
 use results::{Overview, Results};
 use serde::Serialize;
 
-/// The number of doubts that are shown before the others are folded.
+/// More are folded.
 const SHOWN_DOUBTS: usize = 3;
 
-/// The number of changes that are shown before the others are folded.
+/// More are folded.
 const SHOWN_CHANGES: usize = 5;
 
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ pub(super) struct ScreenView {
     doubts: Vec<String>,
     more_doubts: Vec<String>,
     heads: Vec<String>,
-    /// The rows of speeds: name, and a cell for each operation.
+    /// Name, and a cell for each operation.
     speeds: Vec<(String, Vec<String>)>,
     why: Vec<String>,
     clients: Vec<String>,

@@ -1,23 +1,23 @@
-//! A sweep has no experiments, so its axes follow from what varies.
+//! A sweep has no experiments; its axes follow from what varies.
 
 use machine::units::show_size;
 use results::Point;
 use results::{Axis, CurveName, Figure, SecondRecord, Series, Value};
 
-/// Maximum curves per figure: beyond it colours and labels are too similar.
+/// More have colours and labels that are too similar.
 const MAX_CURVES: usize = 12;
 
-/// Maximum values drawn of a sweep; the table and points.csv have all of them.
+/// The table and points.csv have all.
 const MAX_VALUES: usize = 1200;
 
-/// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
+/// Axis, a point's value, and its name in a curve's label.
 struct Dimension {
     axis: Option<Axis>,
     value: fn(&Point) -> f64,
     name: fn(&Point) -> String,
 }
 
-/// Dimensions in order of preference: the first that varies becomes x.
+/// The first that varies becomes x.
 const DIMENSIONS: [Dimension; 8] = [
     Dimension {
         axis: Some(Axis::RequestBytes),
@@ -135,7 +135,6 @@ pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
     ]
 }
 
-/// A sentence on what [`figures`] leaves out.
 pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> {
     let drawn: usize = figures
         .iter()
@@ -147,7 +146,7 @@ pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> 
     Some(format!("{missing} of {} points are not drawn; points.csv has them all", points.len()))
 }
 
-/// The name of a point's curve: its group is the dimension that the figure's reader sees first.
+/// The group is the dimension that readers see first.
 fn name(others: &[&Dimension], point: &Point) -> CurveName {
     let mut parts = others.iter().rev();
     let Some(first) = parts.next() else { return point.operation().into() };

@@ -1,4 +1,4 @@
-//! Changes as dots with intervals on a line through zero, and the runs of both sides as dots.
+//! Changes as dots with intervals around zero, and the runs of both sides as dots.
 
 use super::scene::tenth;
 use machine::units::show_change;
@@ -6,7 +6,7 @@ use results::compare::{Difference, Verdict};
 use serde::Serialize;
 use std::f64::consts::LN_2;
 
-/// Maximum rows of a chart; the table has all of them.
+/// The table has all rows.
 pub(crate) const MAX: usize = 60;
 
 const WIDTH: f64 = 760.0;
@@ -22,7 +22,7 @@ const FACTOR_TICKS: f64 = 6.0;
 pub(crate) struct Changes {
     width: f64,
     height: f64,
-    /// Position of zero, if it is in range.
+    /// `None` outside the range.
     zero: Option<f64>,
     ticks: Vec<Tick>,
     rows: Vec<Row>,
@@ -38,18 +38,18 @@ struct Tick {
 struct Row {
     y: f64,
     name: String,
-    /// Position of the mean; `None` if the row has only runs.
+    /// The mean; `None` if there are only runs.
     x: Option<f64>,
     whisker: Option<[f64; 2]>,
-    /// The CSS class: `better`, `worse` or empty.
+    /// `better`, `worse` or empty.
     class: &'static str,
     text: String,
     a: Vec<f64>,
     b: Vec<f64>,
 }
 
-/// A change as the logarithm of its ratio: doubling and halving are equally far from zero. A rate
-/// that fell to nothing counts as a ten-thousandth.
+/// Doubling and halving are equally far from zero. A rate that fell to nothing counts as a
+/// ten-thousandth.
 fn log_ratio(percent: f64) -> f64 {
     (percent / 100.0).max(-0.9999).ln_1p()
 }
@@ -73,7 +73,7 @@ impl Scale {
         tenth(NAMES + share * (WIDTH - NAMES - VALUES))
     }
 
-    /// Round changes in the range: steps of 1, 2 or 5 %, or factors beyond a doubling or halving.
+    /// Steps of 1, 2 or 5 %, or factors beyond a doubling or halving.
     fn ticks(&self) -> Vec<Tick> {
         if self.high > LN_2 || self.low < -LN_2 { self.factors() } else { self.percents() }
     }
@@ -154,7 +154,7 @@ pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
     draw(&rows)
 }
 
-/// A row's name, its change and the change's interval in percent, and its class.
+/// Name, change and interval in percent, class.
 type ChangeRow<'a> = (&'a str, f64, Option<[f64; 2]>, &'static str);
 
 fn draw(rows: &[ChangeRow<'_>]) -> Changes {
@@ -182,8 +182,7 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     }
 }
 
-/// The runs of both sides of each difference, each row on its own scale from its minimum to its
-/// maximum; `None` if runs are unknown.
+/// Each row on its own scale from minimum to maximum; `None` if runs are unknown.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
     let known: Vec<&&Difference> = differences
         .iter()

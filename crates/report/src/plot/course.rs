@@ -1,36 +1,33 @@
-//! Plain line charts of a quantity over a run: time, bytes or rounds along x, from zero.
+//! Line charts over a run: time, bytes or rounds along x, from zero.
 
 use super::text::escape;
 use super::ticks::{Tick, from_zero};
 use results::Axis;
 use std::fmt::Write;
 
-/// The places of a drawing.
 pub(super) struct Frame {
     class: &'static str,
     pub(super) width: f64,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// The maximum number of ticks along x.
     ticks: usize,
 }
 
 pub(super) const WIDE: Frame =
     Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
-/// The frame of the drawing for telephones.
+/// Shown on phones.
 const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 372.0, ticks: 4 };
 const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
-/// The maximum number of points drawn of a line; more would not show.
+/// More points of a line would not show.
 const MAX_DRAWN: usize = 1600;
-/// Colours with enough contrast on light and dark pages; the first is the page's accent.
+/// Enough contrast on light and dark pages; the first is the page's accent.
 const COLOURS: [&str; 8] =
     ["var(--accent)", "#d4572a", "#2f9e6e", "#a34fc4", "#b8860b", "#2596be", "#c2407e", "#7a7f87"];
 
-/// A curve of a [`Chart`].
 pub(crate) struct Line {
-    /// The name in the key; empty for none.
+    /// Empty: not in the key.
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) dashed: bool,
@@ -43,18 +40,18 @@ impl Line {
     }
 }
 
-/// A chart with its axes from zero.
+/// Axes begin at zero.
 pub(crate) struct Chart<'a> {
     pub(crate) title: &'a str,
     pub(crate) x: Axis,
     pub(crate) x_title: &'a str,
     pub(crate) y: Axis,
     pub(crate) lines: Vec<Line>,
-    /// Stretch of x that is shaded.
+    /// Part of x.
     pub(crate) shaded: Option<(f64, f64)>,
 }
 
-/// Every n-th point, so that no line is longer than can be seen; a low or high point stays.
+/// Every n-th point, so that no line is longer than can be seen; low and high points stay.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let group = points.len().div_ceil(MAX_DRAWN / 2).max(1);
     if group == 1 {
@@ -74,7 +71,7 @@ fn end(ticks: &[Tick]) -> f64 {
     ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
 }
 
-/// A line across the chart, with its label at the left.
+/// Crosses the chart, with its label at the left.
 pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
     let Frame { left, right, .. } = frame;
     let _ = writeln!(
@@ -86,7 +83,7 @@ pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
     );
 }
 
-/// A tick below the chart, which ends at `bottom`.
+/// The chart ends at `bottom`.
 pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str) {
     let _ = writeln!(
         out,
@@ -96,12 +93,11 @@ pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str
     );
 }
 
-/// The chart as SVG, in two widths of which the page shows one.
+/// Two widths, of which the page shows one.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
     drawn(chart, &WIDE) + &drawn(chart, &NARROW)
 }
 
-/// Draws the chart in one frame.
 fn drawn(chart: &Chart<'_>, frame: &Frame) -> String {
     let Frame { class, width, left, right, ticks } = *frame;
     let all = || chart.lines.iter().flat_map(|line| &line.points);

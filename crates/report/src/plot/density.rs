@@ -1,4 +1,4 @@
-//! Requests by time and offset: the darker a cell the more requests, on a logarithmic scale.
+//! Requests by time and offset: darker cells have more, on a logarithmic scale.
 
 use super::course::{Frame, TOP, WIDE, column_tick, row_line};
 use super::text::{ending, escape};
@@ -10,10 +10,9 @@ use std::fmt::Write;
 
 const HEIGHT: f64 = 220.0;
 const BOTTOM: f64 = 180.0;
-/// The number of shades of a map.
 const SHADES: usize = 8;
 
-/// Returns the shade of a cell, from 1 to [`SHADES`]; 0 without requests.
+/// From 1 to [`SHADES`]; 0 without requests.
 fn shade(count: u64, most: u64) -> usize {
     if count == 0 {
         return 0;
@@ -22,7 +21,7 @@ fn shade(count: u64, most: u64) -> usize {
     ((share * SHADES as f64).ceil() as usize).clamp(1, SHADES)
 }
 
-/// The map as SVG, over the whole recording. Writing to a String cannot fail.
+/// Over the whole recording. Writing to a String cannot fail.
 pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     let Frame { width, left, right, .. } = WIDE;
     let rows = map.columns.iter().map(Vec::len).max().unwrap_or(0).max(1);
@@ -80,7 +79,7 @@ pub(crate) fn svg(title: &str, map: &HeatMap, elapsed_ns: Nanos) -> String {
     out + "</svg>\n"
 }
 
-/// Shares of a whole as bars, the largest first, each with its name.
+/// Bars, the largest first.
 pub(crate) fn shares(title: &str, rows: &[(String, f64)]) -> String {
     const ROW: f64 = 24.0;
     const NAME: f64 = 330.0;

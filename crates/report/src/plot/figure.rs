@@ -9,12 +9,12 @@ use results::Point;
 use results::{Figure, Series, Value};
 use std::fmt::Write;
 
-/// With more curves than this, bands would cover one another, so only whiskers are drawn.
+/// More bands would cover one another, so only whiskers are drawn.
 const MAX_BANDS: usize = 2;
-/// With more values than this a curve has no markers, and a band in place of whiskers.
+/// With more values, a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
-/// Lays out a figure in `room`; `points` are the document's, whose warnings make hollow markers.
+/// `points` are the document's: their warnings make hollow markers.
 pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     let names: Vec<String> = figure.series.iter().map(|series| printable(&series.name)).collect();
     let peaks = peaks(figure, points);
@@ -88,7 +88,7 @@ fn fill_if_all_are_hollow(curves: &mut [Curve]) {
     }
 }
 
-/// The position of a value: x, y, and the low and high end of its interval.
+/// x, y, and the low and high end of the interval.
 type Placed = (f64, f64, Option<(f64, f64)>);
 
 fn draw(
@@ -139,7 +139,7 @@ fn draw(
     finish(curve, &mut run);
 }
 
-/// Ends a gap-free stretch of values: its line, and its band if every value has an interval.
+/// Ends a stretch without gaps: its line, and its band if every value has an interval.
 fn finish(curve: &mut Curve, run: &mut Vec<Placed>) {
     for (place, (x, y, _)) in run.iter().enumerate() {
         let _ =
@@ -220,8 +220,7 @@ fn inner_texts(scene: &Scene) -> Vec<Rect> {
     halves.chain(lines).map(Text::rect).collect()
 }
 
-/// The place of a curve's name right of its end; `None` if the curve reaches the right edge, or
-/// another one is in the way.
+/// Right of the curve's end; `None` if there is no room.
 fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
     let rect =
         Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
@@ -241,11 +240,11 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
     (fits && !others.into_iter().any(|(_, curve)| crossed(curve))).then_some(rect)
 }
 
-/// Points along a line between two values, to find whether it crosses a name.
+/// Points between two values, to find whether a line crosses a name.
 const SAMPLES: u32 = 40;
 
-/// The positions the labels want: the ends of the curves. If ends are too close to order, labels
-/// follow the order of the whole curves.
+/// The ends of the curves. If they are too close to order, labels follow the order of the whole
+/// curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

@@ -18,7 +18,7 @@ pub(super) fn logarithmic(axis: Axis) -> bool {
 /// Curves this many times apart share no linear axis.
 const FAR_APART: f64 = 100.0;
 
-/// Whether the y axis of a figure is logarithmic: by its quantity, or as its curves are far apart.
+/// Its quantity decides, or that its curves are far apart.
 pub(super) fn logarithmic_y(figure: &Figure) -> bool {
     if !matches!(figure.y, Axis::BytesPerS | Axis::Iops) {
         return logarithmic(figure.y);
@@ -36,17 +36,16 @@ pub(super) fn drawable(axis: Axis, value: f64) -> bool {
     value.is_finite() && value.abs() < 1e300 && (!logarithmic(axis) || value > 1e-300)
 }
 
-/// Both axes, and the positions of the curves' names.
 pub(super) struct Frame {
     pub x: Scale,
     pub y: Scale,
     pub x_ticks: Vec<Tick>,
     pub y_ticks: Vec<Tick>,
-    /// Rows of the labels below; values of [`Spread::Each`] alternate between rows.
+    /// Rows below; values of [`Spread::Each`] alternate between them.
     pub rows: usize,
-    /// Whether names are next to the ends of the curves; otherwise in a key above.
+    /// Names are next to the ends of the curves, not in a key above.
     pub direct: bool,
-    /// The column, row and shortened text of each name in the key.
+    /// Column, row and shortened text of each name.
     pub key: Vec<(f64, usize, String)>,
     pub width: f64,
     pub height: f64,
@@ -84,7 +83,7 @@ impl Frame {
         Frame { x, y, x_ticks, y_ticks, rows, direct, key, width, height, category }
     }
 
-    /// Returns left, top, right and bottom of the plot area.
+    /// Left, top, right, bottom.
     pub(super) fn plot(&self) -> [f64; 4] {
         let pad = if self.category { 0.0 } else { X_PAD };
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]
@@ -225,8 +224,7 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     (scale, ticks, 1)
 }
 
-/// Labels of discrete values, in as many rows as needed; beyond three rows some are left to the
-/// table.
+/// In as many rows as needed, at most three; the table has the rest.
 fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     let slot = scale.slot().unwrap_or(1.0);
     let widest = labels.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max) + 8.0;
@@ -238,7 +236,7 @@ fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     (scale, labels, rows.min(3.0) as usize)
 }
 
-/// Names in rows above the figure, each with room for its symbol; a name longer than a row is cut.
+/// In rows above the figure, with room for symbols; long names are cut.
 fn key_places(names: &[String], width: f64) -> Vec<(f64, usize, String)> {
     let (sign, gap) = (20.0, 16.0);
     let (mut x, mut row) = (0.0, 0);

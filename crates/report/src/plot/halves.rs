@@ -1,4 +1,4 @@
-//! Half-power points in a figure: their marks, their labels, and half of the peaks.
+//! Half-power points in a figure.
 
 use super::frame::{Frame, X_PAD, drawable, logarithmic, logarithmic_y};
 use super::labels::{Ink, Placer, Rect};
@@ -8,13 +8,11 @@ use crate::format::{axis_value, half_power_value};
 use results::Point;
 use results::{Axis, Figure, HalfPower, Series, Varied};
 
-/// Maximum half-peak lines across the figure: more would be a grid, so then each curve gets its
-/// own.
+/// More would be a grid, so then each curve gets its own.
 const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
-/// Returns for each curve the peak of its half-power point on the figure's y axis, if it can be
-/// shown there.
+/// The peak of each curve's half-power point, if the y axis can show it.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     let shown = |series: &Series| {
         peak_on_axis(figure.y, series, points)
@@ -23,8 +21,7 @@ pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     figure.series.iter().map(shown).collect()
 }
 
-/// The peak of a curve's half-power point as a value of `axis`: a rate, or requests per second if
-/// all its requests have one size.
+/// A rate, or requests per second if all requests have one size.
 pub(crate) fn peak_on_axis(axis: Axis, series: &Series, points: &[Point]) -> Option<f64> {
     let peak = series.half_power.as_ref()?.peak_bytes_per_s;
     match axis {
@@ -110,7 +107,7 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
 }
 
-/// Returns the line from a mark to its label, if they are not adjacent.
+/// `None` if they are adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     let (to_x, to_y) =
         (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));
@@ -120,7 +117,7 @@ fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     })
 }
 
-/// The position of a curve's half-power point, if the figure's x is what varied.
+/// Only if the figure's x is what varied.
 fn crossing(
     figure: &Figure,
     series: &Series,

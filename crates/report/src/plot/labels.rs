@@ -28,12 +28,11 @@ impl Rect {
     }
 }
 
-/// Positions on a line, as close to the wanted ones as a minimum distance of `gap` between `low`
-/// and `high` allows: least squares, order kept.
+/// Positions closest to the wanted ones (least squares, order kept), at least `gap` apart, from
+/// `low` to `high`.
 ///
-/// Neighbours that want the same position form a group, whose members are `gap` apart around the
-/// mean of their wanted positions (the pool-adjacent-violators algorithm of isotonic regression).
-/// If not all fit, the gap shrinks.
+/// Neighbours that want the same position form a group around the mean of their wanted positions
+/// (the pool-adjacent-violators algorithm of isotonic regression). If not all fit, the gap shrinks.
 pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let count = wanted.len();
     let gap = if count > 1 { gap.min((high - low) / (count - 1) as f64) } else { gap };
@@ -72,7 +71,7 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     placed
 }
 
-/// Places labels near their anchors, without overlap, and off the curves if possible.
+/// Labels go near their anchors, without overlap, and off the curves if possible.
 pub(crate) struct Placer {
     bounds: Rect,
     taken: Vec<Rect>,
@@ -87,8 +86,7 @@ pub(crate) struct Ink {
 }
 
 impl Placer {
-    /// Makes a placer whose labels stay within `bounds`, never touch `taken`, and avoid the points
-    /// of `ink`.
+    /// Labels stay within `bounds`, never touch `taken`, and avoid `ink`.
     pub(crate) fn new(bounds: Rect, taken: Vec<Rect>, ink: Vec<Ink>) -> Placer {
         Placer { bounds, taken, ink }
     }
@@ -97,7 +95,7 @@ impl Placer {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
-    /// A position for a label of this size near `anchor`; `None` if all are taken.
+    /// Near `anchor`; `None` if all positions are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         for (ring, distance) in
@@ -121,7 +119,7 @@ impl Placer {
         Some(rect)
     }
 
-    /// A position for a label on a horizontal line, above or below it, as far left as possible.
+    /// Above or below a horizontal line, as far left as possible.
     pub(crate) fn place_along(&mut self, y: f64, width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         let steps = ((self.bounds.width - width) / 8.0).max(0.0) as usize;
@@ -146,8 +144,7 @@ impl Placer {
     }
 }
 
-/// The sides of an anchor in order of preference: a rising curve leaves room above to the left and
-/// below to the right.
+/// In order of preference: a rising curve leaves room above to the left and below to the right.
 const DIRECTIONS: [(f64, f64); 8] = [
     (-1.0, -1.0),
     (1.0, 1.0),
@@ -159,7 +156,7 @@ const DIRECTIONS: [(f64, f64); 8] = [
     (-1.0, 1.0),
 ];
 
-/// The rectangle that touches the circle of `distance` around an anchor on this side.
+/// Touches the circle of `distance` around the anchor.
 fn beside(
     (x, y): (f64, f64),
     (right, down): (f64, f64),

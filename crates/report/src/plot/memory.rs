@@ -1,4 +1,4 @@
-//! Lays out memory rates: a row per method, a dot per repeat, a bar at the median.
+//! Memory rates: a row per method, a dot per repeat, a bar at the median.
 
 use super::colour;
 use super::scale::{Scale, Spread};
@@ -10,7 +10,7 @@ use results::Axis;
 
 const ROW: f64 = 26.0;
 
-/// The name of a row: `copy, 2 threads`.
+/// `copy, 2 threads`.
 pub(crate) fn name(usage: &MemoryUse) -> String {
     let threads = crate::format::plural(usage.threads as usize, "thread");
     format!("{}, {threads}", usage.kind.name())

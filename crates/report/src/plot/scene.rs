@@ -3,9 +3,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Text {
     pub x: f64,
-    /// The position of the baseline.
     pub y: f64,
-    /// The SVG anchor: `start`, `middle` or `end`.
+    /// `start`, `middle` or `end`.
     pub anchor: &'static str,
     pub text: String,
 }
@@ -15,7 +14,7 @@ impl Text {
         Text { x: tenth(x), y: tenth(y), anchor, text: text.into() }
     }
 
-    /// The bounding box, a tenth smaller on every side, as positions are rounded to a tenth.
+    /// A tenth smaller on every side, as positions are rounded to a tenth.
     pub(super) fn rect(&self) -> super::labels::Rect {
         use super::text::{ASCENT, HEIGHT, width};
         let width = width(&self.text);
@@ -51,7 +50,7 @@ impl Stroke {
 pub(crate) struct Mark {
     pub x: f64,
     pub y: f64,
-    /// Index among the values of its curve.
+    /// Index among the curve's values.
     pub value: usize,
     pub doubtful: bool,
 }
@@ -70,27 +69,25 @@ pub(crate) struct Curve {
     pub name: String,
     pub light: String,
     pub dark: String,
-    /// Dash pattern of the line; empty for a solid one.
+    /// Empty if solid.
     pub dashes: &'static str,
-    /// Outline of a marker around 0, 0.
+    /// Outline around 0, 0.
     pub shape: &'static str,
-    /// Path between the ends of the intervals.
     pub band: String,
     pub line: String,
     pub whiskers: String,
     pub marks: Vec<Mark>,
-    /// Whether markers would hide the line; they then only react to the pointer.
+    /// Markers would hide the line; they only react to the pointer.
     pub dense: bool,
     pub failed: Vec<Mark>,
-    /// Values outside the axis, drawn at its low end.
+    /// Outside the axis, drawn at its low end.
     pub below: Vec<Mark>,
     pub half_power: Option<HalfMark>,
-    /// The line from the axis to the half-power point, if half-peak lines do not cross the figure.
+    /// To the half-power point, unless half-peak lines cross the figure.
     pub half_line: Option<Stroke>,
-    /// The curve's name at its end, or in the key.
+    /// At its end, or in the key.
     pub label: Option<Text>,
     pub leader: Option<Stroke>,
-    /// The curve's symbol in the key.
     pub key: Option<Mark>,
 }
 
@@ -105,11 +102,10 @@ pub(crate) struct Scene {
     pub room: &'static str,
     pub width: f64,
     pub height: f64,
-    /// The plot area: left, top, right, bottom.
+    /// Left, top, right, bottom.
     pub plot: [f64; 4],
-    /// Positions of lines across the figure.
     pub grid: Vec<f64>,
-    /// Positions of ticks below it, labelled or not.
+    /// Below it, labelled or not.
     pub ticks: Vec<f64>,
     pub x_labels: Vec<Text>,
     pub y_labels: Vec<Text>,
@@ -117,18 +113,18 @@ pub(crate) struct Scene {
     pub y_title: Option<Text>,
     pub half_lines: Vec<HalfLine>,
     pub curves: Vec<Curve>,
-    /// The text shown without curves.
+    /// Shown without curves.
     pub empty: Option<Text>,
 }
 
-/// Rounds to a tenth: more digits are invisible and make the page longer.
+/// More digits are invisible and make the page longer.
 pub(crate) fn tenth(value: f64) -> f64 {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded == 0.0 { 0.0 } else { rounded }
 }
 
-/// Marker outlines of about the same area around 0, 0: disc, square, triangle, diamond, inverted
-/// triangle, hexagon.
+/// Outlines of about the same area around 0, 0: disc, square, triangle, diamond, inverted triangle,
+/// hexagon.
 pub(crate) const SHAPES: [&str; 6] = [
     "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z",
     "M-3-3H3V3H-3Z",

@@ -10,8 +10,7 @@ pub(super) struct Style {
     pub shape: usize,
 }
 
-/// Curves that differ only in a number get a ramp of colours. Otherwise each group has a colour,
-/// and each variant its dashes.
+/// A ramp of colours if only a number differs; otherwise a colour per group, dashes per variant.
 pub(super) fn styles(series: &[Series]) -> Vec<Style> {
     let count = series.len();
     let parts: Option<Vec<&CurveName>> = series.iter().map(|one| one.parts.as_ref()).collect();
@@ -52,8 +51,8 @@ fn index<'a>(known: &mut Vec<&'a str>, part: &'a str) -> usize {
     })
 }
 
-/// Returns for each name the index of its group and of its variant, and the number of groups;
-/// `None` if some have no group, or if two names would look the same.
+/// Each name's group and variant, and the number of groups; `None` if a name has no group, or two
+/// would look the same.
 fn in_groups(names: &[&CurveName]) -> Option<(Vec<(usize, usize)>, usize)> {
     let (mut groups, mut variants): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut places = Vec::new();

@@ -1,5 +1,4 @@
-//! A rate over two sizes as a surface. Columns are along the floor's front edge, rows along its
-//! sides; the front is drawn last.
+//! A rate over two sizes as a surface: columns along the floor's front edge, rows along its sides.
 
 use super::Room;
 use super::colour::{self, Pair};
@@ -11,7 +10,7 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
-/// Colour steps between zero and the maximum rate.
+/// From zero to the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
 struct Measures {
@@ -35,7 +34,7 @@ impl Measures {
     }
 }
 
-/// A piece of the surface, or of the line along a row: a path and its colour step.
+/// A path with its colour step, for the surface or the line along a row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Facet {
     pub path: String,
@@ -47,12 +46,12 @@ pub(crate) struct Peak {
     pub x: f64,
     pub y: f64,
     pub row: usize,
-    /// Index among the values of its row.
+    /// Index within its row.
     pub value: usize,
     pub band: usize,
 }
 
-/// Shapes drawn together: the facets behind a row's values, then the values.
+/// Facets behind a row's values, then the values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Layer {
     pub facets: Vec<Facet>,
@@ -66,12 +65,11 @@ pub(crate) struct SurfaceScene {
     pub room: &'static str,
     pub width: f64,
     pub height: f64,
-    /// Lines on the walls and on the floor.
     pub grid: Vec<String>,
     pub base: String,
     pub labels: Vec<Text>,
     pub titles: Vec<Text>,
-    /// The layers, from the back to the front.
+    /// From the back to the front.
     pub layers: Vec<Layer>,
     pub cliff_label: Option<Text>,
     pub cliff_leader: Option<Stroke>,
@@ -90,7 +88,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Position of a rate over a column and a row; both may be fractional.
+    /// Column and row may be fractional.
     fn at(&self, column: f64, row: f64, rate: f64) -> (f64, f64) {
         let u = share(column, self.surface.columns.len());
         // The last row is in front: rates after the cliff are low and hide nothing.
@@ -118,7 +116,6 @@ impl Places<'_> {
     }
 }
 
-/// An index as a share of `count`; a single one is in the middle.
 fn share(place: f64, count: usize) -> f64 {
     if count < 2 { 0.5 } else { place / (count - 1) as f64 }
 }

@@ -11,7 +11,7 @@ pub(crate) struct Tick {
 
 const GAP: f64 = 10.0;
 
-/// The step of 1, 2 or 5 times a power of ten that divides a length into at most `max` parts.
+/// 1, 2 or 5 times a power of ten; divides a length into at most `max` parts.
 fn step(length: f64, max: usize) -> f64 {
     let rough = (length / max.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -22,7 +22,7 @@ fn step(length: f64, max: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// The display unit of a linear axis: its size in the axis's values, and its name.
+/// Its size in the axis's values, and its name.
 fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (shown_in().rate_bytes(), ""),
@@ -44,8 +44,7 @@ fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     }
 }
 
-/// Ticks of an axis from zero to at least `max`, at most `parts` + 1; the last tick is the end of
-/// the axis.
+/// From zero to at least `max`, at most `parts` + 1; the last ends the axis.
 pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
     let (factor, name) = unit(axis, max);
     let max = if max > 0.0 && max.is_finite() { max / factor } else { 1.0 };
@@ -75,7 +74,7 @@ pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// A short label of a value on a logarithmic axis: `200 us`, `4 KiB`, `1`.
+/// `200 us`, `4 KiB`, `1`.
 fn log_label(axis: Axis, value: f64) -> String {
     let squeeze = |text: String| match text.split_once(' ') {
         Some((number, unit)) => format!("{} {unit}", trim_zeros(number)),
@@ -97,8 +96,8 @@ fn log_label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Ticks at powers of two between two values over a length: every, every second, every fourth power
-/// ..., the finest whose labels fit. With fewer than two such powers the ends are labelled instead.
+/// Every, every second, every fourth power ..., the finest whose labels fit. With fewer than two
+/// such powers it labels the ends.
 pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec<Tick> {
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);
@@ -128,7 +127,7 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     Vec::new()
 }
 
-/// Labels the values themselves, as many as fit from left to right; for axes without round values.
+/// As many as fit, for axes without round values.
 pub(crate) fn of_values(
     axis: Axis,
     values: &[f64],
@@ -161,8 +160,8 @@ fn round_log(value: f64, up: bool) -> f64 {
     if round > 0.0 && round.is_finite() { round } else { value }
 }
 
-/// Ends and ticks of a decimal logarithmic axis over positive values: 1, 2, 5 while they fit into
-/// the height, then powers of ten, then every second, third ... of these.
+/// Ends and ticks: 1, 2, 5 while they fit into the height, then powers of ten, then every second,
+/// third ... of these.
 pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64, Vec<Tick>) {
     // Rates are round in their unit.
     let unit = if axis == Axis::BytesPerS { shown_in().rate_bytes() } else { 1.0 };

@@ -13,7 +13,7 @@ use machine::units::{show_size_rounded, significant};
 use results::Axis;
 use sustained::pts::{Measured, PhaseKind, PhaseResult, PtsResult, PtsStep, PtsTest, Purge, Until};
 use sustained::span;
-/// Convergence: the tracked size's mixes, or all cells of a small phase, over the rounds.
+/// Over the rounds: the tracked size's mixes, or all cells of a small phase.
 fn convergence(result: &PtsResult, phase: &PhaseResult) -> String {
     let PhaseKind::Rounds { cells, tracking, measured, .. } = &result.plan.phases[phase.phase].kind
     else {
@@ -62,7 +62,7 @@ fn convergence(result: &PtsResult, phase: &PhaseResult) -> String {
     })
 }
 
-/// The steady-state window: the tracked value, its mean, 10 % around it, and the best line.
+/// The tracked value, its mean, 10 % around it, and the best line.
 fn window(result: &PtsResult, phase: &PhaseResult) -> Option<String> {
     let check = phase.steady.as_ref()?;
     let own = measured(result, phase.phase);
@@ -117,7 +117,7 @@ fn steady_table(result: &PtsResult) -> Option<Table> {
     })
 }
 
-/// The rate over time and over bytes written, of tests that are about it.
+/// Tests of a rate over time and over bytes written.
 fn courses(result: &PtsResult) -> Vec<String> {
     let own = match result.plan.test {
         PtsTest::Wsat | PtsTest::Hir => Measured::Iops,
@@ -208,7 +208,7 @@ fn conditions(result: &PtsResult) -> Table {
 }
 
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(result: &PtsResult) -> Result<String, Error> {
     let mut parts = Vec::new();
     let test = result.plan.test;

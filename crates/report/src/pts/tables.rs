@@ -45,7 +45,7 @@ pub(super) fn axis(measured: Measured) -> Axis {
     }
 }
 
-/// Row and column of a cell in the measurement matrix, as the specification arranges them.
+/// Row and column in the measurement matrix, as in the specification.
 pub(super) fn place(test: PtsTest, cell: &Cell) -> (String, String) {
     if test == PtsTest::Dirth {
         return (format!("{} threads", cell.threads), format!("{} each", cell.depth));
@@ -112,7 +112,7 @@ pub(super) fn with_matrix(result: &PtsResult) -> impl Iterator<Item = &PhaseResu
     result.phases.iter().filter(|phase| phase.matrix.len() > 1)
 }
 
-/// The phases with one cell, a row for each; absent without such phases.
+/// A row for each phase with one cell.
 pub(super) fn single_cells(result: &PtsResult) -> Option<Table> {
     let rows: Vec<Vec<String>> = result
         .phases

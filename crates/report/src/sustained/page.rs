@@ -11,7 +11,7 @@ use sustained::{FillResult, Level, Recovery, SeriesPoint, SustainedResult};
 /// Renders the page.
 ///
 /// # Errors
-/// A bug in this crate: a template that does not fit.
+/// A template that does not fit: a bug.
 pub fn html(result: &SustainedResult) -> Result<String, Error> {
     let settings = &result.settings;
     let order = if settings.pattern.is_sequential() { "Sequential" } else { "Random" };
@@ -119,7 +119,6 @@ fn recoveries(recoveries: &[Recovery]) -> Table {
     }
 }
 
-/// The rates with more of the target filled.
 fn fills(fills: &[FillResult]) -> Table {
     let row = |one: &FillResult| {
         let of = |level: Option<&Level>| {

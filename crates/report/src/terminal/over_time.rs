@@ -1,11 +1,11 @@
-//! The steps of a load that changes over time, or the windows of a run, as a table.
+//! The steps of a load, or the windows of a run, as a table.
 
 use super::{Tone, paint, table};
 use crate::format::{grouped, plural};
 use machine::units::show_time;
 use results::{IntervalNumbers, Point};
 
-/// The intervals of a point; empty if its run was not divided.
+/// Empty if the run was not divided.
 pub(super) fn intervals(point: &Point, width: usize, colour: bool) -> String {
     let Some(numbers) = &point.numbers else { return String::new() };
     let all = &numbers.over_time;

@@ -18,11 +18,8 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// The points of a document as a table with their warnings and errors below; a single point is
-/// shown in full.
-///
-/// Common settings are printed once above the table. If the columns do not fit, derived ones are
-/// dropped first.
+/// The points of a document as a table with warnings and errors, or a single point in full. Common
+/// settings appear once, above; derived columns are dropped first.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
         return crate::hosts::terminal(results, width, colour);
@@ -52,7 +49,6 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
     table + &latency_goals(results, width) + &beside
 }
 
-/// The gain of more clients for operations on whole files.
 fn of_clients(results: &Results, width: usize) -> String {
     let sentences = sentences::of_operations(results);
     let lines = sentences.iter().flat_map(|sentence| wrap(&printable(sentence), width));
@@ -65,7 +61,7 @@ fn latency_goals(results: &Results, width: usize) -> String {
     sentences.map(|line| line + "\n").collect()
 }
 
-/// Warnings of the document, mainly of its target, that no point repeats.
+/// Mainly warnings of the target, which no point repeats.
 fn doubts(results: &Results, width: usize, colour: bool) -> String {
     let reported = |text: &String| {
         results
@@ -89,7 +85,7 @@ fn shown_columns<T>(columns: &'static [Column<T>]) -> Vec<&'static Column<T>> {
     columns.iter().filter(|column| column.readily.is_some()).collect()
 }
 
-/// Rates of operations on whole files, without empty columns.
+/// Leaves out empty columns.
 fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
     if rates.is_empty() {
         return String::new();
@@ -161,7 +157,7 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
     out
 }
 
-/// Settings common to all points: `read, seq, 1 thread, io_uring, direct`.
+/// `read, seq, 1 thread, io_uring, direct`.
 fn in_common(said: &[(&str, &str)]) -> String {
     let words: Vec<String> = said
         .iter()
@@ -178,7 +174,7 @@ fn in_common(said: &[(&str, &str)]) -> String {
     if words.is_empty() { "nothing in common".into() } else { words.join(", ") }
 }
 
-/// Errors and warnings, each text once with its points.
+/// Each text once with its points.
 fn remarks(points: &[Point], width: usize, colour: bool) -> String {
     let mut said: Vec<(Tone, String, Vec<String>)> = Vec::new();
     for point in points {

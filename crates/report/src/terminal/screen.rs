@@ -1,4 +1,4 @@
-//! The answer of a study on one screen: how fast, why not faster, what to do.
+//! The answer of a study on one screen.
 
 use super::{Line, Tone, fit, pad, points, render, wrap};
 use crate::format::{plural, rate_unit, spent};
@@ -8,7 +8,7 @@ use machine::text::printable;
 use results::{Answer, Lasting, Limit, LimitOf, Overview, Results};
 use unicode_width::UnicodeWidthStr;
 
-/// Lines of the smallest terminal that shows the whole answer.
+/// Enough for the whole answer.
 const MAX_LINES: usize = 30;
 
 const MIN_CHANGE: usize = 34;
@@ -26,7 +26,7 @@ struct Detail {
 const MIN: Detail =
     Detail { doubts: 1, limit_lines: 1, plain_limits: false, stages: 4, changes: 3, spaced: false };
 
-/// Details to add while there is room, most important first.
+/// Added while there is room, most important first.
 const MORE: [fn(&mut Detail); 11] = [
     |d| d.plain_limits = true,
     |d| d.limit_lines = 2,
@@ -41,9 +41,7 @@ const MORE: [fn(&mut Detail); 11] = [
     |d| d.stages = 12,
 ];
 
-/// The answer of a study on one screen of 30 lines.
-///
-/// [`points()`] shows documents without an answer (a run, a sweep).
+/// The answer of a study on one screen of 30 lines, or [`points()`] without an answer.
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);
@@ -104,7 +102,7 @@ fn how_many_clients(results: &Results, width: usize) -> Vec<Line> {
     std::iter::once(heading("How many clients?", &[], 0)).chain(lines).collect()
 }
 
-/// Returns a line with the target on the left, points and time on the right.
+/// The target on the left, points and time on the right.
 pub(super) fn title(results: &Results, width: usize) -> Line {
     let spent = spent(results);
     let name = fit(&printable(&results.target.name), width.saturating_sub(spent.width() + 2));
@@ -136,7 +134,7 @@ fn heading(question: &str, columns: &[(String, usize)], first: usize) -> Line {
     line
 }
 
-/// Shows a column for each operation, or a line if the terminal is too narrow for the columns.
+/// A column for each operation, or a line if the terminal is too narrow.
 fn how_fast(overview: &Overview, answer: &Answer, width: usize) -> Vec<Line> {
     let mut lines = speed_table(overview, width);
     // A rate that fell is already among the doubts.
@@ -178,7 +176,7 @@ fn speed_table(overview: &Overview, width: usize) -> Vec<Line> {
     std::iter::once(head).chain(rows.iter().map(line)).collect()
 }
 
-/// The limits of the peaks, and those of a plain program's largest requests.
+/// Limits of the peaks and of a plain program's largest requests.
 fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     let said: Vec<&Limit> = sentences::shown_limits(answer)
         .into_iter()
@@ -204,8 +202,7 @@ fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     std::iter::once(heading("Why not faster?", &[], 0)).chain(lines).collect()
 }
 
-/// Draws each stage with a bar for each operation: achieved in full blocks, advertised in light
-/// ones.
+/// A bar for each stage and operation: achieved in full blocks, advertised in light ones.
 fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     let names = stage_names(pipeline, width);
     let title = "From program down";
@@ -253,8 +250,7 @@ fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns the kind of each stage, with its name if there is room for all of them or if the kind is
-/// not enough to tell two stages apart.
+/// With the name if there is room for all, or if two stages have the same kind.
 fn stage_names(pipeline: &Pipeline, width: usize) -> Vec<String> {
     let kinds: Vec<&str> = pipeline.rows.iter().map(|row| row.kind).collect();
     let name = |row: &crate::pipeline::Row, room: usize| {
@@ -289,7 +285,7 @@ fn columns_of(share: f64, width: usize) -> usize {
     (share * width as f64).round() as usize
 }
 
-/// A table of changes: the change, its gain, and its cost; stacked if the terminal is narrow.
+/// The change, its gain, its cost; stacked on a narrow terminal.
 fn what_to_do(answer: &Answer, most: usize, width: usize) -> Vec<Line> {
     const TITLE: &str = "What to do?";
     let rows = advice::rows(answer);

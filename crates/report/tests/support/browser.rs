@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The installed browser, or why it is missing.
+/// The error says why it is missing.
 pub fn browser() -> Result<PathBuf, String> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -16,13 +16,12 @@ pub fn browser() -> Result<PathBuf, String> {
     found.ok_or_else(|| "no Chromium is installed: install chromium".into())
 }
 
-/// Output of a browser run.
 pub struct Said {
     pub stdout: String,
     pub stderr: String,
 }
 
-/// Runs the browser on a page, in a new profile, for at most a minute.
+/// In a new profile, for at most a minute.
 pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -> Said {
     let profile = tempfile::tempdir_in(directory).expect("a profile");
     let (stdout, stderr) = (profile.path().join("stdout"), profile.path().join("stderr"));
@@ -136,7 +135,7 @@ addEventListener("load", () => {
 });
 </script>"#;
 
-/// The page in a frame of a phone's width, which the browser's own window cannot have.
+/// A phone's width, which the browser's own window cannot have.
 fn framed(page: String, width: u32) -> String {
     if width >= NARROWEST_WINDOW {
         return page;
@@ -147,10 +146,8 @@ fn framed(page: String, width: u32) -> String {
     )
 }
 
-/// Chromium's minimum window width.
 const NARROWEST_WINDOW: u32 = 500;
 
-/// The browser's view of a page at a width, in a theme.
 pub fn look_at(browser: &Path, page: &str, width: u32, dark: bool) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
@@ -176,7 +173,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Checks the invariants of any page. Returns the names of its figures.
+/// Invariants of any page; returns its figures' names.
 pub fn check(seen: &Value, width: u32) -> Vec<&str> {
     assert_eq!(seen["wrong"], serde_json::json!([]), "nothing goes wrong at {width}");
     assert_eq!(seen["width"], width, "the window is as wide as asked");

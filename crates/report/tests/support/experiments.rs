@@ -11,7 +11,6 @@ use workload::{Pattern, Workload};
 const SIZES: [u32; 12] =
     [512, 2048, 4096, 8192, 16384, 32768, 65536, 131_072, 262_144, 524_288, 1 << 20, 4 << 20];
 
-/// A point's value on the y axis.
 fn y_of(axis: Axis, point: &Point) -> (Option<f64>, Option<[f64; 2]>) {
     let Some(numbers) = &point.numbers else { return (None, None) };
     let size = f64::from(point.workload.request_bytes);
@@ -38,7 +37,6 @@ struct Curve<'a> {
     made: Vec<(f64, Workload)>,
 }
 
-/// Measures a curve's workloads and draws them.
 fn draw(points: &mut Vec<Point>, y: Axis, curve: Curve<'_>) -> Series {
     let mut values = Vec::new();
     for (x, workload) in curve.made {
@@ -56,7 +54,6 @@ fn draw(points: &mut Vec<Point>, y: Axis, curve: Curve<'_>) -> Series {
     Series::new(curve.name, values)
 }
 
-/// The same points on another y axis.
 fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
     let value = |v: &Value| {
         let (value, interval_95) = v.point.map_or((None, None), |index| y_of(y, &points[index]));
@@ -532,7 +529,6 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
     )
 }
 
-/// For the answer: the best point of an operation.
 pub fn best(points: &[Point], read: bool) -> usize {
     let rate = |point: &Point| {
         if (point.workload.read_percent == 100) == read { point.rate().unwrap_or(0.0) } else { 0.0 }
@@ -549,12 +545,11 @@ pub fn best(points: &[Point], read: bool) -> usize {
         .unwrap_or(0)
 }
 
-/// For the answer: the point of a workload, or the first.
+/// The first point without a match.
 pub fn find(points: &[Point], wanted: impl Fn(&Workload) -> bool) -> usize {
     points.iter().position(|point| point.numbers.is_some() && wanted(&point.workload)).unwrap_or(0)
 }
 
-/// The modelled gain between two points.
 pub fn gain(points: &[Point], from: usize, to: usize) -> f64 {
     modelled(&points[to].workload) / modelled(&points[from].workload)
 }

@@ -1,6 +1,5 @@
 //! A study of a fast virtual disk: every experiment, a failed point, a skipped experiment, doubts,
-//! warnings and hostile names. Values come from a small model with a seeded disturbance, so the
-//! document is the same each time.
+//! warnings and hostile names. A small model with a seeded disturbance makes it the same each time.
 
 #![allow(dead_code)]
 
@@ -19,7 +18,7 @@ use workload::{Pattern, Workload};
 
 pub const MIB: f64 = 1048576.0;
 
-/// A disturbance in -1..1 that depends only on its number.
+/// -1..1, from the number only.
 fn disturbance(number: u64) -> f64 {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 29;
@@ -28,7 +27,7 @@ fn disturbance(number: u64) -> f64 {
     (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// The modelled rate in bytes per second.
+/// In bytes per second.
 pub fn modelled(workload: &Workload) -> f64 {
     let size = f64::from(workload.request_bytes);
     let outstanding = f64::from(workload.depth * workload.threads);
@@ -163,7 +162,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
     }
 }
 
-/// A request that mainly waits for the device.
+/// Mainly waits for the device.
 fn request_times(service_ns: f64) -> RequestTimes {
     let stages = [
         (Stage::Submit, 0.02),
@@ -181,7 +180,6 @@ fn request_times(service_ns: f64) -> RequestTimes {
     }
 }
 
-/// The simplest workload of a request size and depth.
 pub fn workload(read: bool, request_bytes: u32, depth: u32) -> Workload {
     Workload {
         read_percent: if read { 100 } else { 0 },
@@ -231,7 +229,7 @@ pub fn study() -> Results {
     }
 }
 
-/// A sweep of request sizes and depths with one failed point.
+/// With one failed point.
 pub fn sweep() -> Results {
     let mut points = Vec::new();
     for depth in [1, 8, 32] {
@@ -266,7 +264,6 @@ pub fn run() -> Results {
     Results { kind: Kind::Run, points: vec![one], ..sweep() }
 }
 
-/// A run of a small-file workload.
 pub fn metadata() -> Results {
     let rate = |operation: &str, per_s: f64, timed: bool| OperationRate {
         operation: operation.into(),
@@ -291,8 +288,8 @@ pub fn metadata() -> Results {
     }
 }
 
-/// Figures that are hard to draw: many curves that end together, long names, no value, one value,
-/// only failures, wide intervals, odd axes.
+/// Hard to draw: many curves that end together, long names, no value, one value, only failures,
+/// wide intervals, odd axes.
 pub fn crowded() -> Results {
     use results::{Axis, Experiment, Figure, PeakSource, Series, Value};
     let value = |x: f64, y: f64| Value {
@@ -430,7 +427,6 @@ pub fn crowded() -> Results {
     Results { experiments: vec![experiment], ..study() }
 }
 
-/// A target with an untrustworthy name.
 pub fn target() -> TargetFacts {
     let layer =
         |kind, name: &str, rate: Option<f64>, iops: Option<f64>, settings: &[(&str, &str)]| Layer {
@@ -512,8 +508,7 @@ pub fn machine() -> MachineFacts {
     }
 }
 
-/// Surfaces as from IOzone's automatic mode: one with a cliff, one without, one of a single file
-/// size.
+/// As from IOzone: one with a cliff, one without, one of a single file size.
 pub fn surfaces() -> Vec<report::surfaces::Surface> {
     use report::surfaces::{Cliff, Surface};
     let files: Vec<u64> = (0..14).map(|step| 65_536u64 << step).collect();

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use twin::{Setup, Twin};
 use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
 
-/// Maximum number of requests of a workload, because they are kept in memory.
+/// Requests are kept in memory.
 const MAX_REQUESTS: u64 = 50_000_000;
 
 /// A trace file, or a workload in the options of `halfpower run`.
@@ -83,7 +83,6 @@ impl Source {
         }
     }
 
-    /// Returns the requests in order.
     pub(super) fn records(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let Some(source) = self.trace.as_deref() else {
             return if self.op.is_some() || self.pattern.is_some() {
@@ -123,7 +122,7 @@ impl Source {
         }
     }
 
-    /// Draws the requests of a workload in the order its streams would issue them at equal speed.
+    /// In the order in which the streams would issue them at equal speed.
     fn drawn(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let twin = Twin::new(setup.clone());
         let size = self.size.min(twin.target_facts(&twin.volume()).size_bytes);

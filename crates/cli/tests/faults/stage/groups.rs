@@ -4,24 +4,22 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The limit of a control group.
 #[derive(Debug, Clone, Copy)]
 pub enum Limit {
-    /// Bytes of memory.
+    /// Bytes.
     Memory(u64),
     /// Processes and threads.
     Processes(u32),
-    /// Share of one processor's time, in percent.
+    /// Percent of one processor's time.
     Processor(u32),
-    /// None: the group can only be frozen.
+    /// No limit: the group can only be frozen.
     Frozen,
 }
 
-/// Files of a control group, and the text to write into each.
 type Texts = Vec<(&'static str, String)>;
 
 impl Limit {
-    /// The controller, then its files and texts for version 1 and for version 2.
+    /// The controller, then files for version 1 and for version 2.
     fn files(self) -> (&'static str, Texts, Texts) {
         match self {
             Limit::Frozen => ("freezer", Vec::new(), Vec::new()),
@@ -46,7 +44,7 @@ impl Limit {
     }
 }
 
-/// Creates a control group, of version 1 if the controller has its own hierarchy.
+/// Uses version 1 if the controller has its own hierarchy.
 pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     static GROUPS: AtomicU32 = AtomicU32::new(0);
     let name =

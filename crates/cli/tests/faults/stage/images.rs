@@ -1,4 +1,4 @@
-//! Images of file systems and partition tables, mounts and nodes, as raw bytes and numbers.
+//! Images of file systems and partition tables, mounts and nodes, as raw bytes.
 
 use super::{DISK, PARTITION};
 use std::ffi::CString;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// An EROFS image with an empty root directory, as written by mkfs.erofs 1.5, without a checksum.
+/// With an empty root directory, as written by mkfs.erofs 1.5, without a checksum.
 pub(super) fn erofs_image() -> Vec<u8> {
     let mut image = vec![0; 4096];
     let mut put =
@@ -28,7 +28,6 @@ pub(super) fn erofs_image() -> Vec<u8> {
     image
 }
 
-/// Mounts an EROFS image without a loop device.
 pub(super) fn mount_file(image: &Path, at: &Path) -> Result<(), String> {
     let text = |bytes: &[u8]| CString::new(bytes).expect("no NUL in it");
     let (source, place) = (text(image.as_os_str().as_bytes()), text(at.as_os_str().as_bytes()));
@@ -49,7 +48,7 @@ pub(super) fn mount_file(image: &Path, at: &Path) -> Result<(), String> {
     }
 }
 
-/// Writes a partition table with one partition from [`PARTITION`] to the end.
+/// One partition from [`PARTITION`] to the end.
 pub(super) fn write_table(disk: &File) -> std::io::Result<()> {
     let mut sector = [0u8; 66];
     let (first, sectors) = ((PARTITION / 512) as u32, ((DISK - PARTITION) / 512) as u32);

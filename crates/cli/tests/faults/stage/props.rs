@@ -7,14 +7,12 @@ use std::path::PathBuf;
 use std::process::Child;
 use tempfile::TempDir;
 
-/// A resource that is released when dropped.
 pub(super) enum Prop {
     Loop(String),
     Mount(PathBuf),
     Faulty(&'static str, FaultyFs),
     Process(Child),
     Directory(#[allow(dead_code)] TempDir),
-    /// A partition that was added to a disk.
     Partition(String),
     Group(PathBuf),
     Swap(String),

@@ -1,11 +1,11 @@
 use super::*;
 
-/// A command that is stopped for half of the time and reports it.
+/// Half of the time; the command reports it.
 const fn stutters(line: &'static str) -> crate::play::Step {
     Stutter(Stops::Signals, PLAIN, line, well(&["the program was stopped"]))
 }
 
-/// The same by a freezer.
+/// The same with a freezer.
 const fn is_frozen(line: &'static str) -> crate::play::Step {
     Stutter(Stops::Freezer("group"), IN_GROUP, line, well(&["the program was stopped"]))
 }

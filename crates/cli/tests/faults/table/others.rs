@@ -1,9 +1,8 @@
 use super::*;
 
-/// An ordinary user.
 const STRANGER: u32 = 64_000;
 
-/// Replaces the output directory while a read of a faulty file system waits, then releases it.
+/// While a read of a faulty file system waits, then releases it.
 macro_rules! replaced {
     ($line:literal) => {
         Row {
@@ -34,7 +33,7 @@ macro_rules! replaced {
     };
 }
 
-/// Every kind of output in a directory `shared/out`.
+/// Outputs in a directory `shared/out`.
 const IN_SHARED: &[&str] = &[
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=shared/out/out.json",
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --output=shared/out/out.json",
@@ -54,7 +53,7 @@ const IN_SHARED: &[&str] = &[
     "run {here} --size 1m --buffered --op write --bytes 64k --verify --verify-log shared/out/log",
 ];
 
-/// Every file that is read, under the name `strange`.
+/// Every file that is read, as `strange`.
 const READERS: &[&str] = &[
     "report strange",
     "compare strange strange",
@@ -97,11 +96,10 @@ const AS_SU: By = under(
 const FROM_ZERO: By =
     under("with /dev/zero as standard input", &["sh", "-c", "exec \"$0\" \"$@\" </dev/zero"]);
 
-/// A trial that runs until it is killed.
 const TUNE_DISK: &str =
     "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
 
-/// A journal of one setting; no process has its writer's number.
+/// One setting; no process has its writer's number.
 macro_rules! journal {
     ($entry:literal) => {
         concat!(

@@ -1,6 +1,5 @@
 use super::*;
 
-/// With a read-only home directory.
 const AT_HOME: By = under(
     "with a read-only home",
     &[
@@ -15,10 +14,9 @@ const AT_HOME: By = under(
     ],
 );
 
-/// With the journal of settings on a read-only file system.
+/// The journal of settings is read-only.
 const IN_RO: By = under("with a read-only state directory", &["env", "HALFPOWER_STATE={ro}/state"]);
 
-/// A profile for diskspd.
 const PROFILE: &str = "<Profile><TimeSpans><TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets><Target>\
  <Path>twin:gateway-1997</Path></Target></Targets></TimeSpan></TimeSpans></Profile>";
 

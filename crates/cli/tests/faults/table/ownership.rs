@@ -1,13 +1,13 @@
 use super::*;
 
-/// Create a file under a name chosen by the user and write it for long.
+/// Writes a file of the user's naming for long.
 const FIO_LONG: &str =
     "fio --name=a --filename=work --size=1m --rw=write --time_based --runtime=60";
 const IOZONE_LONG: &str = "iozone -i 0 -f work -s 1m -r 4k --repeats 1000";
 const SQLIO_LONG: &str = "sqlio -kW -frandom -s60 -BY --size 1m work";
 const DISKSPD_LONG: &str = "diskspd -c1M -d60 -W0 -w100 work";
 
-/// Read a user's file in every language that creates files.
+/// Every language that creates files has a line.
 const READ_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=read --size=256k",
     "fio --name=a --filename=vm.img --rw=read --size=256k --openfiles=1 --invalidate=1",
@@ -17,7 +17,6 @@ const READ_VM: &[&str] = &[
     "run vm.img --buffered --bytes 64k --repeats 1 --max-repeats 1",
 ];
 
-/// Write, empty, extend or remove it.
 const WRITE_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=write --size=256k",
     "fio --name=a --filename=vm.img --rw=randrw --size=2m",
@@ -37,11 +36,11 @@ const WRITE_VM: &[&str] = &[
     "tune vm.img --op write --knob depth=8 --yes",
 ];
 
-/// The file of a killed command becomes the user's: renamed, with other data in it.
+/// The renamed file, with other data in it, is the user's.
 const RENAMED: crate::play::Step = Do(Shell("mv work vm.img && cat precious >vm.img"));
 const UNCHANGED: crate::play::Step = Do(Shell("cmp precious vm.img"));
 
-/// Lines that keep a file for later ones, and use it.
+/// Keep a file for later lines, and use it.
 const KEPT: &[&str] = &[
     "fio --name=a --filename={at}/fio --size=256k --rw=write",
     "fio --name=a --directory={at} --size=256k --rw=randrw --nrfiles=2",
@@ -51,7 +50,7 @@ const KEPT: &[&str] = &[
     "diskspd -c256K -d1 -W0 -w100 -b64K {at}/diskspd",
 ];
 
-/// Changes each of these files in one way, and keeps a copy.
+/// Each changes a file in one way, and keeps a copy.
 macro_rules! changed {
     ($change:literal) => {
         Do(Shell(concat!(
@@ -67,7 +66,6 @@ const STAY: crate::play::Step =
 
 const ANEW: crate::play::Step = Do(Shell("rm -rf at/*"));
 
-/// Left by kept files and the checks on them.
 const LEFT: &[&str] = &["at/*", "copy*", "old"];
 
 section![
