@@ -7,7 +7,7 @@ fn formatted(unix_s: u64, form: &str) -> String {
     Timestamp::from_second(second).unwrap_or_default().strftime(form).to_string()
 }
 
-/// Formats a time as C's `ctime` does: `Wed Jan 14 21:32:08 2004`.
+/// As C's `ctime`: `Wed Jan 14 21:32:08 2004`.
 pub(crate) fn ctime(unix_s: u64) -> String {
     formatted(unix_s, "%a %b %e %H:%M:%S %Y")
 }
@@ -16,7 +16,7 @@ pub(crate) fn year_first(unix_s: u64) -> String {
     formatted(unix_s, "%Y/%m/%d %H:%M:%S UTC")
 }
 
-/// Formats a time as mdtest does: `05/21/2020 10:00:00`.
+/// As mdtest: `05/21/2020 10:00:00`.
 pub(crate) fn month_first(unix_s: u64) -> String {
     formatted(unix_s, "%m/%d/%Y %H:%M:%S")
 }

@@ -16,16 +16,15 @@ mod tests;
 
 pub(crate) use pool::{Pool, TargetResult, run_pool};
 
-/// The way the threads of a job share its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ThreadOrder {
     #[default]
     Pattern,
-    /// Each takes the next block of one common sequence.
+    /// Each takes the next block of a common sequence.
     Interlocked,
-    /// Each covers the whole region, starting `bytes` after the previous thread. If that is not a
-    /// multiple of the step, its offsets fall between the others', up to `room_bytes` from the
-    /// region's first byte.
+    /// Each covers the whole region, starting `bytes` after the previous one. If that is not a
+    /// multiple of the step, offsets fall between the others', up to `room_bytes` from the region's
+    /// first byte.
     Apart { bytes: u64, room_bytes: u64 },
 }
 
@@ -33,30 +32,28 @@ pub(crate) enum ThreadOrder {
 pub(crate) struct RequestShape {
     pub(crate) threads: ThreadOrder,
     /// Distance between requests, instead of their length. The region then counts one request
-    /// length per request, wherever it ends.
+    /// length for each, wherever it ends.
     pub(crate) step_bytes: Option<u64>,
-    /// Percentage of requests that follow the previous one instead of the workload's pattern.
+    /// Percentage that follow the previous request instead of the workload's pattern.
     pub(crate) follows_percent: Option<u8>,
-    /// The region's ranges in order, with their shares of the requests, which sum to 100. If empty,
-    /// the workload decides.
+    /// In order, with shares that sum to 100; if empty, the workload decides.
     pub(crate) ranges: Vec<RequestRange>,
-    /// Number of requests in a burst, and the pause that follows.
+    /// Requests in a burst, and the pause after it.
     pub(crate) burst: Option<(u32, Nanos)>,
     pub(crate) pattern: Option<u64>,
-    /// Data of the writes; each continues at the end of the previous one.
+    /// Data of the writes; each continues where the previous one ended.
     pub(crate) source: Option<Arc<[u8]>>,
-    /// Block size in which the data of reads is copied again.
+    /// Reads copy their data again in blocks of this size.
     pub(crate) copy_block: Option<usize>,
     pub(crate) log: bool,
     pub(crate) interval_ns: Option<Nanos>,
 }
 
-/// A part of the region and its share of the requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RequestRange {
-    /// Percentage of the requests.
+    /// Of the requests.
     pub(crate) percent: u8,
-    /// End of the range, as a part of the region.
+    /// As a part of the region.
     pub(crate) end: f64,
 }
 
@@ -82,11 +79,10 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
-    /// The initial time that runs without being measured.
+    /// Initial time, not measured.
     pub(crate) ramp_ns: Nanos,
-    /// Idle time before the run.
     pub(crate) rest_ns: Nanos,
-    /// When the first stream finishes, the others continue but stop counting ([`Trace::counted`]).
+    /// After the first stream's end the others continue without counting ([`Trace::counted`]).
     pub(crate) stonewall: bool,
 }
 
@@ -102,7 +98,7 @@ impl RunPlan {
 pub(crate) struct ToolResult {
     pub(crate) sample: Sample,
     pub(crate) streams: Vec<StreamResult>,
-    /// Start of the first stream and end of the last one, on the machine's clock.
+    /// From the first start to the last end, on the machine's clock.
     pub(crate) span: (Nanos, Nanos),
 }
 
@@ -118,15 +114,13 @@ pub(crate) struct StreamResult {
     pub(crate) trace: Trace,
 }
 
-/// The requests that completed in an interval, and their latencies in nanoseconds.
+/// The requests that completed in an interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Interval {
     pub requests: u64,
-    /// Shortest latency; 0 without requests.
+    /// 0 without requests.
     pub min_ns: u64,
-    /// Longest latency.
     pub max_ns: u64,
-    /// Sum of the latencies.
     pub sum_ns: f64,
     /// Sum of the squared latencies.
     pub squares_ns2: f64,
@@ -168,7 +162,7 @@ impl Interval {
         self.sum_ns / self.requests.max(1) as f64
     }
 
-    /// Returns the standard deviation of the latencies.
+    /// Returns the latencies' standard deviation.
     pub fn deviation_ns(&self) -> f64 {
         (self.squares_ns2 / self.requests.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
     }
@@ -176,23 +170,18 @@ impl Interval {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
-    /// Offset in bytes and latency of every request, in order of completion.
+    /// Offset and latency of every request, in order of completion.
     pub(crate) log: Vec<(u64, Nanos)>,
-    /// Reads and writes completed in each interval.
     pub(crate) intervals: Vec<[Interval; 2]>,
-    /// Time of the start and of the last completion.
+    /// Start and last completion.
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,
-    /// Completed requests and time when the first stream of a stonewalled run finished.
+    /// Requests and time when the first stream of a stonewalled run finished.
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
 /// Runs all jobs at once; the first error ends the run. After the user's interrupt the results are
-/// those until then ([`machine::Usage::interrupted`]).
-///
-/// # Errors
-/// A workload is invalid on its target, a target refuses an access mode, a request failed, a read
-/// returned wrong data, or the user interrupted the run before a request completed.
+/// those until then ([`machine::Usage::interrupted`]); it is an error if no request completed.
 pub(crate) fn run<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -256,7 +245,7 @@ fn tool_streams<T>(
     jobs.iter().zip(facts).map(of).collect()
 }
 
-/// Refuses data checks on a simulated machine, which moves no data.
+/// A simulated machine moves no data to check.
 fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<()> {
     let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else {
         return Ok(());
@@ -278,7 +267,7 @@ pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFac
     Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
 }
 
-/// Returns the workload of a single thread, if the threads do not share the pattern.
+/// `None` if the threads share the pattern.
 fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> {
     let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
     let apart = workload.threads > 1 && shape.threads != ThreadOrder::Pattern;

@@ -1,5 +1,5 @@
-//! Operations on files by several tasks at once: each makes files of its own, and every operation
-//! begins at the same time in all.
+//! Operations on files by several tasks: each makes its own files, and every operation begins at
+//! the same time in all.
 
 use crate::tasks::{self, Crew, Error, Member, Span};
 use machine::Nanos;
@@ -31,39 +31,33 @@ pub enum Step {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
     Ready {
-        /// The number of processors of the task's computer.
         processors: u32,
-        /// The directory of the task's files, which others can join.
+        /// Others can join it.
         directory: Option<PathBuf>,
     },
     Done {
         span: Span,
-        /// The time of each operation.
         latency: Histogram,
-        /// User time of the task's process.
         user_ns: Nanos,
-        /// System time of the task's process.
         system_ns: Nanos,
-        /// Bytes that the process read from devices, if counted.
+        /// Read from devices, if counted.
         read_bytes: Option<u64>,
     },
 }
 
-/// Takes the time of an operation.
 type Record = Box<dyn FnMut(Operation, Nanos) + Send>;
 
-/// The times of each thread's operations.
+/// By thread.
 type Times = Vec<Arc<Mutex<Histogram>>>;
 
 fn no_files() -> machine::Error {
     machine::Error::Unsupported("no files have been made".into())
 }
 
-/// The files of a plan, and where its threads record their times.
 struct Open<'f, S: FileSystem> {
     plan: MetadataPlan,
     session: Session<'f, S, Record>,
-    /// The files of another task, which this one looks up, opens and reads.
+    /// Another task's files, which this one looks up, opens and reads.
     visited: Option<Session<'f, S, Record>>,
     times: Times,
 }
@@ -194,17 +188,17 @@ pub fn of_file(place: &Path, error: FileError) -> machine::Error {
 /// The results of [`run`].
 #[derive(Debug)]
 pub struct Measured {
-    /// The result with each number of tasks.
+    /// One for each number of tasks.
     pub results: Vec<MetadataResult>,
-    /// The reason of an early end: `results` has what was measured until then.
+    /// Reason of an early end: `results` has what was measured until then.
     pub ended: Option<Error>,
 }
 
-/// Runs a plan with each number of tasks in `counts`; they join in this order. `progress` is called
+/// Runs a plan with each number of tasks in `counts`; they join in this order. Calls `progress`
 /// before each phase with the number of tasks, the round and the operation.
 ///
 /// # Errors
-/// A task that refuses, before anything is measured.
+/// A task refuses before anything is measured.
 pub fn run(
     crew: &mut dyn Crew,
     plan: &MetadataPlan,
@@ -245,22 +239,21 @@ pub fn run(
     Ok(Measured { results, ended: None })
 }
 
-/// The share of one task in an operation, over all rounds.
+/// Of one task, over all rounds.
 #[derive(Default, Clone)]
 struct Share {
     operations: u64,
-    /// Time from the first task's begin to this one's.
+    /// After the first task's begin.
     late_ns: Nanos,
     time_ns: Nanos,
     processor_ns: Nanos,
 }
 
-/// A plan on a number of tasks.
 struct Test<'a, C: Crew + ?Sized> {
     crew: &'a mut C,
     plan: &'a MetadataPlan,
     tasks: &'a [usize],
-    /// The tasks' computers, in the order of `tasks`.
+    /// In the order of `tasks`.
     members: &'a [Member],
     processors: Vec<u32>,
     rounds: [Rounds; Operation::ALL.len()],
@@ -296,7 +289,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         self.steps(clients.map(|client| (client, step.clone())), together)
     }
 
-    /// Lets clients, by their place in `tasks`, do a step each.
+    /// Clients are places in `tasks`.
     fn steps(
         &mut self,
         steps: impl IntoIterator<Item = (u32, Step)>,
@@ -328,8 +321,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         self.all(&Step::End, false).map(drop)
     }
 
-    /// Lets each task make its directories or join those of the first, and then those of the task
-    /// whose files it visits.
+    /// Each task makes its directories or joins the first one's, then joins those it visits.
     fn begin(&mut self) -> Result<(), Error> {
         let plan = self.plan;
         let clients = self.members.len() as u32;
@@ -355,7 +347,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Lets clients make or join directories; returns the directories.
+    /// Returns the directories that were made or joined.
     fn ready(
         &mut self,
         steps: impl Iterator<Item = (u32, Step)>,
@@ -397,7 +389,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Returns the result of the complete phases; `None` without any.
+    /// `None` without a complete phase.
     fn result(&self, interrupted: bool) -> Option<MetadataResult> {
         let clients = self.members.len() as u32;
         let mut result = MetadataResult::new(self.plan, clients, &self.rounds).ok()?;
@@ -431,7 +423,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Some(result)
     }
 
-    /// Warns about tasks that began late or were slow, over all rounds of an operation.
+    /// Over all rounds of an operation.
     fn unequal(&self) -> Vec<String> {
         let of = |operation: Operation| {
             let shares = &self.shares[operation as usize];
@@ -444,8 +436,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Operation::ALL.into_iter().flat_map(of).collect()
     }
 
-    /// Returns the processor time of the tasks of the computer on which it is the lowest share of
-    /// all processors, in percent.
+    /// In percent, of the computer whose tasks use the lowest share of all processors.
     fn processor_percent(&self, shares: &[Share], elapsed_ns: Nanos) -> Option<f64> {
         let of_host = |host: &str| {
             let own = || (0..shares.len()).filter(|&task| self.members[task].host == host);

@@ -3,7 +3,6 @@
 use machine::{Error, Result};
 use std::path::Path;
 
-/// Refuses an argument: the argument, the reason, and a hint.
 pub(crate) fn refuse<T>(what: impl Into<String>, why: impl Into<String>, hint: &str) -> Result<T> {
     Err(Error::refused(what, why, hint))
 }
@@ -20,8 +19,7 @@ pub(crate) fn is_twin(path: &Path) -> bool {
     path.to_string_lossy().starts_with("twin:")
 }
 
-/// Refuses the names of whole drives on Windows, for which a file would be made here: `#1`, `d:`,
-/// `\\.\PhysicalDrive1`.
+/// Refuses Windows drives, for which a file would be made here: `#1`, `d:`, `\\.\PhysicalDrive1`.
 pub(crate) fn no_drive(path: &Path) -> Result<()> {
     let name = path.to_string_lossy();
     let numbered = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
@@ -40,7 +38,7 @@ pub(crate) fn no_drive(path: &Path) -> Result<()> {
     )
 }
 
-/// Refuses NUL characters, which no system call accepts in a name.
+/// No system call accepts a NUL in a name.
 pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     match words.iter().find(|word| word.contains('\0')) {
         Some(bad) => {
@@ -54,7 +52,7 @@ pub(crate) fn number(option: &str, text: &str, min: u64, max: u64) -> Result<u64
     number_of(&format!("{option} {}", shortened(text)), text, min, max)
 }
 
-/// Parses an integer within a range; errors quote the argument as the user wrote it.
+/// Errors quote `words`, as the user wrote it.
 pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
@@ -67,7 +65,7 @@ pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u
     }
 }
 
-/// An option of the original that halfpower does not support: prefix of the argument, reason, hint.
+/// Prefix of the argument, reason, hint.
 pub(crate) type NotServed = (&'static str, &'static str, &'static str);
 
 pub(crate) fn refuse_option<T>(

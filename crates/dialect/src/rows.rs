@@ -1,22 +1,21 @@
-//! The options of a tool as rows of a table: names, how an option takes its value, and what that
-//! changes. Parser, help and refusals use the same rows.
+//! The options of a tool as table rows: names, how an option takes its value, and what that
+//! changes. Parser, help and refusals share them.
 
 use crate::parse::{refuse, shortened};
 use machine::{Error, Result};
 
-/// The way an option takes its value. `O` are the options it changes, `E` is the error of a value.
+/// `O`: the options it changes; `E`: the error of a value.
 pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Value(fn(&mut O, &str) -> std::result::Result<(), E>),
     Switch(fn(&mut O, bool)),
-    /// A switch: 0 or 1, or on without a value; does not take the next argument as its value.
+    /// 0 or 1, or on without a value; never takes the next argument.
     Flag(fn(&mut O, bool)),
     Text(fn(&mut O, String)),
-    /// Only values that describe what halfpower does anyway. The hint is for other values.
+    /// Values that describe what halfpower does anyway, and a hint for others.
     OnlyValues(&'static [&'static str], &'static str),
-    /// A flag that is supported only when off, with a hint.
+    /// Supported only when off.
     OnlyZero(&'static str),
-    /// Ignored: it has no counterpart here, or always applies. As in fio, a malformed value is an
-    /// error.
+    /// No counterpart here, or always applies. As in fio, a malformed value is an error.
     Ignored(Form),
     Refused(&'static str),
 }
@@ -59,15 +58,10 @@ pub(crate) fn put<T, E>(
     Ok(())
 }
 
-/// An option of halfpower's own in another tool's language: `--name value`, `--name=value`, or a
-/// flag.
+/// Halfpower's own: `--name value`, `--name=value`, or a flag.
 pub(crate) type Own<O> = Row<O, Error>;
 
-/// Parses one of halfpower's own options; `word` comes after the two dashes, and `next` gives the
-/// argument after it.
-///
-/// # Errors
-/// An unknown option, a missing or an invalid value; the message names the option.
+/// `word` follows the two dashes; `next` gives the argument after it.
 pub(crate) fn set_own<'w, O>(
     rows: &[Own<O>],
     options: &mut O,

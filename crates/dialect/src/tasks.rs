@@ -1,4 +1,4 @@
-//! The tasks of IOR, mdtest and `halfpower metadata`: one in this process, or many that an implementation of [`Crew`]
+//! The tasks of IOR, mdtest and `halfpower metadata`: one in this process, or many that a [`Crew`]
 //! reaches. The first task leads: it sends [`Step`]s, and each task answers with a [`Reply`].
 
 use crate::{ior, mdtest, metadata};
@@ -13,11 +13,9 @@ use std::sync::atomic::AtomicBool;
 /// A task and where it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// The name of the task's computer.
     pub host: String,
-    /// The task's process space; tasks in the same one see one another's processes.
+    /// Tasks in the same one see one another's processes.
     pub process_space: String,
-    /// The task's process on that computer.
     pub process: u32,
 }
 
@@ -41,7 +39,7 @@ pub enum Reply {
 #[derive(Debug, Clone)]
 pub struct Done {
     pub reply: Reply,
-    /// The task's clock minus that of the first task, in ns.
+    /// The task's clock minus that of the first task.
     pub ahead_ns: i64,
 }
 
@@ -56,7 +54,7 @@ pub enum Error {
     #[error("{message}")]
     Tasks {
         message: String,
-        /// Whether the command line is at fault, not the measurement.
+        /// The command line is at fault, not the measurement.
         usage: bool,
     },
     /// Tasks that have ended; no other can go on.
@@ -88,11 +86,11 @@ impl Error {
 
 /// All tasks of a command.
 pub trait Crew {
-    /// Returns the tasks in the order of their numbers; at least one.
+    /// Returns the tasks, at least one, in the order of their numbers.
     fn members(&self) -> &[Member];
 
-    /// Lets tasks do a step each, and waits for all; replies are in the order of the steps.
-    /// `together`: they begin at the same time.
+    /// Lets tasks do a step each, `together` at the same time, and waits for all; replies are in
+    /// the order of the steps.
     ///
     /// # Errors
     /// Tasks that failed or are lost.
@@ -137,7 +135,7 @@ impl<'f, F: TaskFiles, S: FileSystem> Worker<'f, F, S> {
         Worker { access, ior: None, mdtest: None, metadata: None }
     }
 
-    /// Does a step; `start` is the time of a common start on this computer's clock.
+    /// Does a step; `start` is a common start on this computer's clock.
     ///
     /// # Errors
     /// An operation failed, or the user's interrupt.
@@ -202,7 +200,7 @@ impl<F: TaskFiles, S: FileSystem> Crew for Alone<'_, F, S> {
     }
 }
 
-/// The start and the end of work, on the task's clock, in nanoseconds.
+/// Start and end of work, on the task's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
     pub from: Nanos,
@@ -210,7 +208,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Runs `work` and times it.
+    /// Times `work`.
     pub(crate) fn of<F: TaskFiles, T>(
         files: &F,
         work: impl FnOnce() -> machine::Result<T>,
@@ -220,13 +218,12 @@ impl Span {
         Ok((done, Span { from, to: files.now() }))
     }
 
-    /// Returns the span on the first task's clock.
     pub(crate) fn shifted(self, ahead_ns: i64) -> Span {
         let shifted = |time: Nanos| time.saturating_add_signed(ahead_ns.saturating_neg());
         Span { from: shifted(self.from), to: shifted(self.to) }
     }
 
-    /// Returns the span from the first begin to the last end; empty without spans.
+    /// From the first begin to the last end; empty without spans.
     pub(crate) fn around(spans: impl IntoIterator<Item = Span>) -> Span {
         let all = spans
             .into_iter()
@@ -239,10 +236,10 @@ impl Span {
     }
 }
 
-/// Finds the size of a directory's file system; `None` if it is not known.
+/// Finds the size of a directory's file system, if known.
 pub type SpaceOf<'a> = &'a dyn Fn(&Path) -> Option<FileSystemSpace>;
 
-/// The size of a file system, and the shares in use, as IOR and mdtest write them.
+/// As IOR and mdtest write them.
 pub(crate) struct SpaceWords {
     pub(crate) capacity: String,
     pub(crate) used: String,
@@ -268,7 +265,6 @@ impl SpaceWords {
         }
     }
 
-    /// Returns a line of text, with its end.
     pub(crate) fn line(&self) -> String {
         let SpaceWords { capacity, used, inodes, used_inodes } = self;
         format!(
@@ -277,24 +273,22 @@ impl SpaceWords {
     }
 }
 
-/// Converts nanoseconds to seconds.
 pub(crate) fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The share of a phase by which a task may begin late without a warning.
+/// Share of a phase by which a task may begin late without a warning.
 const LATE_SHARE: f64 = 0.01;
 
-/// The delay that a scheduler may cause; shorter ones cause no warning.
+/// A scheduler may cause shorter delays.
 const LATE_NS: Nanos = 5_000_000;
 
-/// Returns the name of a task in sentences.
 pub(crate) fn name(members: &[Member], task: usize) -> String {
     format!("task {task} ({})", members[task].host)
 }
 
-/// Warns about tasks that began late or are slower than the others. `begins` are of a common start,
-/// on one clock; each task did `amounts` in `times_ns`.
+/// Warns about tasks that began late or are slow. `begins` are of a common start, on one clock;
+/// each task did `amounts` in `times_ns`.
 pub(crate) fn unequal(
     members: &[Member],
     phase: &str,
@@ -340,12 +334,11 @@ pub(crate) fn unequal(
     warnings
 }
 
-/// Returns the number of tasks on the first task's computer, which share its page cache.
+/// Tasks on the first task's computer, which share its page cache.
 pub(crate) fn per_host(members: &[Member]) -> usize {
     members.iter().filter(|one| one.host == members[0].host).count()
 }
 
-/// Returns the number of computers.
 pub(crate) fn hosts(members: &[Member]) -> usize {
     let mut names: Vec<&str> = members.iter().map(|one| one.host.as_str()).collect();
     names.sort_unstable();

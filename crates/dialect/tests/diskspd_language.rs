@@ -1,5 +1,4 @@
-//! diskspd's command line and profiles: what is taken, what is refused, what is planned, and that
-//! no text does harm.
+//! diskspd's command line and profiles: accepted, refused and arbitrary texts.
 
 mod words;
 
@@ -253,7 +252,6 @@ fn threads_begin_any_number_of_bytes_apart() {
     assert!(error.to_string().contains("a thread begins at 8 KiB"), "{error}");
 }
 
-/// As people write them for the original.
 #[test]
 fn lines_that_the_original_takes_mean_the_same() {
     for (line, same) in [
@@ -369,7 +367,6 @@ fn profiles_that_are_none() {
     }
 }
 
-/// Words that look like the language's.
 fn word() -> impl Strategy<Value = String> {
     let option = prop::sample::select(vec![
         "-b",

@@ -1,5 +1,4 @@
-//! Whole runs on this computer, short and in small files: what is done, what is left, what goes
-//! wrong.
+//! Whole runs on this computer, short and in small files.
 
 mod mounted;
 
@@ -91,7 +90,7 @@ fn a_profile_of_two_spans_over_two_files_in_the_spans_order() {
     assert_eq!(entries(here.path()), 3, "files made under a name stay");
 }
 
-/// VMFleet's way: the path is `*1` in the profile, twice, and the target is on the command line.
+/// VMFleet's way: `*1` twice in the profile, the target on the command line.
 #[test]
 fn a_template_of_two_targets_on_one_file() {
     let here = tempfile::tempdir().unwrap();
@@ -127,7 +126,7 @@ fn a_template_of_two_targets_on_one_file() {
     }
 }
 
-/// As Set-FleetProfile of VMFleet rewrites a profile whose targets had rates.
+/// As Set-FleetProfile of VMFleet rewrites targets that had rates.
 #[test]
 fn a_pool_of_threads_asks_its_targets_by_their_weights() {
     let here = tempfile::tempdir().unwrap();
@@ -228,7 +227,7 @@ fn each_thread_of_a_pool_keeps_its_requests_outstanding_over_all_targets() {
     }
 }
 
-/// Eight threads that take one block in eight each write all of the file.
+/// Each thread takes one block in eight.
 #[test]
 fn threads_in_stripes_write_every_block() {
     let here = tempfile::tempdir().unwrap();

@@ -44,7 +44,6 @@ fn plan(text: &str) -> Plan {
     .unwrap()
 }
 
-/// Pretends that `/old` is a file of 1 MiB, `/dev/d` a device of 1 GiB and `/dir` a directory.
 fn imagined(path: &Path) -> io::Result<Found> {
     Ok(match path.to_str() {
         Some("/old") => Found::File(1 << 20),
@@ -156,7 +155,6 @@ fn user_files_are_not_overwritten() {
     }
 }
 
-/// Lays out, runs and removes the job's files in `directory`.
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
@@ -272,7 +270,7 @@ fn files_alternate_request_by_request() {
     }
 }
 
-/// Requests of each entry by direction, and its syncs.
+/// Requests by entry and direction, and syncs.
 fn counted(result: &FioResult) -> Vec<([u64; 3], u64)> {
     result
         .entries()
@@ -450,7 +448,7 @@ fn a_backlog_is_read_back_during_writing() {
     }
 }
 
-/// Offsets of a job's requests, in blocks of 4 KiB.
+/// Offsets in blocks of 4 KiB.
 fn blocks(job: &str) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let job = format!("[j]\nsize=64k\nbs=4k\nwrite_lat_log=log\nlog_offset=1\n{job}");
@@ -615,7 +613,7 @@ fn written_data_is_read_back_and_changes_are_found() {
     assert!(error.contains("64 blocks are not what was written"), "{error}");
 }
 
-/// The requests of a recorded trace: side, offset and bytes.
+/// Side, offset and bytes of a recorded trace.
 fn traced(result: &FioResult, path: &Path) -> Vec<(dialect::fio::Action, u64, u32)> {
     let (_, text) = logs(result).into_iter().find(|(written, _)| written == path).unwrap();
     let trace = Trace::read(text.as_bytes()).unwrap();

@@ -1,5 +1,5 @@
-//! fio's language: accepted text round-trips, other text gives one clear error, and no text causes
-//! a panic.
+//! fio's language: accepted text round-trips, other text gives one clear error, and none causes a
+//! panic.
 
 mod words;
 
@@ -34,7 +34,7 @@ fn plan(text: &str) -> Result<Plan, FioError> {
     Plan::new(&parse(text)?.sections, &[])
 }
 
-/// The error of a job file; it must be a usage error with a hint after a semicolon or in brackets.
+/// A usage error with a hint after a semicolon or in brackets.
 fn refused(text: &str) -> String {
     match plan(text) {
         Ok(plan) => panic!("accepted: {text:?} as {plan:?}"),
@@ -436,7 +436,6 @@ fn arguments_before_the_first_name_are_global() {
     }
 }
 
-/// Job files, mostly valid.
 fn job_file() -> impl Strategy<Value = String> {
     let size = prop_oneof![
         (1u64..1000).prop_map(|n| format!("{n}m")),
@@ -477,7 +476,6 @@ fn job_file() -> impl Strategy<Value = String> {
     prop::collection::vec(section, 1..5).prop_map(|sections| sections.concat())
 }
 
-/// Arguments that resemble valid ones.
 fn argument() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![

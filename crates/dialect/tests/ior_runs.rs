@@ -1,5 +1,4 @@
-//! Whole runs of IOR on this computer, with several tasks: which bytes are where, what is left, and
-//! what goes wrong.
+//! Whole runs of IOR on this computer, with several tasks.
 
 mod crew;
 mod words;

@@ -1,5 +1,4 @@
-//! IOzone's command line: what is taken, what is refused, what is planned, and that no text does
-//! harm.
+//! IOzone's command line: accepted, refused and arbitrary texts.
 
 mod words;
 
@@ -188,7 +187,6 @@ fn each_pass_is_the_workload_that_its_name_says() {
     assert_eq!(options("-t 2 -i 8").workload(cell, Test::Mixed, true).read_percent, 100);
 }
 
-/// Words that look like the language's.
 fn word() -> impl Strategy<Value = String> {
     let option = prop::sample::select(vec![
         "-a",

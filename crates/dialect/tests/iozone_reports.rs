@@ -12,8 +12,7 @@ fn options(line: &str) -> Options {
     parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap()
 }
 
-/// Rates that tell test, file and record apart: 1000 kB/s for each test's place, a hundred for each
-/// power of the sizes.
+/// 1000 kB/s per place of the test, a hundred per power of the sizes.
 fn measured(options: &Options, cell: Cell, test: Test) -> Measured {
     let place = options.passes().iter().position(|one| *one == test).unwrap() as u64 + 1;
     let kib = place * 1000
@@ -109,8 +108,8 @@ fn the_throughput_mode_in_the_originals_words() {
     );
 }
 
-/// Write rates in KB/s at the largest record that was measured, files of 4 MB to 512 MB, published
-/// for a volume behind a 256 MB memory cache with lazy writes.
+/// Write rates in KB/s, published for a volume behind a 256 MB memory cache with lazy writes; files
+/// of 4 MB to 512 MB.
 #[test]
 fn the_published_cliff_is_found_where_the_file_outgrows_the_cache() {
     let files: Vec<u64> = (2..10).map(|power| (1 << power) << 20).collect();

@@ -1,4 +1,4 @@
-//! Whole runs on this computer, in small files: what is done, what is left, what goes wrong.
+//! Whole runs on this computer, in small files.
 
 mod mounted;
 
@@ -175,7 +175,6 @@ fn an_interrupt_ends_with_the_figures_until_then_and_leaves_no_file() {
     assert_eq!(entries(here.path()), 0);
 }
 
-/// A list of clients with these lines, in `{here}`.
 fn list(here: &Path, lines: &[&str]) -> String {
     let path = here.join("clients");
     let lines: Vec<String> =
@@ -246,7 +245,7 @@ fn clients_elsewhere_and_lists_that_are_none_are_refused_before_anything_is_made
     assert!(result.unwrap_err().to_string().contains("no-list"));
 }
 
-/// Without a directory of that name `-f` is what the names of all children begin with.
+/// Without such a directory, the children's names begin with `-f`.
 #[test]
 fn children_have_files_named_after_the_test_file() {
     let here = tempfile::tempdir().unwrap();

@@ -116,10 +116,9 @@ fn directories_form_a_tree() {
     assert!(error.is_usage() && error.to_string().contains("below each is 1"), "{error}");
 }
 
-/// Tasks of which the first visits the files of another: one of these is removed before it is read.
+/// The first visits another's files, one of which is removed before it is read.
 struct Meddled<'f> {
     tasks: Several<'f>,
-    /// The directories of the tasks.
     own: Vec<PathBuf>,
     visited: Option<PathBuf>,
     failed: Option<usize>,

@@ -1,4 +1,4 @@
-//! Side by side with Debian's PostMark: the same lines give the same text and the same counts.
+//! Debian's PostMark gives the same text and counts for the same lines.
 
 use dialect::postmark::Session;
 use host::files::HostFiles;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-/// Debian's program; `None`, with a message, if it is not installed and not everything is required.
+/// `None`, with a message, if not installed and not everything is required.
 fn original() -> Option<PathBuf> {
     let found = ["/usr/bin/postmark", "/usr/games/postmark"]
         .iter()
@@ -51,7 +51,6 @@ fn our_text(directory: &Path, script: &str) -> String {
     without_our_section(&String::from_utf8(out).unwrap())
 }
 
-/// From the line before `Halfpower:` on, to the next prompt.
 fn without_our_section(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -63,20 +62,17 @@ fn without_our_section(text: &str) -> String {
     kept + rest
 }
 
-/// The numbers of a terse report's line.
 fn terse_fields(line: &str) -> Option<Vec<f64>> {
     let fields: Vec<f64> = line.split(' ').map_while(|word| word.parse().ok()).collect();
     (fields.len() == 13 && line.split(' ').count() == 13).then_some(fields)
 }
 
-/// Bytes read and written by the terse reports: single-precision rates, times the seconds they were
-/// over.
+/// Bytes read and written: single-precision rates times their seconds.
 fn terse_bytes(text: &str) -> Vec<f64> {
     text.lines().filter_map(terse_fields).flat_map(|f| [f[11] * f[0], f[12] * f[0]]).collect()
 }
 
-/// Rates depend on the time: in both reports what is per second becomes `_`, and so do whole
-/// seconds.
+/// What depends on the time becomes `_`: rates and whole seconds.
 fn normalised(text: &str) -> String {
     let line = |line: &str| {
         if let Some(f) = terse_fields(line) {
@@ -136,7 +132,7 @@ fn biases_and_odd_settings() {
     );
 }
 
-/// Small pools that fill up or run empty: the order of every draw shows.
+/// Small pools fill up or run empty: the order of every draw shows.
 #[test]
 fn many_small_pools() {
     let mut script = String::from("set size 100 3000\n");

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Errors, exit code and outcome of the last line.
 fn said(lines: &[String], interrupt: &AtomicBool) -> (String, u8, Outcome) {
     let files = HostFiles::new();
     let mut session = Session::new(&files, interrupt);

@@ -1,4 +1,4 @@
-//! The language: what is taken, what is refused, and that no text does harm.
+//! The command language: accepted, refused and arbitrary texts.
 
 use dialect::postmark::{Command, Complaint, Config, LocationEdit, ReportStyle, parse, show};
 use machine::files::{FileEngine, FileSync};
@@ -143,7 +143,6 @@ fn the_configuration_is_shown_as_the_original_shows_it() {
     assert!(gone.contains("cannot find location") && gone.contains("/zz"));
 }
 
-/// Lines that look like the language's.
 fn line_like() -> impl Strategy<Value = String> {
     let names = prop::sample::select(vec![
         "set size",

@@ -1,5 +1,5 @@
-//! Whole runs on a file system in memory whose clock is moved by its operations: texts, counts and
-//! times are exact.
+//! Whole runs on a file system in memory whose operations move its clock: texts, counts and times
+//! are exact.
 
 #[path = "../../workload/tests/memory/mod.rs"]
 mod memory;
@@ -131,7 +131,7 @@ fn threads_engines_and_durability_change_no_count() {
     }
 }
 
-/// With 2 operations of 1 ms, a transaction takes 2 ms whichever slice it is in.
+/// Two operations of 1 ms: a transaction takes 2 ms in any slice.
 #[test]
 fn sub_second_times_and_the_interval_are_those_of_the_clock() {
     let result = ran(&Config::default());

@@ -1,10 +1,10 @@
-//! Reports of other tools as sides of a comparison, and texts that are not reports.
+//! Reports of other tools as sides of a comparison, and other texts.
 
 use dialect::reading::read_report;
 use proptest::prelude::*;
 use results::compare::{Measure, Side, read_table};
 
-/// Words that make each reader begin.
+/// Each makes a reader begin.
 const MARKS: [&str; 6] = [
     "{\"fio version\":",
     "<Results>",
@@ -86,7 +86,7 @@ proptest! {
     }
 }
 
-/// One entry of fio's JSON: a clone that made 1000 reads at this rate.
+/// A clone that made 1000 reads at this rate.
 fn fios_clone(iops: u32, mean_ns: u32, bins: &str) -> String {
     format!(
         r#"{{"jobname":"j","groupid":0,"elapsed":2,"job options":{{"rw":"randread","numjobs":"2"}},"usr_cpu":10.0,"sys_cpu":20.0,"job_runtime":1000,
@@ -146,7 +146,7 @@ fn repeated_reports_of_fio_are_runs_and_unfinished_ones_are_not() {
     assert!(error.contains("line 5"), "{error}");
 }
 
-/// A table with a figure in the column of strided reads, and none in those before it.
+/// With a figure for strided reads, and none in the columns before.
 fn iozones_table() -> String {
     let row = "              64       4     1001     1002     1003     1004";
     format!("{IOZONES_HEAD}\n{row}{:>47}\n\niozone test complete.\n", 1009)
@@ -196,7 +196,6 @@ fn what_a_tool_would_not_write_is_an_error_that_names_the_line() {
     }
 }
 
-/// A log under this name, as a side.
 fn log(name: &str, text: &str) -> Side {
     read_report(name, text).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -275,7 +274,6 @@ fn postmarks_terse_report_has_the_cases_of_the_full_one() {
     read_report("x", &terse.replace("11.11", "11.1")).expect_err("PostMark writes two decimals");
 }
 
-/// The lines of sysbench 0.4's report that are read.
 const OLD_SYSBENCH: &str = "sysbench 0.4.12:  multi-threaded system evaluation benchmark
 
 Running the test with following options:

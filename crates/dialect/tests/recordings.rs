@@ -1,4 +1,4 @@
-//! Recorded reports of other tools, and our own reports in their forms, read back.
+//! Recorded reports of other tools, and our own in their forms, read back.
 
 use dialect::reading::{is_report, read_report};
 use results::compare::{Measure, Measurement, Side};
@@ -14,7 +14,6 @@ fn of(one: &Measurement, measure: Measure) -> Option<f64> {
     one.readings.iter().find(|reading| reading.measure == measure).map(|reading| reading.value)
 }
 
-/// The only case that has all these settings.
 fn case<'a>(side: &'a Side, settings: &[(&str, &str)]) -> &'a Measurement {
     let has = |one: &&Measurement| {
         let key = |(name, value): &(&str, &str)| {
@@ -31,7 +30,7 @@ fn snapshot(text: &str) -> &str {
     text.splitn(3, "---\n").nth(2).expect("a snapshot has a head")
 }
 
-/// The terse line, the JSON and the normal report of one run of fio 3.33.
+/// The terse line, JSON and normal report of one run of fio 3.33.
 fn three_forms(text: &str) -> [String; 3] {
     let (before, rest) = text.split_once("{\n").expect("JSON");
     let (json, normal) = rest.split_once("\n}\n").expect("the end of the JSON");
@@ -198,7 +197,7 @@ fn sysbenchs_rates_are_of_each_direction() {
     assert!(!all.asked.iter().any(|one| one.question.contains("does=write test=random read")));
 }
 
-/// The figures of the recorded random r/w test.
+/// Of the recorded random r/w test.
 const SYSBENCH: [f64; 6] = [7023.08, 109.74, 4682.05, 474.16, 0.16, 7.84];
 
 #[test]

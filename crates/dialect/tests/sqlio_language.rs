@@ -1,5 +1,4 @@
-//! SQLIO's command line and parameter file: what is taken, what is refused, what is planned, and
-//! that no text does harm.
+//! SQLIO's command line and parameter file: accepted, refused and arbitrary texts.
 
 mod words;
 
@@ -196,7 +195,6 @@ fn two_targets_share_the_published_time() {
     assert!(error.is_usage() && error.to_string().contains("give 10 or more"), "{error}");
 }
 
-/// Words that look like the language's.
 fn word() -> impl Strategy<Value = String> {
     let option = prop::sample::select(vec![
         "-kR",

@@ -1,5 +1,4 @@
-//! Whole runs on this computer, short and in small files: what is done, what is left, what goes
-//! wrong.
+//! Whole runs on this computer, short and in small files.
 
 mod mounted;
 

@@ -1,5 +1,5 @@
-//! A pool of threads that share all targets. Each thread is one request source, over a stream of
-//! each target.
+//! A pool of threads that share all targets: each is one request source over a stream of each
+//! target.
 
 use super::stream::ToolStream;
 use super::{RunPlan, StreamResult, ToolJob, check_simulated, tool_streams};
@@ -14,20 +14,18 @@ const PURPOSE_TARGETS: u64 = 0x7a26;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    /// Requests that each thread keeps outstanding over all targets, drawn by weight; `None`: each
-    /// target has the depth of its workload.
+    /// Per thread over all targets, drawn by weight; `None`: each target has its workload's depth.
     pub(crate) outstanding: Option<u32>,
-    /// The weight of each target for each thread, by thread; 0: the thread skips the target.
+    /// By thread, then target; 0: the thread skips the target.
     pub(crate) weights: Vec<Vec<u32>>,
     pub(crate) seed: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct TargetResult {
-    /// The sample of all threads together; an error if no request of the target completed.
+    /// An error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
-    /// Whether the user ended the run early.
     pub(crate) interrupted: bool,
 }
 
@@ -37,11 +35,7 @@ impl TargetResult {
     }
 }
 
-/// Runs all jobs in one pool of threads. All workloads must have the pool's number of threads, the
-/// same engine and the same access mode.
-///
-/// # Errors
-/// See [`super::run`].
+/// All workloads must have the pool's number of threads, one engine and one access mode.
 pub(crate) fn run_pool<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -118,16 +112,16 @@ fn run_once<M: Machine>(
 }
 
 enum Turns {
-    /// Draws a target by weight, then waits until that target is ready.
+    /// Draws a target by weight, then waits until it is ready.
     Drawn { up_to: Box<[u64]>, seed: u64, count: u64, next: Option<usize> },
-    /// Visits the targets round robin, skipping those without a free request.
+    /// Round robin, skipping targets without a free request.
     Each { first: usize },
 }
 
 pub(super) struct PoolThread {
     pub(super) streams: Vec<ToolStream>,
     turns: Turns,
-    /// For each outstanding request: its target, and its slot in the target's stream.
+    /// By outstanding request: target, and slot in its stream.
     slots: Box<[(u32, u32)]>,
     free: Vec<u32>,
 }

@@ -13,9 +13,9 @@ const REST_NS: Nanos = 10_000_000;
 
 pub(super) struct Shared {
     pub(super) stonewall: bool,
-    /// Whether a stream has finished; with a stonewall the others then stop counting.
+    /// With a stonewall the other streams then stop counting.
     pub(super) first_done: AtomicBool,
-    /// Whether a stream read wrong data: no stream then issues more requests.
+    /// After wrong data, no stream issues more requests.
     pub(super) stop: AtomicBool,
 }
 
@@ -24,20 +24,18 @@ pub(super) struct ToolStream {
     shape: RequestShape,
     shared: Arc<Shared>,
     region: (u64, u64),
-    /// Shift of every offset within the region, modulo its length.
+    /// Shift of every offset, modulo the region's length.
     rotate_bytes: u64,
-    /// The offsets, if they fall between those of the first thread.
     between: Option<Between>,
     requests: Box<[(Request, Nanos)]>,
     in_flight: u32,
     scratch: Box<[u8]>,
-    /// Offset of the next write in the data of [`RequestShape::source`].
+    /// Position of the next write in [`RequestShape::source`].
     source_at: usize,
-    /// Seed and counter of the random choices of the shape.
+    /// For the shape's random choices.
     seed: u64,
     drawn: u64,
     last: Option<u64>,
-    /// Requests in the current burst, and the start of the next burst.
     in_burst: u32,
     rests_until: Nanos,
     measured_from: Nanos,
@@ -45,10 +43,9 @@ pub(super) struct ToolStream {
     pub(super) wrong: Option<u64>,
 }
 
-/// Offsets of a thread that starts between two offsets of the first thread, in order and wrapping
-/// around.
+/// Offsets of a thread that starts between two of the first thread's, in order and wrapping around.
 struct Between {
-    /// Distance from the region's first byte to the first offset.
+    /// From the region's start.
     first_bytes: u64,
     step_bytes: u64,
     count: u64,
@@ -56,7 +53,7 @@ struct Between {
 }
 
 impl Between {
-    /// Returns the offsets; `None` if the thread starts at one of the first thread's offsets.
+    /// `None` if it starts at one of the first thread's offsets.
     fn new(thread: u64, request_bytes: u32, shape: &RequestShape) -> Option<Between> {
         let ThreadOrder::Apart { bytes, room_bytes } = shape.threads else { return None };
         let step_bytes = shape.step_bytes.unwrap_or(u64::from(request_bytes));
@@ -80,7 +77,7 @@ impl Between {
 }
 
 impl ToolStream {
-    /// Creates the stream of a thread in a region (first byte and length).
+    /// `region`: first byte and length.
     pub(super) fn new(
         stream: Stream,
         thread: u64,
@@ -146,7 +143,7 @@ impl ToolStream {
         self.region.0 + (index * step + self.rotate_bytes) % (count * step)
     }
 
-    /// Redirects a request if the shape has its own distribution.
+    /// Applies the shape's own distribution, if any.
     #[inline]
     fn draw(&mut self, request: &mut Request) {
         if self.shape.follows_percent.is_none() && self.shape.ranges.is_empty() {
@@ -169,7 +166,7 @@ impl ToolStream {
         self.last = Some(request.offset);
     }
 
-    /// Draws a range by its share of the requests, then an offset in it.
+    /// Draws a range by its share, then an offset in it.
     fn in_a_range(&self, drawn: u64, count: u64) -> u64 {
         let chance = rng::below(drawn, 100);
         let (mut requests, mut from) = (0, 0);
@@ -186,7 +183,7 @@ impl ToolStream {
         0
     }
 
-    /// Returns the pause after a burst, if one is due.
+    /// The pause after a burst, if due.
     #[inline]
     fn rest(&mut self, now: Nanos) -> Option<Next> {
         let (count, pause) = self.shape.burst?;

@@ -1,8 +1,7 @@
 //! diskspd: Microsoft's storage load generator (DISKSPD 2.2).
 //!
-//! Options, XML profiles and both result formats. Additions: unsampled percentiles, and every run
-//! is a point with processor cost and warnings. Features that a file or device here cannot provide
-//! are refused by name.
+//! Adds unsampled percentiles, and points with processor cost and warnings. Refuses by name what a
+//! file or device here cannot provide.
 
 mod help;
 mod options;

@@ -9,29 +9,29 @@ use std::path::{Path, PathBuf};
 /// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The profile to run. With `-X` only its format is set.
+    /// With `-X` only its format is set.
     pub profile: Profile,
-    /// `-X`: file of the profile.
+    /// `-X`: the profile.
     pub file: Option<PathBuf>,
-    /// Targets in addition to `-X`; `*1` of the profile is the first of them.
+    /// `*1` of the profile is the first of them.
     pub targets: Vec<PathBuf>,
-    /// Settings in addition to `-X`, for all of its time spans.
+    /// With `-X`, for all of its time spans.
     pub overrides: Overrides,
     /// `-Rp`: show the profile and run nothing.
     pub profile_only: bool,
     /// `-z` without a number: take the seed from the clock ([`Options::seeded`]).
     pub clock_seeds: bool,
-    /// The arguments as typed, for the report.
+    /// As typed, for the report.
     pub typed: Option<String>,
-    /// `--json`: write everything as JSON to this file.
+    /// `--json`
     pub json: Option<PathBuf>,
-    /// `--destroy-data`: existing files or devices that may be overwritten.
+    /// `--destroy-data`: files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
     /// `--destroy-signature`: even if they hold a file system.
     pub destroy_signed: bool,
 }
 
-/// Settings that override the profile of `-X`.
+/// Settings that override `-X`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overrides {
     /// `-d`
@@ -44,7 +44,7 @@ pub struct Overrides {
     pub seed: Option<u32>,
 }
 
-/// A size as given: in bytes, or in blocks with the suffix `b`.
+/// Blocks have the suffix `b`.
 #[derive(Clone, Copy)]
 enum Size {
     Bytes(u64),
@@ -52,7 +52,6 @@ enum Size {
 }
 
 impl Size {
-    /// Parses a size; errors quote the argument as the user wrote it.
     fn parse(words: &str, text: &str) -> Result<Size> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let wrong = || {
@@ -111,13 +110,13 @@ struct Reading {
     target: Target,
     sizes: Sizes,
     paths: Vec<PathBuf>,
-    /// `-F`: threads over all targets.
+    /// `-F`
     all_threads: Option<u32>,
-    /// `-O`: outstanding requests of each of them.
+    /// `-O`
     all_outstanding: Option<u32>,
-    /// `-rs`: percentage of requests at random offsets.
+    /// `-rs`
     random_percent: Option<u8>,
-    /// `-Nv`: flush mapped memory after each write.
+    /// `-Nv`
     flush_mapped: bool,
     /// The first option that conflicts with `-X`.
     run_option: Option<String>,
@@ -126,7 +125,7 @@ struct Reading {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An option is unknown or unsupported, or a value is invalid; the message names the argument.
+/// An invalid or unsupported argument; the message names it.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut reading = Reading {
@@ -156,15 +155,15 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     reading.finish()
 }
 
-/// Returns the Windows spelling of an option: `/w100`. An existing file of that name, or a path
-/// with a directory, is a target instead.
+/// An option in Windows spelling: `/w100`. An existing file of that name, or a path with a
+/// directory, is a target instead.
 fn slashed(word: &str) -> Option<&str> {
     let option = word.strip_prefix('/')?;
     let is_path = option.is_empty() || option.contains('/') || Path::new(word).exists();
     (!is_path).then_some(option)
 }
 
-/// Values of `-e`: kinds of events, and ways to collect them.
+/// Values of `-e`.
 const ETW: [&str; 11] = [
     "PROCESS",
     "THREAD",
@@ -220,7 +219,7 @@ static OWN: &[Own<Options>] = &[
 ];
 
 impl Reading {
-    /// Parses an option with its value attached: `-b4K`, or `/b4K` as `spelling`.
+    /// Parses `-b4K`, or `/b4K` as `spelling`.
     fn glued(&mut self, spelling: &str, word: &str) -> Result<()> {
         let mut letters = word.chars();
         let Some(letter) = letters.next() else {
@@ -405,7 +404,6 @@ impl Reading {
         Ok(())
     }
 
-    /// Parses the letters after `-S`.
     fn caching(&mut self, spelling: &str, letters: &str) -> Result<()> {
         let mut mode = None;
         let mut through = false;

@@ -9,16 +9,14 @@ use workload::{MAX_DEPTH, Workload};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadPool {
-    /// `-F`: total number of threads.
+    /// `-F`
     pub threads: u32,
-    /// `-O`: outstanding requests of each thread over all targets; `None`: on each target as many
-    /// as its own setting.
+    /// `-O`: per thread over all targets; `None`: each target has its own.
     pub outstanding: Option<u32>,
 }
 
 impl TimeSpan {
-    /// Shares `threads` threads among all targets. On a single target that all of them use, they
-    /// become its own threads.
+    /// A single target that all threads use gets them as its own.
     pub(super) fn share_threads(&mut self, threads: u32, outstanding: Option<u32>) {
         for target in &mut self.targets {
             target.threads = threads;
@@ -123,8 +121,7 @@ impl ThreadPool {
         }
     }
 
-    /// Returns the weight of each target for each thread, by thread; 0: the thread skips the
-    /// target.
+    /// By thread, then target; 0: the thread skips the target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);
@@ -139,8 +136,8 @@ impl ThreadPool {
             .collect()
     }
 
-    /// Returns whether the pool's threads are separate request sources. Not needed if each request
-    /// has its own thread anyway (the engine has no depth) and the targets do not share them.
+    /// Not needed if each request has its own thread anyway (the engine has no depth) and targets
+    /// do not share requests.
     fn is_run(&self, targets: &[Target], engines: &[Engine]) -> bool {
         self.outstanding.is_some() || !self.engine(targets, engines).has_workers()
     }
@@ -156,7 +153,7 @@ impl ThreadPool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }
 
-    /// Returns the pool to run; `None`: each target has its own threads.
+    /// `None`: each target has its own threads.
     pub(super) fn plan(&self, span: &TimeSpan, engines: &[Engine]) -> Option<concurrent::Pool> {
         let weights = self.weights(&span.targets);
         let each = self.singles(&span.targets, engines) as usize;
@@ -170,8 +167,7 @@ impl ThreadPool {
         })
     }
 
-    /// Returns the number of single-request threads that emulate one thread: more than one if no
-    /// engine supports depth.
+    /// Single-request threads per thread: several if no engine has depth.
     fn singles(&self, targets: &[Target], engines: &[Engine]) -> u32 {
         match (self.engine(targets, engines), self.outstanding) {
             (engine, Some(outstanding)) => engine.workers(outstanding),
@@ -200,7 +196,6 @@ impl ThreadPool {
         Workload { engine: self.engine(targets, engines), ..workload }
     }
 
-    /// Returns the buffers of all threads, from those of each target's workload.
     pub(super) fn buffers(&self, each: &[Buffers]) -> Vec<Buffers> {
         let depth = self.outstanding.unwrap_or(each.iter().map(|one| one.depth).sum());
         let max = each.iter().map(|one| one.request_bytes).max().unwrap_or(0);

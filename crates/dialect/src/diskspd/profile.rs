@@ -1,4 +1,4 @@
-//! A run's settings, from a command line or an XML profile.
+//! A run's settings, from the command line or an XML profile.
 
 use super::ThreadPool;
 use crate::concurrent::RequestRange;
@@ -11,19 +11,17 @@ use workload::{Data, MAX_DEPTH, MAX_REQUEST_BYTES, Pattern, Stop, Workload};
 /// The caches in use (`-S`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caching {
-    /// The page cache.
     #[default]
     Cached,
     /// No software cache.
     Uncached,
-    /// Mapped memory.
     Mapped,
 }
 
-/// The length of a range that gets a share of the requests (`-rd`).
+/// Length of a `-rd` range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeLength {
-    /// Percentage of the target.
+    /// Of the target.
     Percent(u8),
     Bytes(u64),
 }
@@ -41,8 +39,7 @@ impl RangeLength {
 /// The data of the writes (`-Z`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
-    /// Random bytes, new in each write. The original repeats 0, 1, ... 255, which compresses to
-    /// nothing.
+    /// New in each write. The original's 0, 1, ... 255 compress to nothing.
     #[default]
     Random,
     Zero,
@@ -59,68 +56,65 @@ pub enum Format {
 /// A file or device and its settings. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// A file, a device, or a directory in which to create a file.
+    /// A file, a device, or a directory for a new file.
     pub path: PathBuf,
-    /// `-b`: request size.
+    /// `-b`
     pub block_bytes: u32,
     /// `-r`: alignment of random offsets.
     pub random_bytes: Option<u64>,
-    /// `-rs`: percentage of requests at random offsets; the others follow the previous one. `None`:
-    /// all are random.
+    /// `-rs`: the other requests follow the previous one; `None`: all are random.
     pub random_percent: Option<u8>,
-    /// `-rdpct`, `-rdabs`: the percentage of the requests that go to each range of the target. The
-    /// remaining requests go to the remaining part.
+    /// `-rdpct`, `-rdabs`: percentage of the requests to each range; the rest go to the remaining
+    /// part.
     pub ranges: Vec<(u8, RangeLength)>,
     /// `-i`: requests in a burst; requires a pause.
     pub burst: Option<u32>,
-    /// `-j`: milliseconds between bursts.
+    /// `-j`: between bursts.
     pub pause_ms: Option<u32>,
-    /// `-s`: distance between sequential requests; `None`: the block size.
+    /// `-s`: between sequential requests; `None`: the block size.
     pub stride_bytes: Option<u64>,
-    /// `-si`: the threads share one sequence.
+    /// `-si`: threads share one sequence.
     pub interlocked: bool,
     /// `-B`: first byte in use.
     pub base_bytes: u64,
-    /// `-f`: bytes in use, from the start of the file.
+    /// `-f`: end of the bytes in use.
     pub max_bytes: Option<u64>,
-    /// `-fs`, `-fr`: page cache hint.
+    /// `-fs`, `-fr`
     pub hint: Hint,
-    /// `-o`: outstanding requests per thread.
+    /// `-o`: per thread.
     pub outstanding: u32,
-    /// `-t`: threads.
+    /// `-t`
     pub threads: u32,
-    /// `-T`: distance between the first requests of neighbouring threads.
+    /// `-T`: between the first requests of neighbouring threads.
     pub thread_stride_bytes: u64,
-    /// `-w`: percentage of writes.
+    /// `-w`
     pub write_percent: u8,
     /// `-S`
     pub caching: Caching,
-    /// `-Sw`, `-Sh`: a write completes when it is on stable storage.
+    /// `-Sw`, `-Sh`: a write completes on stable storage.
     pub write_through: bool,
-    /// `-c`: create the file with this size.
+    /// `-c`
     pub create_bytes: Option<u64>,
     /// `-Z`
     pub source: Source,
-    /// `-Z<size>`: size of the data buffer that writes cycle through; no effect on random data,
-    /// which never runs out.
+    /// `-Z<size>`: buffer that writes cycle through; no effect on random data.
     pub source_bytes: Option<u64>,
-    /// `-Z<size>,<file>`: source of that data.
+    /// `-Z<size>,<file>`
     pub source_file: Option<PathBuf>,
-    /// `-l`: allocate the buffers in large pages.
+    /// `-l`
     pub large_pages: bool,
-    /// `-g`: bytes per millisecond of each thread.
+    /// `-g`: of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
-    /// `-g<n>i`: requests per second of each thread.
+    /// `-g<n>i`: of each thread.
     pub throughput_iops: Option<u32>,
-    /// `<Weight>`: share of a pool's requests, relative to the other targets.
+    /// `<Weight>`: share of a pool's requests.
     pub weight: u32,
-    /// `<ThreadTargets>`: the pool's threads that use the target, with their own weights for it;
-    /// empty: all threads.
+    /// `<ThreadTargets>`: threads that use the target, with their weights; empty: all.
     pub thread_weights: Vec<(u32, Option<u32>)>,
 }
 
 impl Target {
-    /// Returns a target with the original's defaults.
+    /// Returns the original's defaults.
     pub fn new(path: PathBuf) -> Target {
         Target {
             path,
@@ -153,7 +147,7 @@ impl Target {
         }
     }
 
-    /// Applies `-rs`; 100 % and 0 % are the same as `-r` and `-s`.
+    /// Applies `-rs`; 100 % and 0 % equal `-r` and `-s`.
     pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
         match percent {
             Some(0) => (self.random_bytes, self.random_percent) = (None, None),
@@ -168,17 +162,16 @@ impl Target {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
 
-    /// Returns the bytes in use, on a file of `size_bytes`.
     pub(crate) fn used_bytes(&self, size_bytes: u64) -> u64 {
         self.max_bytes.unwrap_or(u64::MAX).min(size_bytes).saturating_sub(self.base_bytes)
     }
 
-    /// Returns the length of the range in which requests start, on a file of `size_bytes`.
+    /// Length of the range in which requests start.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
         self.used_bytes(size_bytes).saturating_sub(u64::from(self.block_bytes))
     }
 
-    /// Checks the settings that do not depend on the file.
+    /// Checks what does not depend on the file.
     ///
     /// # Errors
     /// The first invalid setting.
@@ -304,10 +297,7 @@ impl Target {
         Ok(())
     }
 
-    /// Returns the ranges, with the remainder as the last one, on a part of the target of `bytes`.
-    ///
-    /// # Errors
-    /// Ranges in bytes exceed it.
+    /// The remainder is the last range. Ranges in bytes may not exceed `bytes`.
     pub(crate) fn whole_ranges(&self, bytes: u64) -> Result<Vec<RequestRange>> {
         let (mut end, mut requests) = (0.0_f64, 0);
         let mut ranges = Vec::new();
@@ -415,32 +405,31 @@ impl Target {
     }
 }
 
-/// One run of all its targets at once.
+/// One run of its targets at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSpan {
     /// `-d`: measured seconds.
     pub duration_s: u32,
-    /// `-W`: seconds of warm-up.
+    /// `-W`
     pub warm_up_s: u32,
-    /// `-C`: seconds of cool-down.
+    /// `-C`
     pub cool_down_s: u32,
-    /// `-z`: seed of random offsets and data.
+    /// `-z`: for random offsets and data.
     pub seed: u32,
-    /// `-L`: report latencies.
+    /// `-L`
     pub latency: bool,
-    /// `-x`: of completions, for the report.
+    /// `-x`: only for the report.
     pub completion_routines: bool,
-    /// `-D`: report the deviation of the rate over intervals of this many milliseconds.
+    /// `-D`: report the rate's deviation.
     pub interval_ms: Option<u32>,
-    /// `-a`: processors for the threads; empty: all.
+    /// `-a`; empty: all.
     pub processors: Vec<u32>,
-    /// `-F`: threads that share all targets; `None`: each target has its own.
+    /// `-F`; `None`: each target has its own threads.
     pub pool: Option<ThreadPool>,
     pub targets: Vec<Target>,
 }
 
 impl Default for TimeSpan {
-    /// Returns the original's defaults, without a target.
     fn default() -> Self {
         TimeSpan {
             duration_s: 10,
@@ -461,12 +450,11 @@ impl Default for TimeSpan {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Profile {
     pub spans: Vec<TimeSpan>,
-    /// The format of the results.
     pub format: Format,
 }
 
 impl Profile {
-    /// Checks the settings that do not depend on the files.
+    /// Checks what does not depend on the files.
     ///
     /// # Errors
     /// The first invalid setting.

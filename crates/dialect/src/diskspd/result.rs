@@ -46,8 +46,7 @@ impl Half {
         self.interval_latencies.get(index).copied().unwrap_or_default()
     }
 
-    /// Returns the standard deviation of the latencies in ns, from the histogram's buckets (within
-    /// 0.4 % of each).
+    /// Returns the latencies' standard deviation, from the histogram's buckets (within 0.4 %).
     pub fn latency_deviation_ns(&self) -> f64 {
         let (count, mean) = (self.latency.count() as f64, self.latency.mean());
         if count == 0.0 {
@@ -61,7 +60,7 @@ impl Half {
         (squares / count).sqrt()
     }
 
-    /// Returns the standard deviation of the requests per second over the intervals.
+    /// Returns the standard deviation of requests per second.
     pub fn rate_deviation(&self, interval_ms: u32) -> f64 {
         let rates: Vec<f64> = self
             .intervals

@@ -24,13 +24,13 @@ use workload::{Stop, Workload};
 
 const PROFILE: Input = Input::new("a profile", 4 << 20);
 
-/// The input limit of a data file: none, because only the requested part is read.
+/// Only the requested part is read.
 const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
 /// Loads the profile of the options.
 ///
 /// # Errors
-/// The file cannot be read or is not a profile.
+/// The file is unreadable or not a profile.
 pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
     let failed =
@@ -47,7 +47,7 @@ pub fn profile(options: &Options) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Replaces `*1`, `*2` ... in a profile by the targets of the command line.
+/// Replaces `*1`, `*2` ... by the command line's targets.
 fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     let mut used = vec![false; named.len()];
     for target in profile.spans.iter_mut().flat_map(|span| &mut span.targets) {
@@ -81,12 +81,12 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
 
 /// Runs all time spans of a profile, which [`profile()`] loads.
 ///
-/// Named files that `-c` created stay after success, and are removed after a failure or the user's
-/// interrupt, which also ends the results.
+/// Named files that `-c` created stay after success; a failure or the user's interrupt, which also
+/// ends the results, removes them.
 ///
 /// # Errors
-/// A profile cannot be read, a file is missing, too small or may not be written, the file system is
-/// full, a request failed, or the user interrupted the run before a request completed.
+/// A file is refused or too small, the file system is full, a request failed, or the interrupt came
+/// before a request completed.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -147,13 +147,11 @@ pub fn run<M: Machine>(
 }
 
 impl TimeSpan {
-    /// Returns the length of the span with warm-up and cool-down.
     fn length(&self) -> Duration {
         let all = [self.warm_up_s, self.duration_s, self.cool_down_s];
         all.into_iter().map(|seconds| Duration::from_secs(seconds.into())).sum()
     }
 
-    /// Returns the names of the span's targets.
     fn names(&self) -> String {
         let names: Vec<String> =
             self.targets.iter().map(|target| target.path.display().to_string()).collect();
@@ -167,7 +165,7 @@ struct File<'a, T> {
     facts: &'a TargetFacts,
 }
 
-/// Returns how to open every file of all time spans once, at its largest size.
+/// Every file once, at its largest size in all time spans.
 fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
     if let Some(stray) =
@@ -215,7 +213,7 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     Ok(specs)
 }
 
-/// Refuses settings that do not fit a file; returns the buffers of each span.
+/// Refuses settings that do not fit a file; returns each span's buffers.
 fn check<M: Machine>(
     machine: &M,
     profile: &Profile,
@@ -257,8 +255,7 @@ fn workload_of(
 
 const LARGEST_SOURCE: u64 = 1 << 30;
 
-/// Reads the data for the writes: the requested size, from the start of the file, repeated if the
-/// file is shorter.
+/// Reads the writes' data from the start of the file, repeated if that is shorter.
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
@@ -281,7 +278,6 @@ fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     Ok(Some(data.into_iter().cycle().take(bytes as usize).collect()))
 }
 
-/// Returns the changes to the requests of a target's workload, on a file of `size_bytes`.
 fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestShape> {
     Ok(RequestShape {
         threads: match (target.random_bytes, target.interlocked) {
@@ -305,7 +301,7 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
     })
 }
 
-/// Runs a span; also returns whether the user interrupted it.
+/// Also returns whether the user interrupted it.
 fn run_span<M: Machine>(
     machine: &M,
     span: &TimeSpan,
@@ -346,7 +342,7 @@ fn run_span<M: Machine>(
     Ok((span, interrupted))
 }
 
-/// Runs a span's targets once, in order; `only_ns` limits the time and omits the warm-up.
+/// `only_ns` limits the time and omits the warm-up.
 fn run_targets<M: Machine>(
     machine: &M,
     span: &TimeSpan,
@@ -377,8 +373,7 @@ fn run_targets<M: Machine>(
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// Returns the results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
-/// single-request thread counts.
+/// Without depth (`-o` with neither io_uring nor libaio) each single-request thread counts.
 fn thread_results(
     target: &Target,
     facts: &TargetFacts,

@@ -7,8 +7,7 @@ use machine::Hint;
 use std::fmt;
 
 impl Options {
-    /// Returns equivalent arguments: parsing them gives the same options. A profile from a file is
-    /// referenced by name.
+    /// Returns arguments that parse to the same options; a profile from a file stays a name.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(file) = &self.file {
@@ -40,7 +39,7 @@ impl Options {
     }
 }
 
-/// Returns the options of a time span whose targets differ only in their paths.
+/// The targets differ only in their paths.
 fn span_words(span: &TimeSpan) -> Vec<String> {
     let Some(target) = span.targets.first() else { return Vec::new() };
     let mut words = vec![

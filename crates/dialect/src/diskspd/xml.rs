@@ -1,4 +1,4 @@
-//! XML profiles: the time spans, targets and settings of a run, as `-X` reads them.
+//! XML profiles, as `-X` reads them: time spans, targets and settings.
 
 use super::profile::{Caching, Format, Profile, RangeLength, Source, Target, TimeSpan};
 use crate::parse::{refuse, shortened};
@@ -16,7 +16,6 @@ const MAX_NESTING: usize = 16;
 pub(crate) struct Element {
     pub(crate) name: String,
     text: String,
-    /// The attribute `unit`: the unit of the number.
     unit: Option<String>,
     /// The attribute `IO`: percentage of the requests.
     requests: Option<String>,
@@ -137,7 +136,7 @@ impl Element {
         )
     }
 
-    /// Accepts only values that have no effect; refuses others as unsupported.
+    /// Accepts only values that have no effect.
     fn only(&self, neutral: &[&str]) -> Result<()> {
         if neutral.contains(&self.value()) { Ok(()) } else { self.unsupported() }
     }
@@ -146,8 +145,7 @@ impl Element {
 /// Reads a profile.
 ///
 /// # Errors
-/// The text is not XML, an element is unknown or unsupported, or a value is invalid; the message
-/// names it.
+/// The message names the unsupported element or invalid value.
 pub fn read_profile(text: &str) -> Result<Profile> {
     if text.contains('\0') {
         return refuse("the profile", "it contains a NUL", "is it a text?");
@@ -311,7 +309,7 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
-/// Returns the thread numbers of the pool, and the weight of the target for each.
+/// The pool's thread numbers, with the target's weights.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {

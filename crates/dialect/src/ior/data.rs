@@ -1,27 +1,24 @@
-//! The data of transfers: random, with a stamp in every 512 bytes that holds its place, so that a
-//! read shows whether it returned what was written there.
+//! Random data of transfers, with a stamp of its place in every 512 bytes, so that a read shows
+//! whether it returned what was written there.
 
 use machine::{Error, Result, fill_random};
 
-/// The distance in the file after which the random bytes repeat; the stamps do not.
+/// The random bytes repeat after this distance; the stamps do not.
 const PERIOD: usize = 1 << 20;
 
-/// The distance between stamps of 8 bytes.
 const STAMP_EVERY: u64 = 512;
 
-/// The alignment of buffers for direct I/O.
+/// For direct I/O.
 const ALIGNMENT: usize = 4096;
 
 pub(super) struct Data {
     signature: u64,
     transfer: usize,
-    /// The random bytes of one period and one transfer.
+    /// One period and one transfer.
     random: Aligned,
-    /// Bytes that a read returned.
     pub(super) got: Aligned,
 }
 
-/// Bytes at an address for direct I/O.
 pub(super) struct Aligned {
     memory: Vec<u8>,
     first: usize,
@@ -45,7 +42,6 @@ impl Aligned {
     }
 }
 
-/// Returns the stamp at a place of a task's data.
 fn stamp(signature: u64, task: u64, place: u64) -> [u8; 8] {
     let mut word = [0; 8];
     fill_random(signature ^ task.rotate_left(44) ^ place, &mut word);
@@ -66,7 +62,6 @@ impl Data {
         Ok(Data { signature, transfer, random, got: Aligned::new(transfer)? })
     }
 
-    /// Returns the data of a transfer at this offset of a task's data.
     pub(super) fn at(&mut self, offset: u64, task: u64) -> &[u8] {
         let first = (offset % PERIOD as u64) as usize;
         let data = &mut self.random.bytes()[first..first + self.transfer];
@@ -85,7 +80,7 @@ impl Data {
         data
     }
 
-    /// Returns whether the bytes that were read are those that the task wrote there.
+    /// Whether `got` is what the task wrote there.
     pub(super) fn is_right(&mut self, offset: u64, task: u64) -> bool {
         self.at(offset, task);
         let first = (offset % PERIOD as u64) as usize;

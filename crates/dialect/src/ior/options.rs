@@ -1,5 +1,5 @@
-//! IOR's options: on the command line, as directives (`-O name=value`), and in scripts. All three
-//! use the rows of one table.
+//! IOR's options, on the command line, as directives (`-O name=value`) and in scripts, all from one
+//! table.
 
 use super::table::ROWS;
 use crate::parse::{no_nul, refuse, shortened};
@@ -10,10 +10,9 @@ use machine::units::MIB;
 use machine::{Error, Result};
 use std::path::{Path, PathBuf};
 
-/// The maximum size of a transfer in bytes.
 pub(super) const MAX_TRANSFER: u64 = 1 << 30;
 
-/// The maximum number of tasks in one process.
+/// Maximum tasks in one process.
 pub const MAX_TASKS_HERE: u32 = 1024;
 
 const SCRIPT: Input = Input::new("a script of IOR", 1 << 20);
@@ -66,29 +65,29 @@ pub struct Options {
     pub keep_with_error: bool,
     /// `-E`: write into the existing file.
     pub existing: bool,
-    /// `-m`: a file of its own for each repetition.
+    /// `-m`: one file per repetition.
     pub multi_file: bool,
     /// `-g`
     pub barriers: bool,
     /// `--posix.odirect`
     pub direct: bool,
-    /// `-D`, in s
+    /// `-D`
     pub deadline_s: Option<u64>,
-    /// Whether all tasks go on until each has made as many transfers as the fastest.
+    /// All tasks go on to the fastest one's number of transfers.
     pub wear_out: bool,
-    /// Transfers of each task, as an earlier test with a deadline made them.
+    /// Transfers of each task in an earlier test with a deadline.
     pub wear_out_iterations: Option<u64>,
-    /// The file that keeps this number between tests.
+    /// Keeps this number between tests.
     pub status_file: Option<PathBuf>,
     /// `-G`: seed of the data.
     pub signature: Option<u64>,
-    /// `-d`, in s
+    /// `-d`
     pub delay_s: u64,
     /// `-q`
     pub quit_on_error: bool,
     /// `-N`
     pub tasks: Option<u32>,
-    /// `-T`, in minutes
+    /// `-T`
     pub max_minutes: u64,
     /// `-u`: a directory for each task.
     pub unique_directory: bool,
@@ -96,17 +95,17 @@ pub struct Options {
     pub verbose: u32,
     /// `-A`
     pub reference: i64,
-    /// `-j`, in s
+    /// `-j`
     pub outlier_s: u64,
     pub format: Format,
-    /// The file for the results, instead of standard output.
+    /// Instead of standard output.
     pub summary_file: Option<PathBuf>,
-    /// Whether to only print the test, without running it.
+    /// Print the test without running it.
     pub dry_run: bool,
 }
 
 impl Tests {
-    /// Returns the bytes that all tasks write with this many tasks, if no deadline ends them.
+    /// Returns the bytes that all tasks write without a deadline.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let written = |test: &Options| {
             let each = test.block_bytes.saturating_mul(test.segments);
@@ -164,20 +163,19 @@ impl Default for Options {
     }
 }
 
-/// A command line: its tests, and halfpower's own options.
+/// A command line: tests, and halfpower's own options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tests {
-    /// The tests, at least one.
+    /// At least one.
     pub tests: Vec<Options>,
-    /// Tasks as threads of this process; 0: one, or those that mpirun starts.
+    /// As threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
-    /// The file of halfpower's own document.
     pub json: Option<PathBuf>,
-    /// The command line, for the report.
+    /// For the report.
     pub command: String,
-    /// Existing files that may be overwritten.
+    /// Files that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Whether outputs may replace files that halfpower did not create.
+    /// `--force`
     pub force: bool,
 }
 
@@ -194,7 +192,6 @@ static OWN: &[Own<Tests>] = &[
     ),
 ];
 
-/// Parses the number of tasks in one process.
 pub(crate) fn tasks_here(option: &str, text: &str) -> Result<u32> {
     crate::parse::number(option, text, 1, MAX_TASKS_HERE.into()).map(|count| count as u32)
 }
@@ -203,7 +200,7 @@ pub(super) fn hint() -> &'static str {
     "see halfpower ior --help"
 }
 
-/// Sets an option by name; `words` is how the user wrote it. Without a value, a flag is on.
+/// Without a value, a flag is on.
 fn set(
     options: &mut Options,
     row: &Row<Options, String>,
@@ -244,7 +241,6 @@ fn set(
     }
 }
 
-/// Returns whether an option takes a value, if it has one.
 fn takes_value(row: &Row<Options, String>) -> bool {
     !matches!(
         row.takes,
@@ -256,7 +252,7 @@ fn takes_value(row: &Row<Options, String>) -> bool {
     )
 }
 
-/// Finds an option's row; case matters only in names of one letter.
+/// Case matters only in names of one letter.
 fn find(name: &str) -> Option<&'static Row<Options, String>> {
     let is_short = name.chars().count() == 1;
     ROWS.iter().find(|row| {
@@ -272,7 +268,7 @@ fn unknown<T>(words: &str) -> Result<T> {
     refuse(shortened(words), "unknown option", hint())
 }
 
-/// Parses a directive, `name=value`.
+/// `name=value`.
 fn directive(options: &mut Options, words: &str) -> Result<()> {
     let (name, value) =
         words.split_once('=').map_or((words, None), |(name, value)| (name, Some(value.trim())));
@@ -283,7 +279,7 @@ fn directive(options: &mut Options, words: &str) -> Result<()> {
 }
 
 impl Tests {
-    /// Returns whether a file is a test file, or one that a task makes with its name.
+    /// A test file, or one that a task makes with its name.
     fn uses(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_encoded_bytes();
         let is = |file: &PathBuf| {
@@ -293,7 +289,7 @@ impl Tests {
         self.tests.iter().any(|test| test.test_files.iter().any(is))
     }
 
-    /// Adds the tests of a script, with the options before it.
+    /// Adds a script's tests, with the options before it.
     fn script(&mut self, options: &mut Options, path: &str) -> Result<()> {
         let failed = |line: usize, why: String| {
             Error::refused(format!("-f {path}, line {line}"), why, hint())
@@ -429,7 +425,6 @@ pub fn parse(words: &[String]) -> Result<Tests> {
 }
 
 impl Options {
-    /// Completes and checks the options together.
     fn finish(&mut self) -> Result<()> {
         if !(self.write || self.read || self.check_write || self.check_read) {
             (self.write, self.read) = (true, true);
@@ -474,7 +469,6 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses files that are larger than any can be.
     pub(super) fn check_size(&self, tasks: u64) -> Result<()> {
         let tasks = if self.per_task { 1 } else { tasks };
         let bytes =
@@ -489,7 +483,7 @@ impl Options {
         }
     }
 
-    /// Returns the name of the file that a task uses in a repetition.
+    /// Returns the file that a task uses in a repetition.
     pub fn file(&self, task: u64, repetition: u32) -> PathBuf {
         let base = &self.test_files[task as usize % self.test_files.len()];
         let mut name = base.as_os_str().to_owned();

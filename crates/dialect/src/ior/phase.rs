@@ -5,7 +5,6 @@ use super::task::Accessed;
 use crate::tasks::Span;
 use machine::Nanos;
 
-/// One part of a phase: what is done, and in which order.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub(super) opens: bool,
@@ -13,13 +12,12 @@ pub(super) struct Part {
     pub(super) closes: bool,
 }
 
-/// A phase of all tasks. The times are those of its parts, without the tasks' agreement between
-/// them.
+/// The times exclude the tasks' agreement between parts.
 pub(super) struct Done {
     pub(super) tasks: Vec<Accessed>,
-    /// The spans of each task in the first part, on one clock.
+    /// In the first part, on one clock.
     pub(super) begins: Vec<Span>,
-    /// The time of each task in all parts.
+    /// By task, in all parts.
     pub(super) times_ns: Vec<Nanos>,
     pub(super) open_ns: Nanos,
     pub(super) transfer_ns: Nanos,
@@ -42,7 +40,6 @@ impl Done {
         }
     }
 
-    /// Adds a part.
     pub(super) fn add(&mut self, these: Vec<Accessed>, part: Part) {
         let around = |of: fn(&Accessed) -> Span| Span::around(these.iter().map(of)).ns();
         let spans: Vec<Span> = these

@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// The version of IOR whose language and report these are.
 const VERSION: &str = "4.0.0";
 
-/// Formats a size: `1.50 GiB`, `262144 bytes`.
+/// `1.50 GiB`, `262144 bytes`.
 fn size(bytes: u64) -> String {
     let in_unit = |unit: u64, name: &str| {
         if bytes.is_multiple_of(unit) {
@@ -40,13 +40,11 @@ pub(super) fn head(tests: &Tests, around: &Surroundings<'_>) -> String {
     )
 }
 
-/// Joins the names of a test's files as in `-o`.
 fn test_files(options: &Options) -> String {
     let names = options.test_files.iter().map(|file| file.display().to_string());
     names.collect::<Vec<_>>().join("@")
 }
 
-/// Returns the names and values of a test's options.
 fn options(test: &TestResult, options: &Options) -> Vec<(&'static str, Value)> {
     let each = test.block_bytes.saturating_mul(test.segments);
     let inter = match (options.reorder_random, options.reorder) {
@@ -110,7 +108,7 @@ pub(super) fn test(
     text
 }
 
-/// Formats a number in a column of ten characters.
+/// In ten characters.
 fn number(value: f64) -> String {
     let text = match value {
         value if value >= 1e6 => format!("{value:.0}"),
@@ -165,16 +163,15 @@ pub(super) fn row(phase: &Phase, options: &Options) -> String {
     text
 }
 
-/// The summary of one direction of a test.
 struct Summary<'r> {
     direction: Direction,
     test: &'r TestResult,
     number: usize,
-    /// MiB/s, transfers per second and times of the repetitions.
+    /// MiB/s, transfers per second and times.
     rates: Vec<f64>,
     operations: Vec<f64>,
     times: Vec<f64>,
-    /// Means over the repetitions that a deadline ended.
+    /// Means of repetitions that a deadline ended.
     stonewall: Option<(f64, f64)>,
 }
 
@@ -215,7 +212,6 @@ fn most(values: &[f64]) -> f64 {
 }
 
 impl Summary<'_> {
-    /// Returns the names and values of a row, as IOR orders them.
     fn columns(&self) -> Vec<(&'static str, String)> {
         let (test, options) = (self.test, &self.test.options);
         let two = |value: f64| format!("{value:.2}");
@@ -297,7 +293,6 @@ impl Summary<'_> {
     }
 }
 
-/// Formats columns as wide as their widest cell.
 fn table(rows: &[Vec<(&'static str, String)>]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let widths: Vec<usize> = (0..first.len())
@@ -366,7 +361,7 @@ fn phase_json(phase: &Phase, options: &Options) -> Value {
     value
 }
 
-/// Returns all parameters of a test with IOR's keys. What halfpower refuses has IOR's default.
+/// With IOR's keys, and its defaults for what halfpower refuses.
 fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Value {
     let given = &test.options;
     let flag = |set: bool| json!(u8::from(set));
@@ -419,7 +414,7 @@ fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Va
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Formats the results with IOR's keys.
+/// With IOR's keys.
 pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>) -> String {
     let of = |(number, test): (usize, &TestResult)| {
         let given: serde_json::Map<String, Value> = options(test, &test.options)
@@ -457,7 +452,7 @@ pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>)
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
-/// Formats one line for each phase.
+/// One line per phase.
 pub(super) fn csv(result: &IorResult) -> String {
     let mut text = String::from(
         "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n",

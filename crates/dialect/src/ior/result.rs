@@ -72,7 +72,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Returns the bytes of all tasks per second of the whole time, as IOR counts.
+    /// Returns the rate over the whole time, as IOR counts.
     pub fn bytes_per_s(&self) -> f64 {
         self.bytes as f64 / seconds(self.total_ns.max(1))
     }
@@ -81,7 +81,7 @@ impl Phase {
         self.bytes_per_s() / MIB as f64
     }
 
-    /// Returns the transfers per second of the time in which data was transferred.
+    /// Returns the transfers per second of transfer time.
     pub fn iops(&self) -> f64 {
         self.transfers as f64 / seconds(self.transfer_ns.max(1))
     }
@@ -144,13 +144,13 @@ pub struct IorResult {
 }
 
 impl IorResult {
-    /// Returns the number of transfers that returned wrong data.
+    /// Returns the number of transfers with wrong data.
     pub fn wrong_transfers(&self) -> u64 {
         self.tests.iter().filter_map(|test| test.wrong_transfers).sum()
     }
 }
 
-/// Returns the mean, and the standard deviation over all values.
+/// The deviation is over all values.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -158,7 +158,7 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (squares / count).sqrt())
 }
 
-/// Returns a phase as a run of a workload, for halfpower's own document.
+/// For halfpower's own document.
 pub(super) fn sample(phase: &Phase, tasks: u32, latency: &Histogram) -> measure::Sample {
     let none = Histogram::new();
     let latency = match phase.direction {

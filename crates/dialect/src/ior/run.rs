@@ -1,4 +1,4 @@
-//! Runs the tests: each repetition writes, checks, reads and removes, all tasks at the same time.
+//! Runs the tests: each repetition writes, checks, reads and removes, all tasks at once.
 
 use super::options::{Format, Tests, hint};
 use super::result::{Direction, IorResult, TestResult, sample};
@@ -20,14 +20,14 @@ const STATUS: Input = Input::new("a status file of IOR", 4 << 10);
 pub struct Surroundings<'a> {
     /// System and name of the first task's computer.
     pub machine: String,
-    /// The directory of the first file.
+    /// The first file's directory.
     pub target: TargetFacts,
     pub space: SpaceOf<'a>,
     /// Seconds since 1970.
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Returns the files of all tests, without duplicates; without the tasks' own suffixes.
+/// Returns the files of all tests once, without the tasks' suffixes.
 pub fn files(tests: &Tests) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for file in tests.tests.iter().flat_map(|test| &test.test_files) {
@@ -38,13 +38,13 @@ pub fn files(tests: &Tests) -> Vec<PathBuf> {
     all
 }
 
-/// Runs the tests, and prints IOR's report to `out` as it progresses.
+/// Runs the tests, and prints IOR's report to `out`.
 ///
-/// Files are removed as IOR does, and always if a test fails or the user interrupts it; the
-/// interrupt ends it with the report of what was done.
+/// Files are removed as IOR does, and always after a failure or the user's interrupt, which still
+/// reports what was done.
 ///
 /// # Errors
-/// A file may not be written, does not fit or cannot be read; a lost task; `out` cannot be written.
+/// A file is refused, does not fit or cannot be read; a lost task; `out` cannot be written.
 pub fn run(
     crew: &mut dyn Crew,
     tests: &Tests,
@@ -96,7 +96,6 @@ pub fn run(
     Ok(result)
 }
 
-/// Returns the number of tasks of a test.
 fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     let count = options.tasks.map_or(members.len(), |count| count as usize);
     if count <= members.len() {
@@ -111,7 +110,7 @@ fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     Err(error.into())
 }
 
-/// Opens the status file, if this test writes one.
+/// `None`: this test writes none.
 pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<Output>, Error> {
     let Some(path) = options.status_file.as_deref().filter(|_| options.write) else {
         return Ok(None);
@@ -119,7 +118,7 @@ pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<O
     Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))?))
 }
 
-/// Reads the transfers of each task that an earlier test has left in its status file.
+/// Transfers of each task in an earlier test.
 pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("stoneWallingStatusFile {}", path.display());
     let text = STATUS
@@ -130,12 +129,10 @@ pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {
     })
 }
 
-/// Returns the directory of a file.
 pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Returns the phases of a test as points.
 fn points(test: &TestResult, latencies: &[Histogram], facts: &TargetFacts) -> Vec<Point> {
     let options = &test.options;
     let of = |direction: Direction| {

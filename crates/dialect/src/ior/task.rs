@@ -18,11 +18,11 @@ pub struct Layout {
     pub block_bytes: u64,
     pub transfer_bytes: u64,
     pub segments: u64,
-    /// Whether each task has a file of its own, instead of one for all.
+    /// One file per task, instead of one for all.
     pub per_task: bool,
-    /// Whether a task visits its transfers in random order.
+    /// Random order of a task's transfers.
     pub random: bool,
-    /// The seed of that order, and of the data.
+    /// Of that order, and of the data.
     pub signature: u64,
 }
 
@@ -37,7 +37,7 @@ impl Layout {
         self.block_bytes.saturating_mul(self.segments)
     }
 
-    /// Returns the offset in the file of a task's transfer, in order of the file.
+    /// Returns the file offset of a task's transfer, in order of the file.
     pub fn offset(&self, task: u64, transfer: u64) -> u64 {
         let per_block = self.block_bytes / self.transfer_bytes;
         let (segment, within) = (transfer / per_block, transfer % per_block);
@@ -59,7 +59,6 @@ pub enum Step {
     Hold { wanted: Wanted, empty: bool },
     /// Take a file: one that exists, or any.
     Take { wanted: Wanted, only_existing: bool },
-    /// Use a file.
     Access(Access),
     /// Remove what [`Step::MakeDirectory`] made, unless files are in it.
     RemoveDirectories,
@@ -84,14 +83,14 @@ pub struct Access {
     pub of_task: u64,
     pub open_as: OpenAs,
     pub opens: bool,
-    /// The number of transfers after which the phase ends; `None` without transfers.
+    /// Transfers after which the phase ends; `None` without any.
     pub upto: Option<u64>,
-    /// The time after which the task begins no transfer.
+    /// No transfer begins after this.
     pub deadline_ns: Option<Nanos>,
     pub sync_each: bool,
-    /// Whether to bring the data to stable storage after the transfers.
+    /// Once, after the transfers.
     pub sync: bool,
-    /// Whether to compare what is read with what was written.
+    /// Compare reads with what was written.
     pub verify: bool,
     pub closes: bool,
 }
@@ -102,7 +101,7 @@ pub enum Reply {
     Ready,
     Checked {
         free_bytes: Option<u64>,
-        /// Bytes of files that will be overwritten.
+        /// Of files that will be overwritten.
         there_bytes: u64,
     },
     Held {
@@ -116,23 +115,21 @@ pub enum Reply {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Accessed {
     pub open: Span,
-    /// The span of the transfers, and of the flush at their end.
+    /// With the flush.
     pub transfer: Span,
     pub close: Span,
-    /// Transfers so far, with those of earlier parts of the phase.
+    /// With those of earlier parts.
     pub transfers: u64,
-    /// The latency of each transfer.
     pub latency: Histogram,
-    /// Transfers that returned other data than was written.
+    /// Transfers that returned wrong data.
     pub wrong: u64,
     pub file_bytes: u64,
     pub number: u64,
 }
 
-/// A file in the hands of a task.
 struct Taken<F> {
     file: F,
-    /// Whether another task holds the file.
+    /// Another task holds it.
     joined: bool,
 }
 
@@ -141,9 +138,9 @@ pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     layout: Option<(Layout, Data, Option<Permutation>)>,
     taken: HashMap<PathBuf, Taken<F::File>>,
-    /// The directories made for a file of its own; removed with it.
+    /// Removed with its own file.
     directories: Vec<PathBuf>,
-    /// Transfers of the present phase so far.
+    /// Transfers of the present phase.
     done: u64,
 }
 
@@ -302,7 +299,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
     }
 }
 
-/// Returns the file of a path, which stays in the task's hands until it is given back.
+/// The file stays taken until it is given back.
 fn take<'t, F: TaskFiles>(
     files: &F,
     all: &'t mut HashMap<PathBuf, Taken<F::File>>,

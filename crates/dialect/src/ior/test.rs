@@ -26,11 +26,11 @@ pub(super) struct Test<'a, C: Crew + ?Sized> {
     layout: Layout,
     pub(super) result: TestResult,
     pub(super) warnings: Vec<String>,
-    /// Latencies of the phases, in order.
+    /// By phase.
     pub(super) latencies: Vec<Histogram>,
-    /// The number of the shared file in its file system, while it is held.
+    /// The shared file's number, while it is held.
     held: Option<u64>,
-    /// Number of each task's own file, and its transfers, if they were written before.
+    /// Of each task's own file, if written before.
     numbers: Vec<Option<u64>>,
     written: Vec<Option<u64>>,
 }
@@ -167,7 +167,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         directory_of(&self.options.test_files[0]).to_owned()
     }
 
-    /// Returns a file as a task wants it.
     fn wanted(&self, task: usize, repetition: u32, writes: bool) -> Wanted {
         let path = self.options.file(task as u64, repetition);
         let base = &self.options.test_files[task % self.options.test_files.len()];
@@ -279,7 +278,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Returns the task whose data a task reads.
+    /// The task whose data this one reads.
     fn source(&self, task: usize, repetition: u32) -> usize {
         let count = self.members.len();
         let offset = self.options.task_offset as usize;
@@ -430,7 +429,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(done)
     }
 
-    /// Returns the state at the deadline; `None` if all were done before.
+    /// `None` if all were done before the deadline.
     fn stonewall(&self, tasks: &[Accessed]) -> Option<Stonewall> {
         let of = |tasks: &[Accessed]| tasks.iter().map(|one| one.transfers).collect::<Vec<_>>();
         let counts = of(tasks);
@@ -446,7 +445,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         })
     }
 
-    /// Warns if a file is not as long as what was written.
+    /// Warns about files of the wrong length.
     fn check_size(&mut self, done: &[Accessed]) {
         let whole = self.layout.transfers();
         if done.iter().any(|one| one.transfers < whole) {
@@ -526,8 +525,8 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Gives the files back: first those who joined, because the holder can mark only a file
-    /// that no other process has open.
+    /// Gives joined files back first: the holder can mark only a file that no other process has
+    /// open.
     fn release(&mut self, end: FileEnd) -> Result<(), Error> {
         if self.held.is_some() {
             self.all(|_| Step::Release { all: false, end: FileEnd::AsItWas }, false)?;

@@ -1,4 +1,4 @@
-//! The clients of `-+m`: all this computer.
+//! The clients of `-+m`, all on this computer.
 
 use super::Options;
 use super::options::MAX_CHILDREN;
@@ -10,19 +10,17 @@ use std::path::{Path, PathBuf};
 
 const CLIENTS: Input = Input::new("a list of clients", 1 << 20);
 
-/// A line of the list: the location of one process.
+/// A line of the list, for one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     pub host: String,
-    /// The working directory.
     pub directory: PathBuf,
-    /// The test file; `None`: the default name.
+    /// `None`: the default name.
     pub file: Option<PathBuf>,
 }
 
 impl Client {
-    /// Parses a line: name, directory, path of iozone and optionally the test file, separated by
-    /// blanks.
+    /// Parses name, directory, path of iozone and optionally the test file.
     fn parse(list: &Path, number: usize, line: &str) -> Result<Client> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields.as_slice() {
@@ -42,7 +40,7 @@ impl Client {
         }
     }
 
-    /// Returns the test file of a child that has no name in `-F`; `base` is that of `-f`.
+    /// For a child without a name in `-F`; `base` is that of `-f`.
     fn test_file(&self, child: usize, base: &Path) -> PathBuf {
         let own = || base.as_os_str().to_string_lossy().into_owned() + &format!(".DUMMY.{child}");
         self.directory.join(self.file.clone().unwrap_or_else(|| own().into()))
@@ -82,7 +80,7 @@ impl Options {
     /// Loads the clients of `-+m`.
     ///
     /// # Errors
-    /// The list cannot be read or is malformed, or there are fewer clients than processes.
+    /// The list is unreadable or malformed, or has fewer clients than processes.
     pub fn with_clients(mut self) -> Result<Options> {
         let Some(list) = &self.client_list else { return Ok(self) };
         self.clients = read(list)?;
@@ -97,10 +95,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Refuses clients with another host name.
-    ///
-    /// # Errors
-    /// A client is another computer, or its directory does not exist.
+    /// Refuses clients on another computer or without their directory.
     pub(super) fn check_clients(&self, name: &str) -> Result<()> {
         for client in &self.clients[..self.max_children().min(self.clients.len())] {
             if !client.is_here(name) {

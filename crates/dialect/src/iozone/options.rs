@@ -7,9 +7,9 @@ use machine::units::{GIB, KIB, MIB, show_size};
 use std::path::PathBuf;
 use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 
-/// Maximum number of processes or threads of the throughput mode.
+/// Maximum processes or threads of the throughput mode.
 pub const MAX_CHILDREN: u32 = 1024;
-/// Maximum file size: no test will ever fill more than 1 PiB.
+/// 1 PiB, more than any test fills.
 const MAX_FILE: u64 = 1 << 50;
 /// The pattern of `-+d`.
 const DIAGNOSTIC: u8 = 0xa5;
@@ -19,59 +19,55 @@ pub const LAST_TEST: u8 = 12;
 /// The parsed command line. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The arguments as typed, for the report.
+    /// As typed, for the report.
     pub typed: Option<String>,
     /// `-a`: every file size with every record size.
     pub auto: bool,
     /// `-z`: small records with large files too (`-A` is `-a -z`).
     pub all_records: bool,
-    /// `-s`: file sizes.
+    /// `-s`
     pub files: Vec<u64>,
-    /// `-n`, `-g`: smallest and largest file of the automatic mode.
+    /// `-n`, `-g`: of the automatic mode.
     pub file_range: (Option<u64>, Option<u64>),
-    /// `-r`: record sizes.
+    /// `-r`
     pub records: Vec<u64>,
-    /// `-y`, `-q`: smallest and largest record of the automatic mode.
+    /// `-y`, `-q`: of the automatic mode.
     pub record_range: (Option<u64>, Option<u64>),
-    /// `-i`: test numbers, in order; empty: 0 to 7.
+    /// `-i`, in order; empty: 0 to 7.
     pub tests: Vec<u8>,
-    /// `-f`: the test file, or the directory in which to create it.
+    /// `-f`: the test file, or a directory for it.
     pub file: Option<PathBuf>,
-    /// `-F`: the files of the throughput mode, one per process.
+    /// `-F`: one per process.
     pub process_files: Vec<PathBuf>,
-    /// `-I`: bypass the page cache.
+    /// `-I`
     pub direct: bool,
-    /// `-o`: each write completes when its data is on stable storage; as with `-+D`, the file's
-    /// timestamps are not flushed.
+    /// `-o`: a write completes on stable storage; as with `-+D`, timestamps are not flushed.
     pub sync: bool,
-    /// `-+r`: the same, and reads return only data on stable storage. On Linux the addition has no
-    /// effect.
+    /// `-+r`: the same, and reads return only stable data, which has no effect on Linux.
     pub read_sync: bool,
     /// `-+D`: the same as `-o`.
     pub dsync: bool,
     /// `-e`: include the flush in the time.
     pub flush: bool,
-    /// `-c`: include closing the file in the time. It takes microseconds on a local file system and
-    /// is not timed separately from the last request.
+    /// `-c`: include closing the file, which takes microseconds on a local file system and is not
+    /// timed separately.
     pub close: bool,
-    /// `-t`: throughput mode with this many processes; several values run one after another.
+    /// `-t`: throughput mode with each of these numbers of processes.
     pub children: Vec<u32>,
-    /// `-l`, `-u`: throughput mode with every number of processes in this range.
+    /// `-l`, `-u`: throughput mode, as a range.
     pub child_range: (Option<u32>, Option<u32>),
-    /// `-T`: threads instead of processes. Here they are always threads; it only changes the
-    /// report's text.
+    /// `-T`: only changes the report; here the processes are always threads.
     pub threads: bool,
-    /// `-H`, `-k`: asynchronous requests of this depth; true for `-k`, which in the original saves
-    /// a copy.
+    /// `-H`, `-k`: depth of asynchronous requests; true for `-k`, which saves a copy in the
+    /// original.
     pub asynchronous: Option<(bool, u32)>,
-    /// `-B`: mapped memory.
+    /// `-B`
     pub mmap: bool,
-    /// `-G`: each write to mapped memory is on stable storage before it completes.
+    /// `-G`: each write to mapped memory waits for stable storage.
     pub mmap_sync: bool,
-    /// `-D`: ask the kernel to write mapped memory soon after each write. On Linux the call has had
-    /// no effect since 2.6.19.
+    /// `-D`: start writing mapped memory after each write; no effect on Linux since 2.6.19.
     pub mmap_async: bool,
-    /// `-W`: lock the file while it is used. Test files always are.
+    /// `-W`: test files are always locked.
     pub lock: bool,
     /// `-O`: report operations per second.
     pub operations: bool,
@@ -79,36 +75,35 @@ pub struct Options {
     pub microseconds: bool,
     /// `-R`: tables for a spreadsheet.
     pub excel: bool,
-    /// `--force`: outputs may replace files that halfpower did not create.
+    /// `--force`
     pub force: bool,
-    /// `-b`: the same tables as a spreadsheet file.
+    /// `-b`: the tables of `-R` as a file.
     pub excel_file: Option<PathBuf>,
-    /// `-M`: name the machine in the report.
+    /// `-M`
     pub machine: bool,
-    /// `-w`: keep the test files.
+    /// `-w`
     pub keep: bool,
-    /// `-x`: the first process to finish does not stop the others.
+    /// `-x`: the first process to finish does not stop others.
     pub no_stonewall: bool,
     /// `-V`: writes carry this pattern and reads verify it.
     pub verify: Option<u8>,
     /// `-p`: empty the processor's cache before each test.
     pub purge: bool,
-    /// `-U`: the mount point to unmount and remount in the original, so that each test starts with
-    /// an empty page cache.
+    /// `-U`: mount point that the original remounts, for an empty page cache.
     pub uncached: Option<PathBuf>,
-    /// `-S`: size of the processor's cache in bytes, for `-p`.
+    /// `-S`: the processor's cache, for `-p`.
     pub cache_bytes: Option<u64>,
-    /// `-L`: size of its cache lines in bytes.
+    /// `-L`: its cache lines.
     pub line_bytes: Option<u64>,
-    /// `-j`: stride of strided reads in records.
+    /// `-j`: stride in records.
     pub stride: Option<u32>,
     /// `-J`: milliseconds between requests.
     pub think_ms: Option<u32>,
-    /// `-P`: bind processes to processors, starting with this one.
+    /// `-P`: first processor to which processes are bound.
     pub bind: Option<u32>,
-    /// `-Q`: write offset and latency of each request to files.
+    /// `-Q`: of each request.
     pub latency_files: bool,
-    /// `-+u`: report processor usage.
+    /// `-+u`
     pub cpu: bool,
     /// `-E`: the default tests include 9 to 12.
     pub extensions: bool,
@@ -116,31 +111,29 @@ pub struct Options {
     pub each_child: bool,
     /// `-+n`: skip the repeated tests (rewrite, reread).
     pub no_retests: bool,
-    /// `-+p`: percentage of readers among the processes of the mixed test; `None`: every other
-    /// process.
+    /// `-+p`: in the mixed test; `None`: every other process.
     pub readers_percent: Option<u32>,
-    /// `-+q`: seconds between tests.
+    /// `-+q`: between tests.
     pub rest_s: Option<u32>,
-    /// `-+m`: the list of the throughput mode's clients.
+    /// `-+m`
     pub client_list: Option<PathBuf>,
     /// The clients in that list ([`Options::with_clients`]).
     pub clients: Vec<Client>,
-    /// `--json`: write everything as JSON to this file.
+    /// `--json`
     pub json: Option<PathBuf>,
-    /// `--html`: write a page with surfaces of the rates over file and record sizes.
+    /// `--html`
     pub html: Option<PathBuf>,
-    /// `--repeats`: runs of each test. The default is three, or one for a test that takes more than
-    /// a second.
+    /// `--repeats`; default: three, or one if a test takes over a second.
     pub repeats: Option<u32>,
-    /// `--seed`: seed of random orders and data.
+    /// `--seed`
     pub seed: Option<u64>,
-    /// `--destroy-data`: existing files or devices that may be overwritten.
+    /// `--destroy-data`: files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
     /// `--destroy-signature`: even if they hold a file system.
     pub destroy_signed: bool,
 }
 
-/// Parses a size in kilobytes, or with the suffix `k`, `m`, `g`; returns bytes.
+/// In kilobytes, or with the suffix `k`, `m`, `g`; returns bytes.
 fn size(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let what = || shortened(words);
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -177,12 +170,12 @@ fn size(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
 struct Words<'a> {
     words: std::slice::Iter<'a, String>,
     word: &'a str,
-    /// The rest of a cluster of options such as `-Rac`.
+    /// The rest of a cluster such as `-Rac`.
     cluster: &'a str,
 }
 
 impl<'a> Words<'a> {
-    /// Returns the value of an option: the rest of its argument, or the next one.
+    /// The rest of the option's argument, or the next one.
     fn value(&mut self, option: &str) -> Result<&'a str> {
         let glued = std::mem::take(&mut self.cluster);
         if !glued.is_empty() {
@@ -290,7 +283,7 @@ static OWN: &[Own<Options>] = &[
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An option is unknown or unsupported, or a value is invalid; the message names the argument.
+/// An invalid or unsupported argument; the message names it.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -428,7 +421,7 @@ impl Options {
         !self.children.is_empty() || self.child_range != (None, None)
     }
 
-    /// Returns the maximum number of concurrent processes; 0 without the throughput mode.
+    /// 0 without the throughput mode.
     pub(super) fn max_children(&self) -> usize {
         let counts =
             self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);

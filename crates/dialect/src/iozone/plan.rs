@@ -8,13 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{Pattern, Stop, Workload};
 
-/// Buffer size of C's standard I/O: a page, the `st_blksize` of common file systems.
+/// Buffer of C's standard I/O: a page, the `st_blksize` of common file systems.
 pub const STDIO_BYTES: u64 = 4 * KIB;
 
 /// Default stride of strided reads, in records.
 pub const STRIDE: u32 = 17;
 
-/// The file size above which the automatic mode skips records under 64 KiB.
+/// For larger files the automatic mode skips records under 64 KiB.
 const LARGE_FILE: u64 = 16 * MIB;
 
 /// One column of the report: a pass over the file.
@@ -67,7 +67,7 @@ impl Test {
         Test::Refread,
     ];
 
-    /// The columns of tests 9 to 12, which follow if selected.
+    /// The columns of tests 9 to 12, if selected.
     pub const POSITIONED: [Test; 8] = [
         Test::Pwrite,
         Test::Repwrite,
@@ -79,7 +79,7 @@ impl Test {
         Test::Repreadv,
     ];
 
-    /// Returns the passes of test `number` of `-i`, in order.
+    /// Returns the passes of test `number`, in order.
     pub fn of(number: u8) -> &'static [Test] {
         match number {
             0 => &[Test::Write, Test::Rewrite],
@@ -99,12 +99,12 @@ impl Test {
         }
     }
 
-    /// Returns the title of the test's block of `-R`.
+    /// Returns the title in `-R`.
     pub fn report_title(self) -> String {
         format!("{} report", self.title())
     }
 
-    /// Returns the test's name in reports.
+    /// Returns the name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Test::Write => "Writer",
@@ -132,7 +132,7 @@ impl Test {
         }
     }
 
-    /// Returns the throughput mode's word for the processes of this test.
+    /// Returns the throughput mode's word for the test's processes.
     pub fn doers(self) -> &'static str {
         match self {
             Test::Write => "initial writers",
@@ -216,7 +216,7 @@ fn doubling(from: u64, to: u64) -> Vec<u64> {
 }
 
 impl Options {
-    /// Returns all file sizes with all record sizes up to the file's, in the order of the report.
+    /// Returns each file size with each record size up to it, in report order.
     pub fn cells(&self) -> Vec<Cell> {
         let one =
             |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
@@ -278,7 +278,7 @@ impl Options {
         counts
     }
 
-    /// Returns whether a child reads in the mixed test of `children` children.
+    /// Returns whether a child reads in the mixed test.
     pub fn reads_in_mix(&self, child: u32, children: u32) -> bool {
         match self.readers_percent {
             Some(percent) => child < percent * children / 100,
@@ -295,14 +295,12 @@ impl Options {
         }
     }
 
-    /// Returns the workload of a pass by one process; `reader` selects the half of the mix.
+    /// Returns the workload of one process; `reader` selects the half of the mix.
     ///
     /// * Tests 9 and 10 equal tests 0 and 1, because all blocking requests here are `pread` and
-    ///   `pwrite`. Tests 11 and 12 pass one buffer per record, so `preadv` and `pwritev` equal
-    ///   `pread` and `pwrite`.
+    ///   `pwrite`. So do tests 11 and 12, which pass one buffer per record.
     /// * The standard I/O of tests 6 and 7 has a buffer of [`STDIO_BYTES`]: larger records go
-    ///   straight to the kernel, as in the C library, and smaller ones are combined to requests of
-    ///   the buffer's size.
+    ///   straight to the kernel, as in the C library; smaller ones are combined.
     /// * A stride beyond the end of a small file wraps around, which makes the order sequential.
     pub fn workload(&self, cell: Cell, test: Test, reader: bool) -> Workload {
         let request = if test.is_stdio() {

@@ -8,7 +8,7 @@ const REVISION: &str = "3.487";
 const HEADER_1: &str = "                                                              random    random     bkwd    record    stride";
 const HEADER_2: &str = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
 
-/// Column names of tests 9 to 12.
+/// Names of tests 9 to 12.
 const POSITIONED: [&str; 8] =
     ["pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv"];
 
@@ -16,7 +16,6 @@ fn kib(bytes: u64) -> u64 {
     bytes / 1024
 }
 
-/// Returns the original's name for the unit of rates.
 fn unit(options: &Options) -> &'static str {
     if options.operations {
         "ops/sec"
@@ -27,7 +26,6 @@ fn unit(options: &Options) -> &'static str {
     }
 }
 
-/// Returns the unit above the tables of `-R`.
 fn excel_unit(options: &Options) -> &'static str {
     match unit(options) {
         "kB/sec" => "kBytes/sec",
@@ -52,7 +50,7 @@ pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
     }
 }
 
-/// Formats everything above the first figures. `began_unix_s` is in seconds since 1970-01-01.
+/// Formats everything above the first figures.
 pub fn banner(options: &Options, began_unix_s: u64) -> String {
     let mut lines = vec![
         "\tIozone: Performance Test of File I/O".to_string(),
@@ -135,7 +133,7 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Formats the two lines of column names.
+/// Formats the column names.
 pub fn header(options: &Options) -> String {
     let mut second = HEADER_2.to_string();
     if options.passes().iter().any(|test| Test::POSITIONED.contains(test)) {
@@ -157,7 +155,7 @@ fn figure(options: &Options, measured: &Measured) -> f64 {
     }
 }
 
-/// Formats the row of one file and record size.
+/// Formats the row of a cell.
 pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     let mut text = format!("{:>16}{:>8}", kib(cell.file_bytes), kib(cell.record_bytes));
     let find =
@@ -175,7 +173,7 @@ pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     text + "\n"
 }
 
-/// A spreadsheet table: title, record sizes, and one row of figures per file size.
+/// Title, record sizes, and figures by file size.
 pub(super) type Table = (String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>);
 
 pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
@@ -278,8 +276,7 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
     head
 }
 
-/// Returns the tests of the throughput mode with one rate, as seen by the children, per number of
-/// children.
+/// Rates as seen by the children, per number of children.
 pub(super) fn throughput_rows(
     options: &Options,
     result: &IozoneResult,
@@ -318,7 +315,7 @@ fn children_see(options: &Options, one: &Throughput) -> f64 {
         .sum()
 }
 
-/// Formats the text before the first block for a number of processes.
+/// Formats the text before the first block.
 pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String {
     let (one, many) =
         if options.threads { ("thread", "threads") } else { ("process", "processes") };
@@ -330,7 +327,7 @@ pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String 
     )
 }
 
-/// Formats the block of one test of the throughput mode.
+/// Formats the block of one test.
 pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let count = one.children.len();
     // The original pads the number only in its first three tests.
@@ -411,7 +408,7 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
 /// The last line of the original.
 pub const COMPLETE: &str = "\niozone test complete.\n";
 
-/// The last line after the user's interrupt, in place of [`COMPLETE`].
+/// The last line after an interrupt.
 pub const INTERRUPTED: &str = "\niozone test interrupted.\n";
 
 fn spread_table(result: &IozoneResult) -> String {
@@ -469,8 +466,7 @@ fn short(test: Test) -> &'static str {
     }
 }
 
-/// Formats details that the original lacks. No line starts with two numbers, unlike the original's
-/// rows.
+/// Formats details that the original lacks. Unlike its rows, no line starts with two numbers.
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {

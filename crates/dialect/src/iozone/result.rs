@@ -5,8 +5,7 @@ use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The share of the best rate at or below which a larger file is past the cliff: the half-power
-/// criterion.
+/// The half-power criterion: a larger file at or below this share is past the cliff.
 const HALF: f64 = 0.5;
 
 /// One pass over one file with one record size, with its repeats.
@@ -26,14 +25,14 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Returns the median of the repeats in bytes per second.
+    /// Returns the median in bytes per second.
     pub fn rate(&self) -> f64 {
         let mut sorted = self.runs_bytes_per_s.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns the range of the repeats over their median, in percent; `None` with one repeat.
+    /// Returns the range over the median, in percent; `None` with one repeat.
     pub fn spread_percent(&self) -> Option<f64> {
         let min = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
         let max = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
@@ -156,9 +155,9 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     tests.into_iter().map(surface).collect()
 }
 
-/// Returns the cliff of each surface that has one: the smallest file size from which no rate, at
-/// any record size, exceeds half of the best rate before it. `memory_bytes` is the machine's memory
-/// and `direct` means that the page cache is bypassed; both only name the cache.
+/// Returns each surface's cliff, if any: the smallest file size from which no rate, at any record
+/// size, exceeds half of the best rate before it. `memory_bytes` (the machine's) and `direct` only
+/// name the cache.
 pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Cliff> {
     surfaces.iter().filter_map(|surface| cliff(surface, memory_bytes, direct)).collect()
 }

@@ -21,20 +21,20 @@ const DEFAULT_FILE: &str = "iozone.tmp";
 
 const REPEATS: u32 = 3;
 
-/// The time above which a test is not repeated by default.
+/// Longer tests are not repeated by default.
 const LONG_NS: Nanos = 1_000_000_000;
 
-/// Default cache size for `-p`, which `-S` overrides: larger than any common processor's.
+/// Larger than any common processor's cache; `-S` overrides it.
 const CACHE_BYTES: u64 = 64 << 20;
 
 /// Runs the tests and prints the original's report to `out` as it progresses.
 ///
-/// Removes the files at the end unless `-w` keeps them, and always if the run fails or the user
-/// interrupts it; the interrupt ends it with the report of what was done.
+/// Removes the files at the end unless `-w` keeps them, and always after a failure or the user's
+/// interrupt, which still reports what was done.
 ///
 /// # Errors
-/// A file may not be written or is too small, the file system is full, a request failed, the user
-/// interrupted the run before a test had a figure, or `out` cannot be written.
+/// A file is refused or too small, the file system is full, a request or `out` failed, or the
+/// interrupt came before any figure.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -89,7 +89,6 @@ fn banner<M: Machine>(machine: &M, options: &Options, began_unix_s: u64) -> Stri
     report::banner(options, began_unix_s) + &report::machine_line(options, &machine.facts())
 }
 
-/// Opens an output file of `-b` or `-Q`.
 fn output(option: &str, path: &Path, options: &Options) -> Result<Output> {
     Output::new(option, path, options.force, &files(options)).map_err(unwritten)
 }
@@ -104,7 +103,6 @@ fn unwritten(error: OutputError) -> Error {
     }
 }
 
-/// Checks the options before anything is written.
 fn check(options: &Options) -> Result<()> {
     // Find an unwritable output before the run, not after it.
     options.excel_file.iter().try_for_each(|path| output("-b", path, options).map(drop))?;
@@ -147,7 +145,7 @@ fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
     measure::check_memory(machine, &groups.collect::<Vec<_>>())
 }
 
-/// Returns the test files: one, or one per child of the throughput mode.
+/// Returns the test file, or one per child of the throughput mode.
 pub fn files(options: &Options) -> Vec<PathBuf> {
     let max = options.child_counts().into_iter().max().unwrap_or(0) as usize;
     if !options.throughput() {
@@ -213,7 +211,7 @@ fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the job of a pass by one process, or by a numbered child of the throughput mode.
+/// For one process, or a numbered child of the throughput mode.
 fn job<'t, M: Machine>(
     options: &Options,
     (runner, file): (&'t Runner<'_, M>, usize),
@@ -246,7 +244,6 @@ fn job<'t, M: Machine>(
     ToolJob { target: &runner.targets()[file], workload, shape, processors }
 }
 
-/// Returns the timing of a run, including the requested rest before it.
 fn plan(options: &Options, stonewall: bool) -> RunPlan {
     RunPlan {
         stonewall,
@@ -255,7 +252,7 @@ fn plan(options: &Options, stonewall: bool) -> RunPlan {
     }
 }
 
-/// Walks through more memory than the processor's cache holds.
+/// Walks through more memory than the cache holds.
 fn purge(options: &Options) {
     if options.purge {
         let mut memory = vec![1u8; options.cache_bytes.unwrap_or(CACHE_BYTES) as usize];
@@ -265,7 +262,7 @@ fn purge(options: &Options) {
     }
 }
 
-/// Repeats tests in turn as the options request; `run` returns the time of one.
+/// Repeats tests in turn; `run` returns the time of one.
 fn repeat(
     options: &Options,
     tests: usize,
@@ -277,7 +274,7 @@ fn repeat(
     })
 }
 
-/// Returns the time of a part: its requests, and the final flush if that counts.
+/// Time of the requests, and of the final flush if that counts.
 fn time_of(ran: &ToolResult) -> Nanos {
     ran.span.1.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0)
 }
@@ -323,7 +320,7 @@ fn single<M: Machine>(
     })
 }
 
-/// Shows a cell of the table as the present work, after cells with `done` of `all` bytes.
+/// The present work, after `done` of `all` bytes.
 fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
     let (file, record) = (show_size(cell.file_bytes), show_size(cell.record_bytes));
     let bytes = cell.file_bytes.saturating_mul(options.passes().len() as u64);
@@ -335,7 +332,7 @@ fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
     );
 }
 
-/// Runs the tests of a cell; returns those that have figures, and whether the user interrupted it.
+/// Returns the tests that have figures, and whether the user interrupted the cell.
 fn one_cell<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -370,10 +367,7 @@ fn one_cell<M: Machine>(
     Ok((measured.collect(), interrupted))
 }
 
-/// Returns whether the user's interrupt ended some runs.
-///
-/// # Errors
-/// Any other error that ended them.
+/// Any other error is passed on.
 fn is_interrupted(ended: Result<()>) -> Result<bool> {
     match ended {
         Ok(()) => Ok(false),
@@ -411,7 +405,7 @@ fn measured(
     measured
 }
 
-/// Returns the name of the `-Q` file of a pass, if it has one.
+/// For `-Q`.
 fn latency_file(test: Test) -> Option<&'static str> {
     match test {
         Test::Write => Some("wol.dat"),
@@ -482,8 +476,7 @@ fn throughput<M: Machine>(
     Ok(())
 }
 
-/// Runs one test with all children, repeatedly; reports the children of the median repeat, if there
-/// is a figure, and whether the user interrupted it.
+/// Returns the median repeat, if there is a figure, and whether the user interrupted it.
 fn side_by_side<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -562,7 +555,7 @@ fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
     Child { bytes, elapsed_ns, operations: bytes / cell.record_bytes }
 }
 
-/// Returns the warnings of all points, without duplicates.
+/// Without duplicates.
 fn warnings<M: Machine>(machine: &M, result: &IozoneResult) -> Vec<String> {
     let points = || {
         result

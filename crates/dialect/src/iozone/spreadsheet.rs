@@ -9,7 +9,7 @@ const EOF: u16 = 0x000A;
 const NUMBER: u16 = 0x0003;
 const LABEL: u16 = 0x0004;
 
-/// The format's limits on rows and columns: 2^14 and 2^8.
+/// The format's limit; that of columns is 2^8.
 const MAX_ROWS: usize = 1 << 14;
 
 fn record(sheet: &mut Vec<u8>, kind: u16, data: &[u8]) {
@@ -40,8 +40,8 @@ fn number(sheet: &mut Vec<u8>, row: usize, column: usize, value: f64) {
     record(sheet, NUMBER, &data);
 }
 
-/// Writes the tables of `-R` as a spreadsheet: a header, then sizes in kB, one table below another;
-/// or the figures of the throughput mode.
+/// Writes the tables of `-R` one below another, with sizes in kB, or the figures of the throughput
+/// mode.
 pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     let mut sheet = Vec::new();
     // Version 2, a worksheet.
@@ -74,7 +74,7 @@ pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     sheet
 }
 
-/// Writes figures from the second column on; unknown ones stay blank.
+/// From the second column on; unknown figures stay blank.
 fn numbers(sheet: &mut Vec<u8>, row: usize, values: impl Iterator<Item = Option<f64>>) {
     for (column, value) in values.take(254).enumerate() {
         value.into_iter().for_each(|value| number(sheet, row, column + 1, value));

@@ -19,7 +19,7 @@ impl fmt::Display for Options {
 }
 
 impl Options {
-    /// Returns equivalent arguments: parsing them gives the same options.
+    /// Returns arguments that parse to the same options.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let flags = [

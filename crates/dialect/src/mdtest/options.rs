@@ -7,20 +7,19 @@ use crate::rows::{Form, OptionKind, Own, Row, put, set_own};
 use machine::{Error, Result};
 use std::path::PathBuf;
 
-/// The maximum number of directories in a tree.
 const MAX_DIRECTORIES: u64 = 1 << 22;
 
-/// The maximum size of a file in bytes: these tests are about names.
+/// These tests are about names.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The command line, for the report.
+    /// For the report.
     pub command: String,
     /// `-d`; the tasks use them in turn.
     pub directories: Vec<PathBuf>,
-    /// `-n`: items of a task.
+    /// `-n`: of a task.
     pub items: Option<u64>,
     /// `-I`: items in a directory.
     pub per_directory: Option<u64>,
@@ -53,20 +52,20 @@ pub struct Options {
     pub random: Option<u64>,
     /// `-X`
     pub verify: bool,
-    /// `-W`, in s
+    /// `-W`
     pub deadline_s: Option<u64>,
     /// `-x`
     pub status_file: Option<PathBuf>,
     /// `-P`: rates and times; `-Z`: times.
     pub both: bool,
     pub times: bool,
-    /// `-p`, in s
+    /// `-p`
     pub delay_s: u64,
     pub verbose: u32,
-    /// Tasks as threads of this process; 0: one, or those that mpirun starts.
+    /// As threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
     pub json: Option<PathBuf>,
-    /// Whether outputs may replace files that halfpower did not create.
+    /// `--force`
     pub force: bool,
 }
 
@@ -110,7 +109,6 @@ impl Default for Options {
 
 const HINT: &str = "see halfpower mdtest --help";
 
-/// Parses the value of the option in `words`.
 fn number(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     number_of(&format!("{words} {text}"), text, min, max)
 }
@@ -302,7 +300,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Returns the directories of a tree; `None` if there are too many.
+    /// Number of directories; `None`: too many.
     fn tree(&self) -> Option<u64> {
         let mut level = 1u64;
         let mut all = 1u64;
@@ -313,8 +311,7 @@ impl Options {
         Some(all)
     }
 
-    /// Returns the bytes that the files of all iterations hold with this many tasks, if no deadline
-    /// ends them.
+    /// Returns the bytes in all files of all iterations without a deadline.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let (items, _) = self.shares();
         let files = if self.create && self.files { items } else { 0 };
@@ -322,7 +319,7 @@ impl Options {
         all.saturating_mul(self.write_bytes)
     }
 
-    /// Returns the number of directories that hold items.
+    /// Directories that hold items.
     fn holding(&self, all: u64) -> u64 {
         if self.leaf_only {
             u64::from(self.branch).saturating_pow(self.depth).min(all)
@@ -331,7 +328,7 @@ impl Options {
         }
     }
 
-    /// Returns the options that decide the rates, without the directory and the iterations.
+    /// Returns the options that decide the rates, not directory or iterations.
     pub fn settings(&self, tasks: u32) -> String {
         let mut words = vec![format!("--tasks {tasks}")];
         let (items, _) = self.shares();
@@ -353,7 +350,7 @@ impl Options {
         words.join(" ")
     }
 
-    /// Returns the items of a task, and how many a directory holds.
+    /// Items of a task, and of a directory.
     pub(super) fn shares(&self) -> (u64, u64) {
         let holding = self.holding(self.tree().unwrap_or(1));
         match (self.items, self.per_directory) {

@@ -38,7 +38,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All operations, in the order of an iteration.
+    /// In the order of an iteration.
     pub const ALL: [Operation; 4] =
         [Operation::Create, Operation::Stat, Operation::Read, Operation::Remove];
 
@@ -118,14 +118,13 @@ pub struct MdtestResult {
 }
 
 impl MdtestResult {
-    /// Returns the phases of an operation, one for each iteration.
+    /// Returns an operation's phases, one for each iteration.
     pub fn of(&self, kind: Option<Kind>, operation: Operation) -> Vec<&Phase> {
         let is = |phase: &&Phase| phase.kind == kind && phase.operation == operation;
         self.phases.iter().filter(is).collect()
     }
 
-    /// Returns the rates over the iterations; `settings` are the options that differ from the
-    /// defaults.
+    /// Returns the rates over the iterations; `settings`: options that differ from the defaults.
     pub fn operation_rates(&self, settings: &str) -> Vec<OperationRate> {
         let mut rates = Vec::new();
         for kind in [Some(Kind::Directory), Some(Kind::File)] {

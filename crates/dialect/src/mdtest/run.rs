@@ -30,11 +30,11 @@ pub fn files(options: &Options) -> &[PathBuf] {
 
 /// Runs the test, and prints mdtest's report to `out`.
 ///
-/// All items are removed if a phase fails or the user interrupts it; after the interrupt the report
-/// has the phases until then.
+/// All items are removed after a failure or the user's interrupt, which still reports the phases
+/// until then.
 ///
 /// # Errors
-/// A missing directory, a tree that an earlier test has left, a failed operation, a lost task.
+/// A missing directory, an earlier test's tree, a failed operation, a lost task.
 pub fn run(
     crew: &mut dyn Crew,
     options: &Options,
@@ -86,13 +86,13 @@ pub fn run(
     Ok(result)
 }
 
-/// Opens the status file, if this run writes one.
+/// `None`: this run writes none.
 fn status_output(options: &Options) -> Result<Option<Output>, Error> {
     let path = options.status_file.as_deref().filter(|_| options.create);
     Ok(path.map(|path| Output::new("-x", path, options.force, &[])).transpose()?)
 }
 
-/// Reads the items of each task that an earlier run has made.
+/// Items of each task in an earlier run.
 fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("-x {}", path.display());
     let text = STATUS.text(path).map_err(|error| {
@@ -183,7 +183,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Returns the tasks that make a tree.
+    /// The tasks that make a tree.
     fn planters(&self) -> Vec<usize> {
         let count = self.members.len();
         if self.options.unique {
@@ -193,7 +193,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Prepares an iteration, and asks all tasks before anything is made.
+    /// Asks all tasks before anything is made.
     fn check(&mut self, iteration: u32) -> Result<(), Error> {
         let plan = self.plan(iteration);
         self.result.directories = plan.tree(0).len() as u64;
@@ -283,7 +283,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Brings all tasks to the fastest one's items after the deadline.
+    /// Brings all tasks to the fastest one's items.
     fn catch_up(&mut self, kind: Kind, mut done: Done, most: u64) -> Result<Done, Error> {
         let counts = done.counts.clone();
         let step = |task: u64| {

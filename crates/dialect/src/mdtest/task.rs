@@ -12,22 +12,21 @@ use workload::Permutation;
 /// The tree and items of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Whether the test makes its tree and, if they are missing, its directories.
+    /// Makes the tree and, if missing, its directories.
     pub creates: bool,
     pub directories: Vec<PathBuf>,
     pub iteration: u32,
-    /// Whether each task has its own tree.
+    /// Each task has its own tree.
     pub unique: bool,
     pub branch: u64,
     pub depth: u32,
     pub leaf_only: bool,
-    /// Items in a directory of the tree.
     pub per_directory: u64,
     pub write_bytes: u64,
     pub read_bytes: u64,
     pub sync: bool,
     pub sync_phase: bool,
-    /// Seed of the random order of stats.
+    /// Of the random order of stats.
     pub random: Option<u64>,
     pub verify: bool,
 }
@@ -57,7 +56,6 @@ impl Plan {
         all
     }
 
-    /// Returns the index of the first directory that holds items.
     fn first_holding(&self, directories: usize) -> usize {
         let leaves = self.branch.saturating_pow(self.depth) as usize;
         if self.leaf_only { directories.saturating_sub(leaves) } else { 0 }
@@ -73,7 +71,7 @@ pub struct Items {
     pub of_task: u64,
     pub from: u64,
     pub upto: u64,
-    /// The time after which the task begins no operation.
+    /// No operation begins after this.
     pub deadline_ns: Option<Nanos>,
 }
 
@@ -84,15 +82,13 @@ pub enum Step {
         plan: Plan,
         task: u64,
     },
-    /// Look at the directory; refuse a tree that is there if the test makes one.
+    /// Refuse a tree that is there if the test makes one.
     Check,
-    /// Make the tree.
     MakeTree,
     Items(Items),
     RemoveTree,
-    /// Keep all items.
     Keep,
-    /// Remove what this task has made and not removed.
+    /// Remove what is left of the task's items.
     CleanUp,
 }
 
@@ -105,7 +101,7 @@ pub enum Reply {
         /// Items, or directories of a tree, so far.
         count: u64,
         latency: Histogram,
-        /// Items that did not have the data that was written.
+        /// Items with other data than was written.
         wrong: u64,
     },
 }
@@ -114,11 +110,11 @@ pub enum Reply {
 pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     plan: Option<(Plan, u64)>,
-    /// Own items that were made and may have to be removed.
+    /// Own items that may be left.
     made: [u64; 2],
-    /// Directories that were made, parents first.
+    /// Parents first.
     tree: Vec<PathBuf>,
-    /// The directory of the test, if the task made it.
+    /// If the task made it.
     root: Option<PathBuf>,
     content: Vec<u8>,
     buffer: Vec<u8>,
@@ -280,7 +276,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(Reply::Done { span: Span { from, to: files.now() }, count: done, latency, wrong })
     }
 
-    /// Does the operation on one item; returns whether it has the right data.
+    /// Returns whether the data is right.
     fn one(&mut self, plan: &Plan, items: &Items, path: &Path) -> Result<bool> {
         let files = self.files;
         match (items.operation, items.kind) {
@@ -309,7 +305,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(true)
     }
 
-    /// Removes what is left of the task's own items and tree; errors say only that it was gone.
+    /// Removes the task's own items and tree. Errors only mean that they were gone.
     fn clean_up(&mut self) {
         let Some((plan, task)) = &self.plan else { return };
         let tree = plan.tree(*task);

@@ -38,18 +38,18 @@ pub enum Command {
     SetWrite(u32),
     /// `true` for C's standard I/O, `false` for system calls.
     SetBuffering(bool),
-    /// Reads per ten transactions; `None` disables reads and appends.
+    /// Per ten transactions; `None` disables reads and appends.
     SetBiasRead(Option<u8>),
-    /// Creations per ten transactions; `None` disables creations and deletions.
+    /// Per ten transactions; `None` disables creations and deletions.
     SetBiasCreate(Option<u8>),
     SetReport(ReportStyle),
     SetThreads(u32),
     SetSync(FileSync),
     SetEngine(FileEngine),
-    /// Runs the benchmark; the report goes to the screen or is appended to a file.
+    /// The report goes to the screen or is appended to a file.
     Run(Option<String>),
     Load(String),
-    /// Shows the configuration, or appends it to a file.
+    /// On the screen, or appended to a file.
     Show(Option<String>),
     Help(String),
     Quit,
@@ -86,7 +86,7 @@ fn shortened(text: &str) -> String {
 
 type Parser = fn(&str) -> Result<Command, String>;
 
-/// Every command: name, help, parser. The first name that is a prefix of the line wins.
+/// Name, help, parser. The first name that is a prefix of the line wins.
 const TABLE: [(&str, &str, Parser); 20] = [
     ("set size", "Sets low and high bounds of files", size),
     ("set number", "Sets number of simultaneous files", |a| {
@@ -136,11 +136,11 @@ const TABLE: [(&str, &str, Parser); 20] = [
 
 const THREADS: u32 = 1024;
 
-/// Parses one line: the full name of a command, one separator character, then the argument. `?` for
-/// help and `exit` for quit only work at the prompt.
+/// Parses a command's full name, one separator, then the argument. `?` for help and `exit` for quit
+/// only work at the prompt.
 ///
 /// # Errors
-/// The command is unknown or an argument is invalid.
+/// An unknown command or an invalid argument.
 pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     let line = line.trim_end();
     if line.starts_with('!') {
@@ -177,8 +177,8 @@ pub(super) fn help(prefix: &str) -> String {
     if some.is_empty() { lines("") } else { some }
 }
 
-/// Parses a number like C's atoi: blanks, a sign, digits. Ignores the rest of the text, returns 0
-/// without digits, and saturates.
+/// Like C's atoi: blanks, a sign, digits. Ignores the rest, returns 0 without digits, and
+/// saturates.
 fn atoi(text: &str) -> i64 {
     let text = text.trim_start();
     let (negative, digits) = match text.as_bytes().first() {
@@ -216,7 +216,7 @@ fn size(argument: &str) -> Result<Command, String> {
     Ok(Command::SetSize(low, within(high, low, MAX).unwrap_or(low)))
 }
 
-/// The longest path that a system call accepts (`PATH_MAX` without its NUL).
+/// `PATH_MAX` without its NUL.
 const MAX_PATH_BYTES: usize = 4095;
 
 fn location(argument: &str) -> Result<Command, String> {

@@ -13,7 +13,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// Returns the original's defaults: one thread, standard I/O, no synchronisation.
+    /// The original's.
     fn default() -> Self {
         Config {
             plan: SmallFilePlan::default(),
@@ -59,10 +59,10 @@ impl Config {
         Ok(())
     }
 
-    /// Returns the configuration that a file of commands has at its first `run`, or at its end.
+    /// Returns the configuration at the first `run` of a file of commands, or at its end.
     ///
     /// # Errors
-    /// A sentence about a line that is no command, or that names another file.
+    /// A sentence about a line that is no command or names another file.
     pub fn of_commands(text: &str) -> Result<Config, String> {
         let mut config = Config::default();
         for (number, line) in text.lines().enumerate() {
@@ -83,8 +83,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Returns the minimum and maximum bytes that a run writes: each transaction may create a file
-    /// and append to one.
+    /// Returns the minimum and maximum bytes that a run writes: a transaction may create a file and
+    /// append to one.
     pub fn written_bytes(&self) -> [u64; 2] {
         let plan = &self.plan;
         let [number, transactions] = [plan.number, plan.transactions].map(u64::from);
@@ -92,7 +92,7 @@ impl Config {
         [number.saturating_mul(low), (number + 2 * transactions).saturating_mul(high)]
     }
 
-    /// Returns the locations of a run's files and how they are accessed.
+    /// Returns the locations and how files are accessed.
     pub fn area(&self) -> AreaSpec {
         AreaSpec {
             locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),

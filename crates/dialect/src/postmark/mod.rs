@@ -1,5 +1,5 @@
 //! PostMark 1.5 (NetApp; Katcher, "PostMark: A New File System Benchmark", Network Appliance
-//! TR3022, 1997): its commands, operations and reports, with threads, intervals and percentiles.
+//! TR3022, 1997), with threads, intervals and percentiles.
 
 mod command;
 mod config;

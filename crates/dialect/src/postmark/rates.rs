@@ -7,8 +7,8 @@ use results::{LatencySummary, OperationRate};
 use workload::smallfile::SmallFilePlan;
 
 impl PostmarkResult {
-    /// Returns the commands for all settings that affect the work and differ from the defaults.
-    /// Omits the location, which is part of the target.
+    /// Returns commands for the settings that affect the work and are not the default. The location
+    /// is part of the target instead.
     pub fn settings(&self) -> String {
         let (plan, usual) = (&self.plan, SmallFilePlan::default());
         let engine = match self.engine {
@@ -47,9 +47,9 @@ impl PostmarkResult {
             .join("; ")
     }
 
-    /// Returns the rates of the transactions and of each operation, over the same times as in the
-    /// report: the whole run for created and deleted files, the transactions for reads and appends,
-    /// and the own phase for files created before and deleted after the transactions.
+    /// Returns the rates of transactions and operations over the same times as the report: the
+    /// whole run for created and deleted files, the transactions for reads and appends, their own
+    /// phase for files created before and deleted after the transactions.
     pub fn operation_rates(&self) -> Vec<OperationRate> {
         let (counts, phases, settings) = (&self.counts, &self.phases, self.settings());
         let rate = |operation: &str, count: u64, ns: u64| OperationRate {

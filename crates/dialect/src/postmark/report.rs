@@ -1,12 +1,12 @@
 use super::PostmarkResult;
 use std::fmt::Write;
 
-/// Returns whole seconds, at least one, as the original counts them.
+/// Whole seconds, at least one, as in the original.
 fn seconds(ns: u64) -> u64 {
     ((ns + 500_000_000) / 1_000_000_000).max(1)
 }
 
-/// Formats bytes as the original does: in megabytes only above one megabyte.
+/// In megabytes only above one, as in the original.
 fn scaled(bytes: f32) -> String {
     if bytes / 1_048_576.0 > 1.0 {
         format!("{:.2} megabytes", bytes / 1_048_576.0)
@@ -17,7 +17,7 @@ fn scaled(bytes: f32) -> String {
     }
 }
 
-/// Formats the verbose report, byte for byte in the original's layout.
+/// Formats the verbose report, byte for byte like the original.
 pub fn classic(result: &PostmarkResult) -> String {
     let counts = &result.counts;
     let total = seconds(result.phases.total_ns);
@@ -88,8 +88,8 @@ pub fn terse(result: &PostmarkResult) -> String {
     text
 }
 
-/// Formats details to append to the verbose report, which only has whole seconds. The lines avoid
-/// the keywords that parsers of the original's report look for (`seconds total`, `created`, `read`,
+/// Formats details for the verbose report, which only has whole seconds. They avoid the keywords
+/// that parsers of the original's report look for (`seconds total`, `created`, `read`,
 /// `transactions`, ...).
 pub fn extra(result: &PostmarkResult) -> String {
     let mut text = String::from("\nHalfpower:\n");

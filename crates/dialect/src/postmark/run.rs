@@ -18,12 +18,12 @@ pub enum RunError {
     Threads(io::Error),
     #[error(transparent)]
     File(#[from] FileError),
-    /// The pool ran out of files; the run's output already says so.
+    /// The run's output already says so.
     #[error(
         "out of files after {0} transactions: increase the number of files or decrease the number of transactions"
     )]
     OutOfFiles(u32),
-    /// The user's interrupt before the first transaction, with the files created until then.
+    /// Before the first transaction, with the files created until then.
     #[error(
         "interrupted; the files of the run were removed ({0} were made; the mix had not begun)"
     )]
@@ -34,10 +34,10 @@ pub enum RunError {
 
 const SLICES: u32 = 40;
 
-/// The run time below which the transaction rate means little.
+/// In a shorter run the transaction rate means little.
 const SHORT_NS: u64 = 1_000_000_000;
 
-/// The four operations, in the order of the workers' histograms.
+/// In the order of the workers' histograms.
 const OPERATIONS: [&str; 4] = ["create", "read", "append", "delete"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +47,8 @@ enum PhaseEnd {
     Stopped,
 }
 
-/// One thread's share. Every worker walks the same operations and executes those on its own files,
-/// so no lock is needed and operations on one file stay in order.
+/// Each worker walks all operations and executes those on its own files: no lock is needed, and
+/// operations on one file stay in order.
 struct Worker<W> {
     index: u32,
     of: u32,
@@ -57,7 +57,7 @@ struct Worker<W> {
     text: Arc<[u8]>,
     counts: SmallFileCounts,
     latency: [Histogram; 4],
-    /// Single-precision sums over the operations of all workers.
+    /// Single-precision sums over all workers.
     classic: [f32; 2],
 }
 
@@ -68,7 +68,6 @@ struct Shared<'a, F> {
 }
 
 impl<W: FileWork> Worker<W> {
-    /// Walks one phase; calls `transacted` after each complete transaction.
     fn walk<F: FileSystem>(
         &mut self,
         phase: Phase,
@@ -130,8 +129,7 @@ impl<W: FileWork> Worker<W> {
     }
 }
 
-/// Runs one phase with all workers and returns its time. The first worker prints; the others run in
-/// their own threads.
+/// Returns the time. The first worker prints; the others run in their own threads.
 fn phase<F: FileSystem, W: FileWork + Send>(
     phase: Phase,
     workers: &mut [Worker<W>],
@@ -174,14 +172,12 @@ fn phase<F: FileSystem, W: FileWork + Send>(
 }
 
 /// Runs the benchmark and prints its progress, but not its report, as the original does. Always
-/// removes all files. The user's interrupt ends it with the figures until then.
-///
-/// If the program was stopped during a run, the run is repeated without printing its progress
-/// again.
+/// removes all files. The user's interrupt ends it with the figures until then. A run during which
+/// the program was stopped is repeated silently.
 ///
 /// # Errors
-/// The plan or a location is invalid, an operation failed (the run stops there), the files ran out,
-/// or the user interrupted the run before the first transaction.
+/// The plan or a location is invalid, an operation failed, the files ran out, or the interrupt came
+/// before the first transaction.
 pub fn run<F: FileSystem>(
     system: &F,
     config: &Config,
@@ -264,8 +260,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// Returns about how many operations a run has: each file is created and deleted once, and a
-/// transaction has two operations.
+/// Approximate: a file is created and deleted, a transaction has two operations.
 fn operations(config: &Config) -> u64 {
     2 * (u64::from(config.plan.number) + u64::from(config.plan.transactions))
 }
@@ -277,9 +272,8 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 struct Measured {
     phases: Phases,
-    /// The time of each slice for one transaction.
+    /// Per transaction.
     slices: Vec<f64>,
-    /// Complete transactions.
     transactions: u32,
     end: PhaseEnd,
 }
@@ -404,8 +398,7 @@ fn result<W>(
     result
 }
 
-/// Returns the reasons to doubt a run, in words that parsers of the original's report do not look
-/// for.
+/// Avoids the words that parsers of the original's report look for.
 fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(done) = result.interrupted_after {
@@ -426,7 +419,7 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     warnings
 }
 
-/// Warns about a run that never waited for a device.
+/// Warns if the run never waited for a device.
 fn cache_doubt(result: &PostmarkResult) -> Option<String> {
     let asked = result.counts.read_bytes as f64;
     let from_cache =

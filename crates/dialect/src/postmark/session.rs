@@ -11,26 +11,23 @@ use std::sync::atomic::AtomicBool;
 /// The state of a session after a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The session is ready for another line.
     Continue,
-    /// The user typed `quit`.
     Quit,
     Interrupted,
 }
 
-/// The maximum depth of files that load files.
 const DEEPEST: usize = 16;
 
 fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
 }
 
-/// The input limit of `load`, in case a disk image is named by mistake.
+/// In case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Decodes a file of commands: UTF-8, or UTF-16 with a byte-order mark.
+/// UTF-8, or UTF-16 with a byte-order mark.
 fn as_text(bytes: &[u8]) -> String {
     let units = |join: fn([u8; 2]) -> u16| -> String {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| join([pair[0], pair[1]])).collect();
@@ -51,19 +48,17 @@ pub struct Session<'a, F> {
     results: Vec<PostmarkResult>,
     refused: u64,
     failed: u64,
-    /// Whether reports may be added to files that halfpower did not make.
     is_forced: bool,
-    /// The files of commands that are being read, each loaded by the one before.
+    /// Files being read, each loaded by the one before.
     loading: Vec<PathBuf>,
     before_run: Option<BeforeRun<'a>>,
 }
 
-/// A function that allows a run, or says why not.
 type BeforeRun<'a> = Box<dyn Fn(&Config) -> Result<(), String> + 'a>;
 
 impl<'a, F: FileSystem> Session<'a, F> {
-    /// Starts a session with the original's defaults. When `interrupt` becomes true, the current
-    /// run ends and removes its files.
+    /// Starts with the original's defaults. When `interrupt` becomes true, the current run ends and
+    /// removes its files.
     pub fn new(system: &'a F, interrupt: &'a AtomicBool) -> Self {
         Session {
             system,
@@ -78,7 +73,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// Adds a check before each run, which may refuse it.
+    /// Adds a check that may refuse a run.
     pub fn checked(self, before_run: impl Fn(&Config) -> Result<(), String> + 'a) -> Self {
         Session { before_run: Some(Box::new(before_run)), ..self }
     }
@@ -101,14 +96,13 @@ impl<'a, F: FileSystem> Session<'a, F> {
         &self.config
     }
 
-    /// Returns the result of every run so far; the user may have ended the last one early.
+    /// Returns all results; the user may have ended the last run early.
     pub fn results(&self) -> &[PostmarkResult] {
         &self.results
     }
 
-    /// Returns the exit code of the program: 1 if a run failed, 2 if a line or a location was
-    /// rejected, otherwise 0. Lines that are blank or contain `#`, to which the original also
-    /// answers `Eh?`, do not count.
+    /// Returns the exit code: 1 if a run failed, 2 if a line or a location was rejected, otherwise
+    /// 0. Blank lines and those with `#`, to which the original also answers `Eh?`, do not count.
     pub fn exit_code(&self) -> u8 {
         match (self.failed, self.refused) {
             (0, 0) => 0,
@@ -117,10 +111,10 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// Executes one line typed at the prompt. Errors go to `err`, everything else to `out`.
+    /// Executes one line. Errors go to `err`, everything else to `out`.
     ///
     /// # Errors
-    /// `out` or `err` cannot be written. A rejected line or a failed run is not an error here.
+    /// `out` or `err` cannot be written; not a rejected line or a failed run.
     pub fn line(
         &mut self,
         line: &str,
@@ -130,7 +124,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         self.obey(line, true, out, err)
     }
 
-    /// Executes a file of commands, for `load` and the FILE argument of the command line.
+    /// Executes a file of commands.
     ///
     /// # Errors
     /// See [`Session::line`]; an unreadable file counts as a rejected line.
@@ -269,7 +263,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         }
     }
 
-    /// Appends a text to a file, or prints it if no file is named or the file cannot be written.
+    /// Appends to `file`, or prints if that fails or there is none.
     fn deliver(
         &mut self,
         text: &str,

@@ -2,8 +2,8 @@ use super::{Config, ReportStyle};
 use machine::files::{FileEngine, FileSync};
 use std::fmt::Write;
 
-/// Formats the configuration as the original does, with an additional line for each setting of our
-/// own that is not at its default.
+/// Formats the configuration like the original, plus our own settings that are not at their
+/// defaults.
 pub fn show(config: &Config) -> String {
     let plan = &config.plan;
     let mut text = format!(
@@ -74,7 +74,7 @@ pub fn show(config: &Config) -> String {
     text
 }
 
-/// Formats a size in the largest unit that gives at least one.
+/// In the largest unit that gives at least one.
 fn size(bytes: u32) -> String {
     let value = f64::from(bytes);
     if bytes >> 20 > 0 {

@@ -1,6 +1,6 @@
 use results::compare::{Measure, Measurement, Reading};
 
-/// Returns a case of a tool with its settings, except empty ones.
+/// Omits empty settings.
 pub(super) fn case(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Measurement {
     let keys: Vec<(String, String)> = settings
         .iter()

@@ -3,7 +3,7 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// The percentiles that are compared, and fio's names for them.
+/// With fio's names.
 pub(super) const PERCENTILES: [(&str, Measure); 3] = [
     ("50.00", Measure::LatencyP50),
     ("99.00", Measure::LatencyP99),
@@ -12,7 +12,7 @@ pub(super) const PERCENTILES: [(&str, Measure); 3] = [
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Direction {
-    /// The group of the job, which with the settings identifies it.
+    /// With the settings, it identifies the job.
     pub(super) group: u64,
     pub(super) settings: Vec<(&'static str, String)>,
     pub(super) does: &'static str,
@@ -24,7 +24,6 @@ pub(super) struct Direction {
 }
 
 impl Direction {
-    /// Returns whether it belongs to another clone of the same job.
     pub(super) fn is_clone_of(&self, other: &Direction) -> bool {
         self.group == other.group && self.does == other.does && self.settings == other.settings
     }
@@ -63,7 +62,7 @@ impl Direction {
     }
 }
 
-/// Returns the cases of one run: the clones of a job ran at once, so they are one.
+/// Clones of a job ran at once, so they are one case.
 pub(super) fn cases(run: Vec<Direction>) -> Vec<Measurement> {
     let mut joined: Vec<Direction> = Vec::new();
     for one in run {

@@ -5,7 +5,7 @@ use super::lines::{at, between, number};
 use machine::units::parse_size;
 use results::compare::{Measure, Measurement, Reading};
 
-/// Settings of a time span's first target, named as in the XML form.
+/// Of the first target, named as in the XML form.
 #[derive(Debug, Clone, Default)]
 struct Settings {
     writes: String,
@@ -16,7 +16,7 @@ struct Settings {
     stride: String,
     no_cache: Option<bool>,
     write_through: Option<bool>,
-    /// Whether a second target has begun; the first one stands for the span.
+    /// A second target has begun; the first one represents the span.
     complete: bool,
 }
 
@@ -80,7 +80,7 @@ impl Settings {
     }
 }
 
-/// Parses one case for each time span, with all its targets combined.
+/// One case per time span, over all targets.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut settings: Vec<Settings> = Vec::new();
     let mut all = Vec::new();

@@ -19,7 +19,7 @@ const SETTINGS: [&str; 12] = [
 ];
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
-/// Parses the cases of all reports in a text, ignoring text before and between them.
+/// Ignores text before and between reports.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut runs: Vec<Value> = Vec::new();
     let mut from = text.find('{').ok_or("it has no JSON object")?;
@@ -47,8 +47,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Returns whether `report` was written while its run went on, and `next` is about the same run:
-/// that run then began before the report. `elapsed` is in seconds and rounded up.
+/// Whether `report` was written during its run and `next` is about the same run, which began before
+/// the report. `elapsed` is in seconds, rounded up.
 fn is_unfinished(report: &Value, next: &Value) -> bool {
     let written_ms = |one: &Value| one["timestamp_ms"].as_f64();
     let began_ms =
@@ -56,8 +56,8 @@ fn is_unfinished(report: &Value, next: &Value) -> bool {
     matches!((written_ms(report), began_ms(next)), (Some(written), Some(began)) if began < written - 1000.0)
 }
 
-/// Returns the cases of one run. The clones of a job have an entry each unless they are reported as
-/// a group; they ran at once, so they are one case.
+/// Clones ran at once, so they are one case, though they have an entry each unless reported as a
+/// group.
 fn cases(document: &Value) -> Result<Vec<Measurement>, String> {
     let jobs = document["jobs"].as_array().ok_or("it has no jobs")?;
     let global = &document["global options"];
@@ -80,7 +80,7 @@ fn positive(value: &Value) -> Option<f64> {
 
 #[derive(PartialEq)]
 struct Case {
-    /// The group of the job; jobs of different groups run one after the other.
+    /// Groups run one after the other.
     group: Option<u64>,
     does: &'static str,
     settings: Vec<(&'static str, String)>,
@@ -129,19 +129,18 @@ impl Case {
     }
 }
 
-/// Returns bytes per second. fio before 3.0 only has KiB/s.
+/// In bytes. fio before 3.0 only has KiB/s.
 fn bandwidth(one: &Value) -> Option<f64> {
     positive(&one["bw_bytes"]).or_else(|| Some(positive(&one["bw"])? * 1024.0))
 }
 
-/// Returns a latency field and its factor to ns. fio before 2.99 has `clat` in us in place of
-/// `clat_ns`.
+/// With the factor to ns. fio before 2.99 has `clat` in us.
 fn latency<'a>(one: &'a Value, name: &str) -> (&'a Value, f64) {
     let ns = &one[format!("{name}_ns").as_str()];
     if ns.is_null() { (&one[name], 1e3) } else { (ns, 1.0) }
 }
 
-/// Returns the mean latency in ns over all requests.
+/// In ns, over all requests.
 fn mean(figures: &[&Value]) -> Option<f64> {
     let mean = |one: &Value| {
         let (lat, to_ns) = latency(one, "lat");
@@ -160,8 +159,7 @@ fn mean(figures: &[&Value]) -> Option<f64> {
     mean(only)
 }
 
-/// Returns a percentile over all requests. Percentiles of several clones can only be combined if
-/// the report has the buckets (`json+`).
+/// Clones can only be combined from buckets (`json+`).
 fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     ["clat", "lat"].iter().find_map(|name| match figures {
         [only] => {
@@ -190,8 +188,7 @@ fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     })
 }
 
-/// Returns the processor time per request of all directions. The percentages are of the run time of
-/// all clones of an entry.
+/// Per request of all directions. Percentages are of the run time of all clones of an entry.
 fn cpu_ns(clones: &[&Value]) -> Option<f64> {
     let (mut ns, mut requests) = (0.0, 0.0);
     for job in clones {

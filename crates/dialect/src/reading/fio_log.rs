@@ -1,14 +1,13 @@
 //! Parses the logs of fio 3 (`*_bw.log`, `*_iops.log`, `*_lat.log`, `*_clat.log`, `*_slat.log`).
 //!
-//! A log does not say what it holds: its name does. Without `log_avg_msec` it has a line for each
-//! request, and rates follow from their number and the time; with it, a line is the mean of a
-//! window, and its request size is 0.
+//! Only its name says what a log holds. Without `log_avg_msec` each line is a request, and rates
+//! follow from their number and the time; with it, a line is the mean of a window, and its request
+//! size is 0.
 
 use super::case::case;
 use super::lines::{at, number};
 use results::compare::{Measure, Measurement, Reading};
 
-/// The meaning of a log's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bandwidth,
@@ -19,7 +18,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind in `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
+    /// `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
     fn of(name: &str) -> Option<Kind> {
         let stem = name.strip_suffix(".log")?;
         let stem = match stem.rsplit_once('.') {
@@ -69,7 +68,6 @@ pub(super) fn is_log(name: &str, text: &str) -> bool {
     Kind::of(name).is_some() && first.is_some_and(columns)
 }
 
-/// Parses the directions of a log.
 pub(super) fn read(name: &str, text: &str) -> Result<Vec<Measurement>, String> {
     let kind = Kind::of(name).ok_or("its name does not say what it holds: NAME_bw.log")?;
     let mut all: [Vec<Entry>; 3] = Default::default();
@@ -119,8 +117,7 @@ fn measured(kind: Kind, does: &str, entries: &[Entry], last_ms: f64) -> Measurem
     case(&format!("{does}s"), &settings, readings)
 }
 
-/// Returns the mean and percentiles of requests. A percentile is the smallest latency that this
-/// share of the requests does not exceed.
+/// A percentile is the smallest latency that this share of requests does not exceed.
 fn latencies(entries: &[Entry], mean: f64) -> Vec<Reading> {
     let mut sorted: Vec<f64> = entries.iter().map(|entry| entry.value).collect();
     sorted.sort_by(f64::total_cmp);

@@ -5,18 +5,18 @@ use super::lines::{at, number};
 use results::compare::Measurement;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
-/// The fields of a direction: its size, rates and time, then latencies in us.
+/// Fields of a direction: size, rates and time, then latencies in us.
 const SUBMISSION: usize = 4;
 const PERCENTILES_FROM: usize = 12;
 const PERCENTILE_COUNT: usize = 20;
 const TOTAL_MEAN: usize = PERCENTILES_FROM + PERCENTILE_COUNT + 2;
 
-/// Returns whether a line is terse: the version of the form, then text fields.
+/// A version, then text.
 pub(super) fn is_terse(line: &str) -> bool {
     matches!(line.split_once(';'), Some(("2" | "3" | "4" | "5", rest)) if rest.contains("%="))
 }
 
-/// Returns the number of fields before those of the first direction, and of each direction.
+/// Fields before the first direction, and of each.
 fn layout(version: &str) -> (usize, usize) {
     match version {
         "2" => (4, 41),

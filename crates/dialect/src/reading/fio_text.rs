@@ -9,8 +9,7 @@ pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=") && line.contains("err=")
 }
 
-/// Parses the settings of the line that introduces a job: `j: (g=0): rw=read, bs=...,
-/// ioengine=psync, iodepth=1`.
+/// `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`.
 fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     let (name, rest) = line.split_once(": (g=")?;
     let setting = |key: &'static str| {
@@ -24,7 +23,7 @@ fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     Some((name, settings))
 }
 
-/// Parses `30.7k`, `1.5M` or `120`; fio's letters of counts are decimal.
+/// `30.7k`, `1.5M` or `120`; letters are decimal.
 fn count(text: &str, line: usize) -> Result<f64, String> {
     let (digits, factor) = match text.trim() {
         text if text.ends_with('k') => (text.trim_end_matches('k'), 1e3),
@@ -35,8 +34,7 @@ fn count(text: &str, line: usize) -> Result<f64, String> {
     Ok(number(digits, line)? * factor)
 }
 
-/// Parses a number of bytes: `120MiB`, `126kB`, `4096B`. fio 2 writes KB and MB and means binary
-/// ones.
+/// `120MiB`, `126kB`, `4096B`; in fio 2, KB and MB are binary.
 fn bytes(text: &str, line: usize, letters_are_binary: bool) -> Result<f64, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -54,7 +52,7 @@ fn bytes(text: &str, line: usize, letters_are_binary: bool) -> Result<f64, Strin
     Ok(number(digits, line)? * if binary { 1024f64 } else { 1000.0 }.powi(power))
 }
 
-/// Returns the nanoseconds of a unit in parentheses: `clat (usec): ...`.
+/// `clat (usec): ...`
 fn unit_ns(line: &str) -> Option<f64> {
     match between(line, "(", ")")? {
         "nsec" => Some(1.0),
@@ -65,8 +63,7 @@ fn unit_ns(line: &str) -> Option<f64> {
     }
 }
 
-/// Parses the report of one direction: `read: IOPS=..., BW=...` or, of fio 2, `read : io=...,
-/// bw=..., iops=..., runt=...`.
+/// `read: IOPS=..., BW=...` or, of fio 2, `read : io=..., bw=..., iops=..., runt=...`.
 fn direction(line: &str, place: usize) -> Result<Option<Direction>, String> {
     let Some((name, rest)) = line.trim_start().split_once(':') else { return Ok(None) };
     let Some(does) = ["read", "write", "trim"].into_iter().find(|does| *does == name.trim()) else {

@@ -1,7 +1,7 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// IOzone's tests in column order, with the width of their columns.
+/// In order, with the columns' widths.
 pub(super) const TESTS: [(&str, usize); 21] = [
     ("write", 9),
     ("rewrite", 9),
@@ -27,7 +27,7 @@ pub(super) const TESTS: [(&str, usize); 21] = [
 ];
 const SIZES: [usize; 2] = [16, 8];
 
-/// Returns a number of the table as a reading, in its unit.
+/// In the table's unit.
 pub(super) fn reading(text: &str, value: f64) -> Reading {
     if text.contains("operations per second") {
         Reading::value(Measure::Iops, value)
@@ -59,19 +59,19 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
 }
 
 struct Columns {
-    /// The number of characters before the table: it may be indented or quoted.
+    /// Characters before the table, which may be quoted.
     indent: usize,
     names: usize,
 }
 
-/// Sizes in KiB, and the figure of each test.
+/// Sizes in KiB.
 struct Row {
     sizes: [f64; 2],
     figures: Vec<(&'static str, f64)>,
 }
 
 impl Columns {
-    /// Returns the columns below this line, if it is the head of a table.
+    /// `None`: not the head of a table.
     fn of(line: &str) -> Option<Columns> {
         let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word != "kB").collect();
         if words.get(1) != Some(&"reclen") {
@@ -81,7 +81,7 @@ impl Columns {
         Some(Columns { indent: end.saturating_sub(SIZES[0]), names: words.len() })
     }
 
-    /// Parses a line below the head; `None`: the table has ended.
+    /// `None`: the table has ended.
     fn row(&self, line: &str) -> Result<Option<Row>, String> {
         let cells = cells(line, self.indent);
         if cells.is_empty() {
@@ -138,7 +138,7 @@ impl Row {
     }
 }
 
-/// Returns the words of a line after its indent, each with the column behind its last character.
+/// Words, each with the column behind its last character.
 fn cells(line: &str, indent: usize) -> Vec<(usize, String)> {
     let mut cells: Vec<(usize, String)> = Vec::new();
     let mut blank = true;

@@ -4,10 +4,9 @@ use super::case::case;
 use super::lines::{at, between, number};
 use results::compare::{Measure, Measurement, Reading};
 
-/// The words before the rate of all processes together.
 pub(super) const MARK: &str = "Children see throughput for";
 
-/// Parses one case for each test.
+/// One case per test.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let [mut file, mut record] = [String::new(), String::new()];

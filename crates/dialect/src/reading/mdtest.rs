@@ -4,10 +4,9 @@ use super::case::case;
 use super::lines::{at, number};
 use results::compare::{Measure, Measurement, Reading};
 
-/// The words before its table.
 pub(super) const MARK: &str = "SUMMARY rate";
 
-/// Parses one case for each operation of all tables in a text.
+/// One case per operation.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut in_table = false;

@@ -39,11 +39,11 @@ pub enum ReadingError {
 
 type Read = fn(&str) -> Result<Vec<Measurement>, String>;
 
-/// A form of report: the tool, whether a text is one, and its parser.
+/// Tool, test of a text, and parser.
 type Reader = (&'static str, fn(&str) -> bool, Read);
 
-/// The forms of reports, the first of which that knows a text reads it. A file may hold several
-/// forms of the same run, so those with more figures come first.
+/// The first that knows a text reads it. A file may hold several forms of a run, so those with more
+/// figures come first.
 const READERS: [Reader; 17] = [
     ("fio", |text| text.contains("\"fio version\""), fio::read),
     ("IOR", ior::is_report, ior::read),
@@ -72,7 +72,7 @@ const READERS: [Reader; 17] = [
     ("fio", |text| text.lines().any(fio_text::is_job), fio_text::read),
 ];
 
-/// Returns whether a file of this name with this text is a report of a known tool.
+/// Returns whether a file is a report of a known tool.
 pub fn is_report(name: &str, text: &str) -> bool {
     fio_log::is_log(name, text) || reader(text).is_some()
 }
@@ -84,7 +84,7 @@ fn reader(text: &str) -> Option<&'static Reader> {
 /// Reads a tool's report.
 ///
 /// # Errors
-/// A text that is not a report of a known tool, or a report without figures.
+/// Not a report of a known tool, or one without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
     // Only the name of a log says what it holds.
     let (tool, read) = if fio_log::is_log(name, text) {

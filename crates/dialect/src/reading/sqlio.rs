@@ -1,7 +1,6 @@
 use super::case::{case, in_ms};
 use results::compare::{Measure, Measurement, Reading};
 
-/// Settings of a run, printed before its figures.
 #[derive(Default)]
 struct Settings {
     does: String,

@@ -9,11 +9,10 @@ pub(super) fn is_report(text: &str) -> bool {
     text.lines().any(|line| line.trim() == "File operations:") && text.contains("reads/s:")
 }
 
-/// The run that is being read.
 #[derive(Default)]
 struct Run {
     settings: Settings,
-    /// Rate, and bytes per second, of reads and writes.
+    /// Requests and bytes per second, of reads and writes.
     rates: [[f64; 2]; 2],
     fsyncs: f64,
     latency: Vec<Reading>,

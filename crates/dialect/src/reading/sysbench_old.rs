@@ -14,7 +14,7 @@ pub(super) fn is_report(text: &str) -> bool {
 #[derive(Default)]
 struct Run {
     settings: Settings,
-    /// Requests, then bytes, of reads and writes.
+    /// Of reads and writes.
     counts: [f64; 2],
     bytes: [f64; 2],
     seconds: f64,
@@ -22,7 +22,7 @@ struct Run {
 }
 
 impl Run {
-    /// A run without a time has no rates, and is left out.
+    /// A run without a time has no rates.
     fn cases(self) -> Vec<Measurement> {
         let mut cases = Vec::new();
         for (side, does) in ["read", "write"].into_iter().enumerate() {
@@ -38,7 +38,7 @@ impl Run {
     }
 }
 
-/// Bytes in `93.75Mb`, whose units are binary.
+/// `93.75Mb`; the units are binary.
 fn bytes(text: &str, place: usize) -> Result<f64, String> {
     let text = text.trim();
     let units = [
@@ -78,7 +78,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// The number before a word, in `6000 reads, 4000 writes`.
+/// In `6000 reads, 4000 writes`.
 fn before(text: &str, name: &str, place: usize) -> Result<f64, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let index = words.iter().position(|word| word.trim_end_matches(',') == name);

@@ -14,7 +14,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Keeps the setting of a line; `false` if it has none.
+    /// `false`: the line has no setting.
     pub(super) fn keep(&mut self, line: &str) -> bool {
         let (setting, value) = if let Some(count) = line.strip_prefix("Number of threads: ") {
             (&mut self.threads, count)
@@ -35,7 +35,6 @@ impl Settings {
         true
     }
 
-    /// A case of these settings.
     pub(super) fn case(&self, name: &str, does: &str, readings: Vec<Reading>) -> Measurement {
         let settings = [
             ("does", does.to_owned()),
@@ -48,7 +47,7 @@ impl Settings {
         case(name, &settings, readings)
     }
 
-    /// The case of one direction: `rndrd reads`.
+    /// `rndrd reads`.
     pub(super) fn direction(&self, does: &str, readings: Vec<Reading>) -> Measurement {
         self.case(&format!("{} {does}s", self.order), does, readings)
     }

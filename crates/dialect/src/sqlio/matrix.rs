@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use workload::Workload;
 
-/// Target precision: half the 95 % interval, relative to the rate.
+/// Half the 95 % interval over the rate.
 const TIGHT: f64 = 0.03;
-/// Minimum runs of a point, as published, and maximum.
+/// The minimum is the published number.
 const MIN_RUNS: u32 = 2;
 const MAX_RUNS: u32 = 4;
-/// A point on two targets is decided when any change is known to be smaller than this share.
+/// A point on two targets is decided when any change is below this share.
 pub const DECIDED: f64 = 0.02;
-/// Default maximum of runs of a point on each of two targets.
+/// Per point and target.
 const MAX_RUNS_IN_TURN: u32 = 32;
 
 /// One point of the study at one partition start.
@@ -105,7 +105,7 @@ pub fn target(options: &Options) -> Result<TargetSpec> {
 /// Returns the two targets to compare.
 ///
 /// # Errors
-/// See [`target`]; the number of files is not two.
+/// As for [`target`], or the number of files is not two.
 pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
@@ -122,16 +122,16 @@ pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
 /// Limits of an interleaved comparison of two targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InTurn {
-    /// Maximum number of blocks of four runs, two on each target.
+    /// Blocks of four runs, two on each target.
     pub max_blocks: usize,
-    /// Minimum time for all points.
+    /// For all points.
     pub min_ns: Nanos,
 }
 
-/// Returns the limits of a comparison; `noisy`: repeated runs differ.
+/// Returns the limits; `noisy`: repeated runs differ.
 ///
 /// # Errors
-/// There are too few runs for an interval.
+/// Too few runs for an interval.
 pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
     let max = options.repeats.unwrap_or(MAX_RUNS_IN_TURN);
     let min = 2 * MIN_BLOCKS as u32;
@@ -148,7 +148,7 @@ pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
     Ok(InTurn { max_blocks: max as usize / 2, min_ns })
 }
 
-/// Opens targets of the study and refuses points that are invalid on one of them.
+/// Opens targets and refuses points that are invalid on one of them.
 ///
 /// # Errors
 /// The reason.
@@ -167,7 +167,7 @@ pub fn open<'m, M: Machine>(
     })
 }
 
-/// Returns the workloads in the order of the table; the partition starts of a point are adjacent.
+/// Returns the workloads in table order; the partition starts of a point are adjacent.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
     let max = options.max_threads.unwrap_or(super::MAX_THREADS);
@@ -198,11 +198,11 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
 }
 
 /// Runs the study on an open target; calls `on_progress` after every run (point, number of points,
-/// runs of the point so far). The user's interrupt ends it with the points measured so far.
+/// runs of the point so far). The user's interrupt ends it with the points until then.
 ///
 /// # Errors
-/// A file may not be written, a point is invalid on the target, or the user interrupted it before
-/// one was measured. A failed point stays empty.
+/// A file is refused, a point is invalid on the target, or the interrupt came before a point was
+/// measured. A failed point stays empty.
 pub fn run<M: Machine>(
     runner: &mut Runner<'_, M>,
     options: &Options,
@@ -258,7 +258,7 @@ pub fn run<M: Machine>(
     })
 }
 
-/// Compares each partition start with the first, in the order of the entries.
+/// Compares each partition start with the first, in entry order.
 pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     let mb = |ios: f64| cut(ios * f64::from(request_bytes) / (1 << 20) as f64);
     let Some(first) = entries.first().map(|entry| entry.align_bytes) else { return Vec::new() };
@@ -288,7 +288,7 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     entries.iter().filter(|entry| entry.align_bytes != first).filter_map(compare).collect()
 }
 
-/// Summarises the differences in one sentence per pair of partition starts.
+/// Returns one sentence per pair of partition starts.
 pub fn sentences(differences: &[Difference]) -> Vec<String> {
     let mut aligns: Vec<[u64; 2]> =
         differences.iter().map(|difference| difference.align_bytes).collect();
@@ -340,8 +340,7 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     text
 }
 
-/// Formats the table: of differences in the published columns for several partition starts,
-/// otherwise of rates.
+/// Formats differences in the published columns, or rates of a single partition start.
 pub fn table(result: &MatrixResult) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

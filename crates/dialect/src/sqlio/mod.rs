@@ -1,5 +1,5 @@
-//! SQLIO (Microsoft, "SQLIO Disk Subsystem Benchmark Tool" 1.5): its options, parameter file and
-//! report, plus points in JSON and the published study ([`matrix`]) with intervals.
+//! SQLIO (Microsoft, "SQLIO Disk Subsystem Benchmark Tool" 1.5), plus points in JSON and the
+//! published study ([`matrix`]) with intervals.
 
 mod help;
 pub mod matrix;

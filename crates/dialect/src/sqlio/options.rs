@@ -7,13 +7,13 @@ use std::fmt;
 use std::path::PathBuf;
 use workload::MAX_DEPTH;
 
-/// Maximum number of threads over all files.
+/// Maximum threads over all files.
 pub const MAX_THREADS: u32 = 256;
 /// The default file.
 pub const DEFAULT_FILE: &str = "testfile.dat";
-/// The default parameter file of `-F`.
+/// The default of `-F`.
 pub const DEFAULT_PARAMETERS: &str = "param.txt";
-/// Maximum size of a file in MB: just under an exbibyte.
+/// Just under an exbibyte.
 const MAX_FILE_MB: u64 = (1 << 40) - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,22 +68,22 @@ impl Multi {
     }
 }
 
-/// The parsed command line; `None` stands for the original's default.
+/// The parsed command line; `None`: the original's default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// `-k`
     pub kind: Option<Kind>,
-    /// `-t`: threads of each file.
+    /// `-t`: per file.
     pub threads: Option<u32>,
-    /// `-s` in seconds or `--runtime`: length of the run.
+    /// `-s` in seconds, or `--runtime`.
     pub run_ns: Option<u64>,
     /// `-f`
     pub access: Option<Access>,
-    /// `-o`: outstanding requests per thread; 0: unset.
+    /// `-o`: per thread; 0: unset.
     pub outstanding: Option<u32>,
-    /// `-b` in KB: block size in bytes.
+    /// `-b` in KB.
     pub block_bytes: Option<u32>,
-    /// `-i`: rows of a stripe pattern.
+    /// `-i`
     pub rows: Option<u32>,
     /// `-m`
     pub multi: Option<Multi>,
@@ -93,36 +93,36 @@ pub struct Options {
     pub start_block: Option<u64>,
     /// `-p`: one processor; true for `-pI`, which in the original is only a preference.
     pub processor: Option<(bool, u32)>,
-    /// `-a`: processor mask.
+    /// `-a`
     pub mask: Option<u64>,
-    /// `-L`: report latencies; `S` or `P` with an optional `i` select the original's clock.
+    /// `-L`: `S` or `P` with an optional `i` select the original's clock.
     pub latency: Option<(char, bool)>,
-    /// `-U`: report processor usage; true for each processor separately.
+    /// `-U`; true: each processor.
     pub cpu: Option<bool>,
-    /// `-64`: buffers in the upper address space, which is always the case here.
+    /// `-64`: buffers in the upper address space, always the case here.
     pub wide: bool,
-    /// `-F`: the parameter file.
+    /// `-F`
     pub parameters: Option<PathBuf>,
-    /// `-R`: raw devices.
+    /// `-R`
     pub raw: Vec<PathBuf>,
-    /// `-d`: directories; the file is used in each of them.
+    /// `-d`: the file is used in each.
     pub drives: Vec<PathBuf>,
     pub files: Vec<PathBuf>,
-    /// `--json`: write everything as JSON to this file.
+    /// `--json`
     pub json: Option<PathBuf>,
-    /// `--size`: size of a new file in bytes.
+    /// `--size`: of a new file.
     pub size: Option<u64>,
-    /// `--matrix`: run the published study.
+    /// `--matrix`: the published study.
     pub matrix: bool,
-    /// `--align`: partition starts of the study, each emulated by shifting every request.
+    /// `--align`: partition starts, emulated by shifting every request.
     pub align: Vec<u64>,
-    /// `--repeats`: maximum runs of a point of the study.
+    /// `--repeats`: maximum runs of a point.
     pub repeats: Option<u32>,
-    /// `--max-threads`: maximum number of threads in the study.
+    /// `--max-threads`
     pub max_threads: Option<u32>,
-    /// `--seed`: seed of random orders and data.
+    /// `--seed`
     pub seed: Option<u64>,
-    /// `--destroy-data`: existing files or devices that may be overwritten.
+    /// `--destroy-data`: files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
     /// `--destroy-signature`: even if they hold a file system.
     pub destroy_signed: bool,
@@ -133,7 +133,7 @@ pub struct Options {
 pub struct FileLine {
     pub path: PathBuf,
     pub threads: u32,
-    /// Processor mask; 0: all.
+    /// 0: all processors.
     pub mask: u64,
     pub size_mb: Option<u64>,
 }
@@ -145,7 +145,7 @@ impl fmt::Display for FileLine {
     }
 }
 
-/// Parses a mask, decimal or with 0x; errors quote the argument as the user wrote it.
+/// Decimal or with 0x.
 fn mask(words: &str, text: &str) -> Result<u64> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
@@ -158,7 +158,7 @@ fn mask(words: &str, text: &str) -> Result<u64> {
     )
 }
 
-/// Parses a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` starts a
+/// Parses a parameter file: lines of `<file> <threads> [<mask> [<size in MB>]]`; `#` starts a
 /// comment.
 ///
 /// # Errors
@@ -208,7 +208,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An option is unknown, or a value is invalid; the message names the argument.
+/// An unknown option or an invalid value; the message names the argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -460,12 +460,12 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the block size in bytes; the default is 2 KB, in the study 8 KB.
+    /// Returns the block size; the default is 2 KB, in the study 8 KB.
     pub fn block_bytes(&self) -> u32 {
         self.block_bytes.unwrap_or(if self.matrix { 8 << 10 } else { 2 << 10 })
     }
 
-    /// Returns equivalent arguments: parsing them gives the same options.
+    /// Returns arguments that parse to the same options.
     pub fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         let mut put = |option: &str, value: Option<String>| {

@@ -12,11 +12,11 @@ use workload::{Pattern, Stop, Workload};
 pub struct FileJob {
     pub path: PathBuf,
     pub threads: u32,
-    /// Processor mask; 0: all.
+    /// 0: all processors.
     pub mask: u64,
-    /// Size of the part in use, if given.
+    /// Of the part in use, if given.
     pub size_bytes: Option<u64>,
-    /// Whether it is a device (`-R`), which is never created.
+    /// Devices (`-R`) are never created.
     pub raw: bool,
 }
 
@@ -33,10 +33,10 @@ impl FileJob {
     }
 }
 
-/// Returns the files with their threads, from the parameter file if there is one.
+/// Returns the files with their threads.
 ///
 /// # Errors
-/// There are more than 256 threads over all files.
+/// More than 256 threads over all files.
 pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
     let random = !matches!(options.access(), Access::Stripes(_));
     let jobs: Vec<FileJob> = if lines.is_empty() {
@@ -137,7 +137,7 @@ impl Options {
         self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
     }
 
-    /// Returns the buffering. Reads cannot bypass the disk's cache here: `-BN` and `-BH` differ in
+    /// Returns the buffering. Reads cannot bypass the disk's cache: `-BN` and `-BH` differ in
     /// writes.
     pub fn buffering(&self, kind: Kind) -> Buffering {
         match (self.caching.unwrap_or_default(), kind) {
@@ -148,11 +148,11 @@ impl Options {
         }
     }
 
-    /// Returns the workload of one file. `engines` are those of the machine.
+    /// Returns the workload of one file; `engines` are the machine's.
     ///
-    /// The threads of a sequential run share one position, as they share the columns of a stripe
-    /// pattern: `-t` divides the requests of one pass. The published sequential runs show it: 256
-    /// threads reach seven times the rate of random requests, which parts of the file would not.
+    /// The threads of a sequential run share one position, like the columns of a stripe pattern:
+    /// `-t` divides one pass. Published sequential runs show it: 256 threads reach seven times the
+    /// random rate, which parts of the file would not.
     pub fn workload(
         &self,
         kind: Kind,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// Buckets of the histogram: whole milliseconds below 24, and a last one for the rest.
+/// Buckets of the histogram: whole milliseconds below 24, and one for the rest.
 pub const BUCKETS: usize = 25;
 
 /// The figures of a run in the report's units.
@@ -32,7 +32,7 @@ pub struct LatencyFigures {
     pub percent: Vec<u32>,
 }
 
-/// Computes the figures of `requests` requests in `ns` nanoseconds.
+/// Computes the figures of requests that took `ns`.
 pub fn figures(requests: u64, bytes: u64, ns: u64, latency: &Histogram) -> Figures {
     const MS: u64 = 1_000_000;
     let seconds = ns.max(1) as f64 / 1e9;
@@ -58,13 +58,13 @@ pub fn figures(requests: u64, bytes: u64, ns: u64, latency: &Histogram) -> Figur
     }
 }
 
-/// Truncates a rate in MB/s to two decimals, like the original.
+/// Truncates MB/s to two decimals, like the original.
 pub(super) fn cut(value: f64) -> f64 {
     // A whole hundredth in decimal may be slightly smaller in binary.
     ((value * 100.0 + 1e-9).floor()) / 100.0
 }
 
-/// Joins names: `a`, `a and b`, `a, b and c`.
+/// `a`, `a and b`, `a, b and c`.
 fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -73,8 +73,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Formats the text before the run. `sizes` are the bytes in use of each file, and whether the user
-/// gave them.
+/// Formats the text before the run; `sizes`: bytes in use, and whether the user gave them.
 pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> String {
     let mut text = String::from("sqlio v1.5.SG\n");
     // Writing to a string cannot fail.

@@ -41,7 +41,7 @@ const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 /// Returns the files of a run, from the parameter file if there is one.
 ///
 /// # Errors
-/// The parameter file cannot be read or is malformed, or there are too many threads.
+/// The parameter file is unreadable or malformed, or there are too many threads.
 pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     let Some(path) = &options.parameters else { return files(options, &[]) };
     let failed =
@@ -50,10 +50,7 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 
-/// Returns how to open a file: create it if it does not exist or a directory is named.
-///
-/// # Errors
-/// The file does not exist and has no size.
+/// Creates the file if it is missing or a directory is named; a new file needs a size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     no_drive(&job.path)?;
     let stripes = options
@@ -94,7 +91,6 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     })
 }
 
-/// Returns whether a name in `--destroy-data` refers to this file or device.
 fn is_named(job: &FileJob, named: &Path) -> bool {
     named == job.path || job.raw && raw_device(named) == job.path
 }
@@ -115,12 +111,12 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
     }
 }
 
-/// Runs the files and prints the original's report to `out`. Created files stay if the run
-/// succeeds, as in the original. The user's interrupt ends it with the report of what was done.
+/// Runs the files and prints the original's report to `out`. As in the original, created files stay
+/// after success. The user's interrupt ends it with the report of what was done.
 ///
 /// # Errors
-/// A file may not be written or is too small, the file system is full, a request failed, the user
-/// interrupted the run before one completed, or `out` cannot be written.
+/// A file is refused or too small, the file system is full, a request or `out` failed, or the
+/// interrupt came before a request completed.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;
@@ -200,7 +196,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     })
 }
 
-/// Returns the user, system and idle shares of each processor between two readings, in percent.
+/// User, system and idle share in percent.
 pub(crate) fn shares(before: &[ProcessorTimes], after: &[ProcessorTimes]) -> Vec<[f64; 3]> {
     let share = |(before, after): (&ProcessorTimes, &ProcessorTimes)| {
         let used = [

@@ -1,4 +1,4 @@
-//! Several tasks in one thread, each on its own pretended host: they do a step one after the other.
+//! Several tasks in one thread, each on its own pretended host, one after the other.
 
 use dialect::tasks::{Access, Crew, Done, Error, Member, Step, Worker};
 use host::HostTaskFiles;

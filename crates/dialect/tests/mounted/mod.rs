@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Unmounted in the end.
 pub struct Mounted(tempfile::TempDir);
 
 impl Mounted {
@@ -26,7 +25,6 @@ impl Mounted {
         None
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
