@@ -20,7 +20,12 @@ const KEPT: f64 = 0.8;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Preparation {
     /// Prepares a target's space and the page cache.
-    Run { read_percent: u8, buffering: Buffering, cache: CacheState, allocation: Allocation },
+    Run {
+        read_percent: u8,
+        buffering: Buffering,
+        cache: CacheState,
+        allocation: Allocation,
+    },
     Job,
 }
 

@@ -51,9 +51,15 @@ pub struct WriteRate {
 pub enum Lasting {
     AsFarAsSeen,
     /// After the first of these levels.
-    Fell { fast: WriteLevel, slow_bytes_per_s: f64 },
+    Fell {
+        fast: WriteLevel,
+        slow_bytes_per_s: f64,
+    },
     /// The study itself had used up what serves the peak.
-    FellBefore { peak_bytes_per_s: f64, slow_bytes_per_s: f64 },
+    FellBefore {
+        peak_bytes_per_s: f64,
+        slow_bytes_per_s: f64,
+    },
 }
 
 impl LongWrites {

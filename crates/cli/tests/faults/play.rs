@@ -46,12 +46,22 @@ pub enum Step {
     /// Another program, which must fail.
     Fails(&'static str),
     /// Stops a line while this fault holds one of its requests; continues it later.
-    Stop { fs: &'static str, at: Fault, line: &'static str, ends: Ends },
+    Stop {
+        fs: &'static str,
+        at: Fault,
+        line: &'static str,
+        ends: Ends,
+    },
     /// Stops a line for 20 of each 40 ms until its end.
     Stutter(Stops, By, &'static str, Ends),
     Together(usize, &'static str, Ends),
     /// Signals each run at a random time from the seed.
-    Storm { seed: u64, times: u32, line: &'static str, signal: i32 },
+    Storm {
+        seed: u64,
+        times: u32,
+        line: &'static str,
+        signal: i32,
+    },
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -52,18 +52,30 @@ pub enum Step {
     /// Prepare for a test.
     Begin(Layout),
     /// Check files before any task writes one.
-    Check { wanted: Vec<Wanted>, directory: PathBuf },
+    Check {
+        wanted: Vec<Wanted>,
+        directory: PathBuf,
+    },
     /// Make a directory for a task's own file.
     MakeDirectory(PathBuf),
     /// Make or take the file that all write.
-    Hold { wanted: Wanted, empty: bool },
+    Hold {
+        wanted: Wanted,
+        empty: bool,
+    },
     /// Take a file: one that exists, or any.
-    Take { wanted: Wanted, only_existing: bool },
+    Take {
+        wanted: Wanted,
+        only_existing: bool,
+    },
     Access(Access),
     /// Remove what [`Step::MakeDirectory`] made, unless files are in it.
     RemoveDirectories,
     /// Give files back: those that another task holds, or all.
-    Release { all: bool, end: FileEnd },
+    Release {
+        all: bool,
+        end: FileEnd,
+    },
 }
 
 /// The action on a file at the end.

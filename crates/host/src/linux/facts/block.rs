@@ -8,10 +8,16 @@ use std::path::{Path, PathBuf};
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
-    Partition { disk: String },
+    Partition {
+        disk: String,
+    },
     /// Includes one device with a layer between (encryption, logical volumes).
-    Volume { members: Vec<String> },
-    Loop { backing: Option<PathBuf> },
+    Volume {
+        members: Vec<String>,
+    },
+    Loop {
+        backing: Option<PathBuf>,
+    },
     Disk,
 }
 

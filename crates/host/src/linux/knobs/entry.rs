@@ -38,9 +38,13 @@ pub enum Outcome {
     /// It had our value.
     PutBack,
     /// Another process changed the setting.
-    Foreign { found: String },
+    Foreign {
+        found: String,
+    },
     Gone,
-    Failed { why: String },
+    Failed {
+        why: String,
+    },
 }
 
 impl Entry {

@@ -9,11 +9,17 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keeper {
     /// The attribute is below the device's directory.
-    Udev { devices: Vec<String>, attribute: String },
+    Udev {
+        devices: Vec<String>,
+        attribute: String,
+    },
     /// `vm.dirty_ratio`.
     Sysctl(String),
     /// The value itself, or this prefix and the value.
-    Fstab { at: PathBuf, prefix: &'static str },
+    Fstab {
+        at: PathBuf,
+        prefix: &'static str,
+    },
     Tmpfiles,
 }
 
