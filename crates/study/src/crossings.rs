@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
 /// Ratio of two sizes between which the curve follows Hockney's law.
-const NEAR: f64 = 2.0;
+const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
 
