@@ -86,6 +86,34 @@ impl Mixer {
     /// other elements are undefined. Positions end at `n`.
     pub(crate) fn places<const N: usize>(
         &self,
+        positions: (u64, usize),
+        scale: (u64, u32),
+        places: &mut [u64; N],
+    ) {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { self.places_avx2(positions, scale, places) };
+        }
+        self.places_of(positions, scale, places);
+    }
+
+    /// As [`Mixer::places`], compiled for vectors of eight 32-bit numbers: 3 instructions a number
+    /// instead of 23, because SSE2 has no product of 32-bit vectors.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn places_avx2<const N: usize>(
+        &self,
+        positions: (u64, usize),
+        scale: (u64, u32),
+        places: &mut [u64; N],
+    ) {
+        self.places_of(positions, scale, places);
+    }
+
+    #[inline(always)]
+    fn places_of<const N: usize>(
+        &self,
         (first, count): (u64, usize),
         (base, step): (u64, u32),
         places: &mut [u64; N],
@@ -119,7 +147,7 @@ impl Mixer {
 
     /// Does [`Mixer::mix`] of consecutive positions in 32 bits, which compilers turn into vector
     /// instructions.
-    #[inline]
+    #[inline(always)]
     fn mix_narrow<const N: usize>(&self, first: u64) -> [u32; N] {
         let start = first.wrapping_add(self.add) as u32;
         let (mask, shift) = (self.mask as u32, self.shift);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Requests computed together: constants, branches and vector registers are used once for all of
 /// them.
-const BATCH: usize = 16;
+const BATCH: usize = 32;
 
 mod purpose {
     /// Random orders and draws.

@@ -1,6 +1,18 @@
 use super::{NO_SLOT, Slot, Stream};
 use machine::{Completion, Nanos, Next, Request, RequestSource};
 
+impl Stream {
+    /// Returns the next step; a slot is free.
+    #[inline(never)]
+    fn next_free(&mut self, now: Nanos) -> Next {
+        match self.next_fast(now) {
+            Some(request) => Next::Issue(request),
+            None if now < self.plain_until => Next::Issue(self.issue(self.free, now)),
+            None => self.next_slow(now),
+        }
+    }
+}
+
 impl RequestSource for Stream {
     fn depth(&self) -> u32 {
         self.slots.len() as u32
@@ -45,14 +57,10 @@ impl RequestSource for Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
-    #[inline]
+    /// Inlined as far as the usual answer after [`Stream::next_fast`]: all slots are in flight.
+    #[inline(always)]
     fn next(&mut self, now: Nanos) -> Next {
-        match self.next_fast(now) {
-            Some(request) => Next::Issue(request),
-            None if self.free == NO_SLOT => Next::WaitForCompletion,
-            None if now < self.plain_until => Next::Issue(self.issue(self.free, now)),
-            None => self.next_slow(now),
-        }
+        if self.free == NO_SLOT { Next::WaitForCompletion } else { self.next_free(now) }
     }
 
     #[inline(always)]
