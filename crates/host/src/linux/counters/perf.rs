@@ -21,7 +21,7 @@ pub enum PerfUnavailable {
     Other(i32),
 }
 
-/// The first published size, which every kernel accepts.
+/// `struct perf_event_attr` in its first published size, which every kernel accepts.
 #[repr(C)]
 struct Attributes {
     kind: u32,

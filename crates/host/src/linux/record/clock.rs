@@ -16,11 +16,11 @@ struct Pair {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TraceClock {
-    /// First and last; `None` if events have the monotonic clock.
+    /// The first pair and the last; `None` if the events have the monotonic clock already.
     pairs: Option<[Pair; 2]>,
 }
 
-/// Closer pairs show the rate too badly.
+/// The minimum distance of two pairs; closer ones show the rate too badly.
 const MIN_APART_NS: Nanos = 20_000_000;
 
 impl TraceClock {
@@ -41,7 +41,7 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// Only before the first event.
+    /// Sets the clock of an instance that has no events yet.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }
