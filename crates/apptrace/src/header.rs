@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
-    /// The program and its arguments; empty if names are hidden or it was not started by the
-    /// recorder.
+    /// The program and its arguments; empty if names are hidden or the recorder did not start it.
     pub command: Vec<String>,
     /// The computer's name; empty if names are hidden or not known.
     pub host: String,
@@ -29,8 +28,7 @@ pub struct Summary {
     /// Events that the recording missed.
     pub lost: u64,
     pub requests: u64,
-    /// Processor time that the recorder used, the program's own share of the tracing excluded;
-    /// `None` if not measured.
+    /// The recorder's CPU time without the program's share of tracing; `None` if not measured.
     pub recorder_cpu_ns: Option<Nanos>,
     /// The exit status of the command as a shell shows it; `None` if it was not started by the
     /// recorder, or still ran.

@@ -14,8 +14,7 @@ const ROUNDS: [usize; 3] = [3, 7, 13];
 /// Ways left after each stage, besides the first and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// The minimum completions of a trial: fewer are inconclusive, and slow requests leave no wakeups
-/// to save.
+/// Minimum completions of a trial: fewer are inconclusive; slow requests leave no wakeups to save.
 const MIN_COMPLETIONS: u64 = 72;
 
 /// The required gain: waiting for more costs latency, polling costs a CPU.
@@ -225,8 +224,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Starts trials of up to half of the depth: with few in flight, each request is needed
-    /// immediately.
+    /// Starts trials of up to half the depth: with few in flight, each request is needed at once.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let max = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=max.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -319,8 +317,7 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Returns requests per second if each wakeup costs 5 us and each request 5 us more; polling
-    /// saves no wakeup here.
+    /// Returns requests per second at 5 us a wakeup and 5 us a request; polling saves no wakeup.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -400,8 +397,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Returns sleeps and polls of a polling stream on a device that completes one request per
-    /// interval.
+    /// Returns a polling stream's sleeps and polls on a device with one completion per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

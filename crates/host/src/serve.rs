@@ -339,8 +339,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Performs a request; returns when it ended and whether it succeeded. If not, the source has
-/// recorded it.
+/// Performs a request; returns its end and whether it succeeded: if not, the source recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,

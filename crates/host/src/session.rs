@@ -10,12 +10,11 @@ pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// A wait until one request completes, or [`TICK_NS`].
+    /// A wait for one completion, or [`TICK_NS`].
     One,
-    /// A wait until this many requests complete or, after the first one, [`machine::REAP_WAIT_NS`];
-    /// at most [`TICK_NS`].
+    /// A wait for this many or, after the first, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
     Several(u32),
-    /// A wait until one request completes, or this long, at most [`TICK_NS`].
+    /// A wait for one completion, or this long, at most [`TICK_NS`].
     For(Nanos),
 }
 
@@ -23,8 +22,7 @@ pub(crate) enum Wait {
 ///
 /// Dropping it waits for or cancels requests; the loop never drops one with requests in flight.
 pub(crate) trait Session {
-    /// Queues a request to the file with this index; `at` is its data, untouched until it
-    /// completes.
+    /// Queues a request to the file with this index; `at` is its data, untouched until completion.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
     /// Sets the priority of later requests, in the kernel's encoding; 0 is the thread's.
@@ -64,8 +62,7 @@ pub(crate) trait Time: Copy {
     fn pass(self, for_ns: Nanos);
 }
 
-/// The flags that end a stream: an interrupt, or another stream's failure. Also records that
-/// streams run.
+/// The end of streams: an interrupt, or another stream's failure. Also records that streams run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,

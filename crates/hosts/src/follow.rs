@@ -16,7 +16,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 /// The minimum time of a wait that begins after the interrupt: a living process answers in it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// When the interrupt was noticed: the patience of all waits together begins then.
+/// The time at which the user's interrupt was noticed: the patience of all waits together begins
+/// then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
 /// A wait that ends some time after the user's interrupt.

@@ -33,7 +33,7 @@ const ATTEMPTS: u64 = 3;
 /// The name of a lost rank if it is not known which one is lost.
 const ANY_RANK: &str = "a rank";
 
-/// Why the work of all ranks ended.
+/// The reason why the work of all ranks ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Ranks refused, each with its reason; nothing was written.
@@ -94,7 +94,7 @@ pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
     /// The targets of each rank.
     pub facts: Vec<Vec<TargetFacts>>,
-    /// Whether all ranks see rank 0's directory; `None` if the target is no directory.
+    /// Whether all ranks see rank 0's directory; `None` if the target is not a directory.
     pub same_directory: Option<bool>,
     /// Ranks that do not see rank 0's directory.
     pub elsewhere: Vec<String>,
@@ -211,8 +211,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         &self.processes
     }
 
-    /// Returns the request of a rank, with its role in a file that all write; `own` are the targets
-    /// of rank 0.
+    /// Returns a rank's request, with its role in a file that all write; `own`: rank 0's targets.
     fn joined(&self, rank: usize, request: &RunRequest, own: &[TargetFacts]) -> RunRequest {
         let mut request = request.clone();
         for (spec, own) in request.targets.iter_mut().zip(own) {

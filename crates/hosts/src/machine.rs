@@ -172,8 +172,8 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         request
     }
 
-    /// Returns the file for all ranks in the directory in which each makes its own: as large as
-    /// those together.
+    /// Returns the file for all ranks in the directory of their own files: as large as those
+    /// together.
     fn file_for_all(&self, spec: &TargetSpec) -> Option<TargetSpec> {
         let [place] = spec.places.as_slice() else { return None };
         let size = spec.size?.checked_mul(self.order.len() as u64)?;

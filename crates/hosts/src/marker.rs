@@ -1,5 +1,4 @@
-//! A small file that rank 0 makes and the others look for: it shows whether all see the same
-//! directory.
+//! A small file that rank 0 makes and others look for, to see whether all share a directory.
 
 use crate::message::Marker;
 use std::fs::{File, OpenOptions};
@@ -15,8 +14,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    /// Makes a marker in a directory, under a name that did not exist; `unique` differs
-    /// between two runs.
+    /// Makes a marker under a new name in a directory; `unique` differs between two runs.
     pub(crate) fn in_directory(directory: &Path, unique: u64) -> std::io::Result<Made> {
         let name = format!("halfpower-{}-{unique:016x}.marker", std::process::id());
         let path = directory.join(&name);

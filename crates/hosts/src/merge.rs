@@ -12,8 +12,7 @@ use workload::{Stop, Workload};
 pub struct ClientRun {
     pub rank: usize,
     pub sample: Sample,
-    /// The run's start after the agreed one, on rank 0's clock, in nanoseconds; negative if it was
-    /// early.
+    /// The run's start after the agreed one, on rank 0's clock; negative if early.
     pub began_ns: i64,
     /// Use of its busiest network link in percent, if known.
     pub network_percent: Option<f64>,
@@ -183,8 +182,7 @@ fn sum(runs: &[ClientRun], clients: &[Client]) -> Sample {
     }
 }
 
-/// Groups the runs by host: what the kernel counts for the whole computer is the same for all its
-/// ranks.
+/// Groups by host: what the kernel counts for the whole computer is the same for all its ranks.
 fn by_host<'a>(runs: &'a [ClientRun], clients: &[Client]) -> Vec<Vec<&'a ClientRun>> {
     let mut hosts: Vec<(&str, Vec<&ClientRun>)> = Vec::new();
     for run in runs {

@@ -10,7 +10,7 @@ use results::{
 use workload::Workload;
 use workload::metadata::Operation;
 
-/// From this share of n times one client's rate, n clients do not hinder one another.
+/// The share of n times the rate of one client from which n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
 /// Clients that are together faster than this many times their own rate were disturbed in the run

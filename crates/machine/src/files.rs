@@ -74,8 +74,7 @@ pub struct AreaSpec {
     pub locations: Vec<PathBuf>,
     /// Another process's area makes and removes the locations: see [`FileArea::directory`].
     pub joins: bool,
-    /// Subdirectories in each location, named from `s0` (from `t0` in a tree); 0: files are in the
-    /// location itself.
+    /// Subdirectories per location, named from `s0` (`t0` in a tree); 0: files are in the location.
     pub subdirectories: u32,
     /// Subdirectories below each one, if they form a tree, whose root is `t0`; 0: all are in the
     /// location. See [`parent_directory`].

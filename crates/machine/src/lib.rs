@@ -225,8 +225,8 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if there is
-    /// no limit or no such backend.
+    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if the
+    /// driver has no limit or the engine no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,

@@ -196,8 +196,7 @@ impl Work {
         *work = Some(Step { goal, shares, work_began, began, before });
     }
 
-    /// Returns the share that is done, and the time left if known. `None` without work of a known
-    /// length.
+    /// Returns the share done, and the time left if known; `None` without work of known length.
     pub fn read(&self) -> Option<(f64, Option<Duration>)> {
         let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some(step.progress(REQUESTS.read()))

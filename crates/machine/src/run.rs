@@ -9,12 +9,10 @@ use serde::{Deserialize, Serialize};
 /// A job, or a process's files, in a run. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// The targets, which requests select by index ([`crate::Request::target`]). Several cannot
-    /// include a stripe.
+    /// The targets, by [`crate::Request::target`]. Several cannot include a stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// The buffering of each target, in place of the access's; empty: the access's for all. The
-    /// same target may occur several times.
+    /// The buffering of each target, in place of the access's; empty: the access's for all.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
@@ -127,8 +125,8 @@ pub struct RunOptions {
     pub count_instructions: bool,
     /// Trace the block layer. Costs time: do not use the run's rate.
     pub trace: bool,
-    /// Bytes that the run brings into an empty page cache. A guest whose free memory is reclaimed
-    /// faults it in first.
+    /// Bytes brought into an empty page cache. A guest whose free memory is reclaimed faults them
+    /// in first.
     pub cache_bytes: u64,
     /// Memory to lock, so that others cannot use it.
     pub locked_bytes: u64,
@@ -177,8 +175,7 @@ pub struct PartUsage {
 }
 
 impl RunUsage {
-    /// Divides the usage by part. Processor time, block-layer bytes and warnings are those of the
-    /// whole run.
+    /// Divides by part. Processor time, block-layer bytes and warnings are those of the whole run.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage {
             began,

@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// The maximum payload of a record: messages have up to 128 bytes, pass-through commands a few
-/// more.
+/// The maximum payload: messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
 /// The maximum number of requests whose end is not known yet; more are given up.
@@ -155,8 +154,7 @@ pub(super) struct Blktrace {
     sources: Vec<Source>,
     names: Names,
     comms: HashMap<u32, String>,
-    /// Requests in the order of their start, each with its key in `waiting` and whether its end is
-    /// known.
+    /// Requests by start, each with its key in `waiting` and whether its end is known.
     order: VecDeque<(Request, Place, bool)>,
     first: u64,
     number: u64,

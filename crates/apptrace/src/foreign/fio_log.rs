@@ -29,7 +29,7 @@ pub enum Action {
 /// One action, with its time and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// When to issue it, since the start.
+    /// The time to issue it, since the start.
     pub at_ns: Nanos,
     pub action: Action,
     /// Index in [`Log::files`].

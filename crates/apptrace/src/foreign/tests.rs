@@ -23,8 +23,7 @@ fn files(events: &[Event]) -> Vec<&str> {
     names.collect()
 }
 
-/// The same two requests in every table: 4 KiB read at 8 KiB, then 512 bytes written at 0, 1 ms
-/// later.
+/// The same requests in every table: 4 KiB read at 8 KiB, then 512 bytes written at 0, 1 ms later.
 #[test]
 fn tables_are_recognised_and_agree() {
     use Table::*;

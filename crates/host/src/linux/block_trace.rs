@@ -51,8 +51,7 @@ impl BlockTrace {
     }
 }
 
-/// Maps each device to its disk: the kernel traces a queued request under its partition and later
-/// under the disk.
+/// Maps devices to disks: the kernel traces a request first under its partition, then the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
     let number =
         |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');

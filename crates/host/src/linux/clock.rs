@@ -13,8 +13,7 @@ pub(crate) struct Clock {
     factor: u64,
 }
 
-/// The time of a calibration. Each end is accurate to about 15 ns (see [`together`]): 60 ppm
-/// without delaying the run.
+/// The time of a calibration: its ends are accurate to about 15 ns (see [`together`]), so 60 ppm.
 const CALIBRATION_NS: Nanos = 500_000;
 
 const TRIES: usize = 8;
@@ -82,8 +81,7 @@ impl Time for Clock {
     }
 }
 
-/// Reads the counter and the kernel's clock together; the closest of several tries, because of
-/// interrupts.
+/// Reads both clocks together; the closest of several tries, because of interrupts.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();

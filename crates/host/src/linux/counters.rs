@@ -146,8 +146,7 @@ impl CpuMeter {
         })
     }
 
-    /// Returns the time used, with the baseline subtracted from the machine's, but not below this
-    /// process's own.
+    /// Returns the time used: the machine's less the baseline, but this process's own or more.
     pub fn used(
         &self,
         before: &CpuSnapshot,

@@ -1,5 +1,5 @@
 //! Free page reporting: a guest reports free memory to its hypervisor (virtio 1.2, section
-//! 5.5.6.7), which reclaims it and must find a page again at the next use of each.
+//! 5.5.6.7), which reclaims it and must find each page again at its next use.
 //!
 //! A page cache that grows into such memory fills at a fifteenth of its usual rate
 //! (docs/performance.md). Whether it does depends on the seconds before the run, so a run that

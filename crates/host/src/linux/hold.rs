@@ -26,8 +26,7 @@ static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 /// The device and inode of a file, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// The time for other programs to close the file: a refused run, or the kernel after a program
-/// ended.
+/// The time for other programs to close the file: a refused run, or the kernel after their end.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// Acquires a file: no other run can write it while the result lives. A device is held exclusively

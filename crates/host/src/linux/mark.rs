@@ -21,8 +21,7 @@ const TITLE: &str = "halfpower kept ";
 
 const LONGEST: usize = 160;
 
-/// The attempts to predict the write's time: other changes may advance the kernel's clock between
-/// two ticks (Linux 6.13 and later).
+/// Attempts to predict a write's time: the clock may advance between ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
 /// The wait for a tick: several of any kernel's clock (10 ms at 100 Hz). A file system with coarser

@@ -25,8 +25,7 @@ pub(crate) struct Member {
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// The open file, held for the life of the target: a writable device exclusively, a writable
-    /// file locked.
+    /// The file, held for the target's life: a writable device exclusively, a writable file locked.
     file: Arc<File>,
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,

@@ -76,8 +76,7 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     Ok(bytes as usize)
 }
 
-/// Measures rates by kind and pass. Buffers and files are created once, because that takes longer
-/// than a pass.
+/// Measures rates by kind and pass. Buffers are created once: that takes longer than a pass.
 fn rates(
     clock: Clock,
     threads: u32,

@@ -256,8 +256,7 @@ pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
     tail: u32,
-    /// The index at which the ring is full: one round after the first entry that the kernel has not
-    /// taken.
+    /// The index at which the ring is full: a round after the first entry not taken by the kernel.
     full_at: u32,
     completions: NonNull<Completed>,
     completion_mask: u32,

@@ -15,8 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// The minimum time of a watch: several scheduler ticks. The watch repeats, so it covers programs
-/// that start during a study.
+/// The minimum watch: several scheduler ticks. It repeats, for programs that start during a study.
 const MIN_WATCH_NS: Nanos = 100_000_000;
 
 pub(crate) struct MachineMeters {

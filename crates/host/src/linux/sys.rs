@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// Returns the page size, through the C library: rustix reads the auxiliary vector itself, which
-/// crashes under valgrind.
+/// Returns the page size from libc: rustix reads the auxiliary vector, which crashes under
+/// valgrind.
 pub(crate) fn page_size() -> usize {
     // SAFETY: it only returns a number, which every Linux has.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
@@ -99,7 +99,7 @@ pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
 }
 
-/// Returns the size of a path's file system; `None` if there is no such path.
+/// Returns the size of a path's file system; `None` if the path does not exist.
 pub fn file_system_space(path: &Path) -> Option<FileSystemSpace> {
     let stat = fs::statvfs(path).ok()?;
     Some(FileSystemSpace {
@@ -124,8 +124,7 @@ pub(crate) fn is_read_only(device: &File) -> bool {
     result == 0 && is_set != 0
 }
 
-/// Drops a range of one file from the page cache (length 0: to the end). Dirty pages stay, so sync
-/// first.
+/// Drops a range of a file from the page cache; length 0: to the end. Dirty pages stay: sync first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);

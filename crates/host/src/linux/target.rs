@@ -327,8 +327,7 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the target may be written; in a rebuild, only the failed member's replacement is
-/// written.
+/// Returns whether it may be written; a rebuild writes only the failed member's replacement.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written =

@@ -102,8 +102,7 @@ pub fn busy_programs(roots: &Roots, watch: std::time::Duration) -> Vec<BusyProgr
     busy
 }
 
-/// Returns the bytes that each program has moved from and to storage so far (`/proc/PID/io`,
-/// proc(5)).
+/// Returns each process's bytes from and to storage so far (`/proc/PID/io`, proc(5)).
 fn storage_bytes(roots: &Roots) -> HashMap<u32, u64> {
     let of = |name: &std::ffi::OsString| {
         let pid: u32 = name.to_str()?.parse().ok()?;

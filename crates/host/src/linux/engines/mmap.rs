@@ -124,8 +124,7 @@ thread_local! {
 /// Copies; returns whether a page could not be loaded: the file is shorter or its device failed.
 ///
 /// # Safety
-/// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one of the
-/// two.
+/// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one.
 #[inline(always)]
 unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize) -> bool {
     COPYING.set((mapped as usize, len, false));

@@ -87,8 +87,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Serves from the common start; counts the thread's waits for a CPU only from there, without
-/// buffer allocation.
+/// Serves from the common start; counts waits for a CPU only from there, without allocation.
 fn from_the_start<T>(
     ready: Ready<'_>,
     (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),

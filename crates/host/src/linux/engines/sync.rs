@@ -62,7 +62,7 @@ impl BlockingSession for Blocking<'_> {
 }
 
 /// Makes the call itself: the C library's wrapper is a cancellation point, about 50 instructions
-/// more in a multithreaded process.
+/// more.
 ///
 /// # Safety
 /// The call may read or write `len` bytes at `at`.

@@ -40,7 +40,7 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// Probes with zero entries: the kernel checks permission first, and a real ring takes
+    /// Probes with zero entries: the kernel checks permission first; a real ring takes
     /// milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];

@@ -93,8 +93,7 @@ pub(super) enum Common {
     Own,
 }
 
-/// Returns whether the same bytes of two files have the same location; `None` if unknown, or
-/// without a location yet.
+/// Returns whether equal bytes of two files share a location; `None` if unknown or not placed yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;

@@ -64,7 +64,7 @@ impl Uses {
     }
 }
 
-/// `is_written`: whether it is open for writing anywhere, if known.
+/// Returns the uses of a file or device; `is_written`: it is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,

@@ -227,8 +227,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows an overlay: the upper directory receives writes; without one, the lowest has most
-    /// files.
+    /// Follows an overlay: the upper directory gets writes; without one, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

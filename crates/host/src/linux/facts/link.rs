@@ -267,8 +267,7 @@ fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     Some(transfers * 1e9 * pcie_code(transfers).0 / 8.0)
 }
 
-/// Describes a link: `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`; a transfer carries one bit per
-/// lane.
+/// Describes a link: `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`; a transfer is one bit per lane.
 fn pcie_formula(speed: &str, width: u64) -> String {
     let transfers = leading_number(speed).unwrap_or(0.0);
     let lanes = if width == 1 { "lane" } else { "lanes" };

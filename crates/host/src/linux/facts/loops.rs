@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// The backing file's path at setup; the file may since have been removed, or be in another
-    /// mount namespace.
+    /// The backing file's path at setup; it may now be removed, or in another mount namespace.
     path: PathBuf,
-    /// The backing file's numbers, and its own device number if it is a device node; `None` if not
-    /// permitted.
+    /// The backing file's numbers, and its own if it is a device node; `None` if not permitted.
     numbers: Option<(Numbers, (u32, u32))>,
     pub(super) bytes: Range<u64>,
     size: u64,

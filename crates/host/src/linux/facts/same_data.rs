@@ -142,14 +142,12 @@ impl Namespaces {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// Returns whether the file system stores its own data, so no other file system's file shares
-    /// it.
+    /// Returns whether the file system stores its own data, so no other's file shares it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// Returns whether the local kernel knows the file's blocks and who has it open: no server, no
-    /// FUSE.
+    /// Returns whether the local kernel knows the file's blocks and users: no server, no FUSE.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }

@@ -130,8 +130,7 @@ impl Medium {
         })
     }
 
-    /// Detects an external log: a record starts in one of the first 512 sectors, with version and
-    /// format.
+    /// Detects an external log: a record starts in one of the first 512 sectors.
     fn xfs_log(&mut self) -> Option<&'static str> {
         const RECORD: u32 = 0xfeed_babe;
         let mut beginning = vec![0; self.end.min(512 * HEAD as u64) as usize];

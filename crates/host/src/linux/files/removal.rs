@@ -88,8 +88,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Removes a subdirectory; returns `false` if a mount prevents it. Entries that stay in it are
-    /// listed.
+    /// Removes a subdirectory, and lists entries that stay; `false` if a mount prevents it.
     fn remove_below(
         &mut self,
         directory: &File,

@@ -1,4 +1,4 @@
-//! As C's standard I/O: calls of any size, system calls of whole file system blocks.
+//! Buffered like C's standard I/O: calls of any size, system calls of whole file system blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -35,12 +35,11 @@ const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// The tries to take a lock that the journal's writer no longer holds: another command may be
-/// restoring the settings.
+/// The tries to take the lock: another command may be restoring the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why settings cannot be changed.
+/// The reason why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another program is changing settings.

@@ -101,8 +101,7 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Returns the default commit interval of ext4(5) or btrfs(5); `None` if the file system has no
-/// such option.
+/// Returns the default commit interval of ext4(5) or btrfs(5); `None` for other file systems.
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),

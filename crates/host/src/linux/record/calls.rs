@@ -2,8 +2,7 @@
 
 use apptrace::Access;
 
-/// A system call's use of files. Numbers are positions of arguments, from 0; the file
-/// descriptor is the first unless noted.
+/// A call's use of files, by argument positions from 0; the descriptor is first unless noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Transfer(Transfer),
@@ -75,8 +74,7 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// A call such as `copy_file_range`. A place is given by a pointer; without one it is the position
-/// of the file.
+/// A call such as `copy_file_range`. Without a pointer to an offset, the file's position is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
     /// The descriptor that is read, and the pointer to its offset.
@@ -102,8 +100,7 @@ const fn transfer(
     Call::Transfer(Transfer { access, bytes, offset, flags })
 }
 
-/// The calls by name, as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left
-/// out.
+/// The calls by name, as in `events/syscalls/sys_enter_NAME`; a kernel may lack some.
 pub(super) const CALLS: [(&str, Call); 46] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),

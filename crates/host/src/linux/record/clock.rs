@@ -1,7 +1,7 @@
 //! The clock of a recording's trace instances.
 //!
 //! The monotonic clock takes twice as long as the processor's time stamp. If the kernel keeps time
-//! by the time stamp, events have it and are converted afterwards.
+//! by the time stamp, so do the events, which are converted afterwards.
 
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;

@@ -67,8 +67,7 @@ fn field(line: &str) -> Option<(String, Field)> {
     Some((name, Field { offset: number("offset:")?, size: number("size:")? }))
 }
 
-/// Returns the bytes of a page of the buffer: its header and its data. The file is not in the
-/// instance.
+/// Returns the bytes of a buffer page, header and data. The file is not in the instance.
 pub(super) fn page_bytes(instance: &TraceInstance) -> Option<usize> {
     // The kernel gives all of it at the first reading, and nothing at another.
     let mut text = [0; 4096];

@@ -204,8 +204,7 @@ impl GivenNames {
         });
     }
 
-    /// Returns the name of the call that began at this time: the nearest one. Those before it are
-    /// of calls that were not seen.
+    /// Returns the name nearest to this time; earlier ones are of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =

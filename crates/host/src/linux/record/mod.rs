@@ -125,8 +125,7 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// The copied names; `None` if the kernel does not permit it: files that are closed at once may
-    /// have no name.
+    /// The copied names; `None` if not permitted: files closed at once may then have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,

@@ -14,8 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 /// The pages of a processor that are read before the others have their turn.
 const MAX_PAGES: u32 = 256;
 
-/// The events of an instance. The files are closed before it is removed: fields are dropped in this
-/// order.
+/// An instance's events. Fields are dropped in this order: files before the instance.
 pub(super) struct Pipes {
     processors: Vec<File>,
     pub(super) instance: TraceInstance,

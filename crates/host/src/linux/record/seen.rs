@@ -97,8 +97,7 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Adds the events of system calls; returns their names for `set_event`, and the places of the
-    /// names of files.
+    /// Adds system calls' events; returns names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,

@@ -309,8 +309,8 @@ impl<W: Write> Tracker<W> {
         Ok(at)
     }
 
-    /// Adds a read of one file and a write of another. The kernel shows one time for both: each has
-    /// half of it, or all if the other is not storage.
+    /// Adds a read of one file and a write of another: each has half the time, or all if the other
+    /// is not storage.
     fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
         // The program copies in another way.
         const REFUSED: [i32; 5] =

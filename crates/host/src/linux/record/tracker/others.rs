@@ -45,8 +45,7 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Adds a request of a followed thread, or of a kernel thread: write-back, or what a throttle
-    /// delays. Those of other programs are left out.
+    /// Adds a request of a followed or kernel thread: write-back, or what a throttle delays.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
@@ -94,8 +93,7 @@ impl<W: Write> Tracker<W> {
         self.inodes.get(&(device, inode)).copied()
     }
 
-    /// Adds a fault of a file that the program opened; its own code and libraries are left out with
-    /// those that it did not.
+    /// Adds a fault of a file that the program opened, so not of its own code and libraries.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         self.add(Traced {
