@@ -7,11 +7,11 @@ pub(crate) const VERSION: u8 = 1;
 
 pub(crate) const MAX_JSON_BYTES: usize = 1 << 20;
 pub(crate) const MAX_BLOCK_BYTES: usize = 1 << 20;
-/// Linux's PATH_MAX; longer names are cut.
+/// The maximum length of a name (Linux's PATH_MAX); longer ones are cut.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
 pub(crate) const MAX_INDICES: u32 = 1 << 24;
 
-/// Kind, length and checksum.
+/// The bytes of a block's kind, length and checksum.
 pub(crate) const BLOCK_HEAD_BYTES: usize = 1 + 4 + 8;
 pub(crate) const EVENTS: u8 = 1;
 pub(crate) const SUMMARY: u8 = 2;
@@ -20,21 +20,21 @@ pub(crate) const THREAD: u8 = 0;
 pub(crate) const FILE: u8 = 1;
 pub(crate) const LOST: u8 = 2;
 pub(crate) const RENAMED: u8 = 3;
-/// The low four bits are the access.
+/// The tag of a request; its low four bits are the access.
 pub(crate) const REQUEST: u8 = 0x80;
 pub(crate) const HAS_DURATION: u8 = 0x40;
 pub(crate) const HAS_OFFSET: u8 = 0x20;
 
-/// A bit of the second byte, whose low three bits are the interface.
+/// The request has a thread; a bit of its second byte, whose low three bits are the interface.
 pub(crate) const HAS_THREAD: u8 = 0x80;
 pub(crate) const DIRECT: u8 = 0x40;
 pub(crate) const DSYNC: u8 = 0x20;
-/// Open to append; at a device, metadata of the file system.
+/// The file is open to append; at a device, the request is metadata of the file system.
 pub(crate) const APPEND: u8 = 0x10;
 /// The result equals the bytes asked for and is left out.
 pub(crate) const DONE: u8 = 0x08;
 
-/// By number in the format; their order never changes.
+/// The accesses by their number in the format; their order never changes.
 pub(crate) const ACCESSES: [Access; 15] = [
     Access::Read,
     Access::Write,

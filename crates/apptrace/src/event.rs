@@ -21,10 +21,10 @@ pub enum Event {
 /// A thread of the recorded program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// The kernel's numbers; 0 if the source has none.
+    /// The kernel's number of the process and of the thread in it; 0 if the source has none.
     pub process: u32,
     pub thread: u32,
-    /// `None` if hidden or unknown.
+    /// The thread's name; `None` if names were hidden or are not known.
     pub name: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct TracedFile {
     /// The path, or its hash if names are hidden.
     pub name: String,
     pub kind: Kind,
-    /// When first seen; `None` if unknown.
+    /// The size when the trace first saw the file; `None` if not known.
     pub size_bytes: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub struct TracedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Renamed {
     pub file: Index,
-    /// As in [`TracedFile`].
+    /// The new name, as in [`TracedFile`].
     pub name: String,
 }
 
@@ -80,9 +80,9 @@ pub enum Access {
     Open,
     Close,
     Unlink,
-    /// Of a block device.
+    /// A block device discards a range.
     Discard,
-    /// Of a block device's cache.
+    /// A block device is asked to flush its cache.
     Flush,
     /// `readahead`, POSIX_FADV_WILLNEED: reads into the page cache without waiting.
     Prefetch,
@@ -99,7 +99,7 @@ pub enum Interface {
     IoUring,
     /// `io_submit`.
     Libaio,
-    /// A page fault.
+    /// A page fault of a memory mapping.
     Mapping,
     /// Requests that reached a device, for any reason.
     Block,
@@ -108,13 +108,13 @@ pub enum Interface {
 /// Flags of an open file, or of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// O_DIRECT.
+    /// The file or request has O_DIRECT.
     pub direct: bool,
     /// O_DSYNC, O_SYNC or RWF_DSYNC: done means on stable storage.
     pub dsync: bool,
-    /// O_APPEND.
+    /// The file has O_APPEND.
     pub append: bool,
-    /// At a device: metadata of a file system, such as its journal.
+    /// The request, at a device, is metadata of a file system, such as its journal.
     #[serde(default)]
     pub metadata: bool,
 }
@@ -122,16 +122,16 @@ pub struct OpenFile {
 /// One request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// From the start of the recording.
+    /// The start, in nanoseconds from the start of the recording.
     pub at_ns: Nanos,
-    /// `None` if the end was not seen.
+    /// The time that it took; `None` if its end was not seen.
     pub duration_ns: Option<Nanos>,
-    /// `None` if it is none of the program's (write-back).
+    /// The thread that made it; `None` if none of the program's did (write-back).
     pub thread: Option<Index>,
     pub file: Index,
     pub access: Access,
     pub interface: Interface,
-    /// In bytes; `None` if it does not apply or is unknown.
+    /// The offset in bytes; `None` if it does not apply or is not known.
     pub offset: Option<u64>,
     /// The bytes asked for; for a truncation, the new size.
     pub bytes: u64,

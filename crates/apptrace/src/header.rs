@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
-    /// Empty if names are hidden or the recorder did not start the program.
+    /// The program and its arguments; empty if names are hidden or the recorder did not start it.
     pub command: Vec<String>,
-    /// Empty if names are hidden or it is unknown.
+    /// The computer's name; empty if names are hidden or not known.
     pub host: String,
-    /// `Linux 6.12.5`.
+    /// The system and its version: `Linux 6.12.5`.
     pub kernel: String,
-    /// The start, since 1970 (UTC); `None` if unknown.
+    /// When the recording started, in nanoseconds since 1970 (UTC); `None` if not known.
     pub started_unix_ns: Option<Nanos>,
     /// The recording program: `halfpower 0.1.0`, `strace`.
     pub source: String,
-    /// Names are hashes with a key that was thrown away.
+    /// Whether names are hashes with a key that was thrown away.
     pub anonymous: bool,
 }
 
@@ -28,9 +28,10 @@ pub struct Summary {
     /// Events that the recording missed.
     pub lost: u64,
     pub requests: u64,
-    /// Of the recorder, without the program's own share of the tracing; `None` if not measured.
+    /// The recorder's CPU time without the program's share of tracing; `None` if not measured.
     pub recorder_cpu_ns: Option<Nanos>,
-    /// As a shell shows it; `None` if the recorder did not start the command, or it still ran.
+    /// The exit status of the command as a shell shows it; `None` if it was not started by the
+    /// recorder, or still ran.
     pub exit_status: Option<i32>,
     /// Sentences about missing requests.
     pub missing: Vec<String>,

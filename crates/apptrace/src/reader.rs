@@ -27,7 +27,7 @@ impl<R: Read> TraceReader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// It cannot be read, is damaged, is no trace, or has another version.
+    /// It cannot be read, is damaged, is not a trace, or has another version.
     pub fn new(mut from: R) -> Result<TraceReader<R>> {
         let mut start = [0; 8 + 4 + 8];
         let got = fill(&mut from, &mut start)?;
@@ -82,7 +82,7 @@ impl<R: Read> TraceReader<R> {
         self.is_truncated
     }
 
-    /// `false` after the last block.
+    /// Reads the next block of events; `false` after the last.
     fn next_block(&mut self) -> Result<bool> {
         let mut head = [0; code::BLOCK_HEAD_BYTES];
         let got = fill(&mut self.from, &mut head)?;
@@ -280,7 +280,7 @@ impl<R: Read> Iterator for TraceReader<R> {
     }
 }
 
-/// Returns the bytes read.
+/// Reads until the buffer is full or the file ends; returns the bytes read.
 fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

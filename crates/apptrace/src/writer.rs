@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Writes a trace, a block at a time. Without [`TraceWriter::finish`] it has no summary, as if it
-/// were cut.
+/// Writes a trace, a block at a time. Without [`TraceWriter::finish`] the file has no summary, as
+/// if it were cut.
 pub struct TraceWriter<W: Write> {
     to: W,
     block: Vec<u8>,
@@ -62,17 +62,17 @@ impl<W: Write> TraceWriter<W> {
         if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
     }
 
-    /// Returns the requests written so far.
+    /// Returns the number of requests written so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Returns the threads so far, which is the index of the next.
+    /// Returns the number of threads written so far, which is the index of the next.
     pub fn threads(&self) -> Index {
         self.threads
     }
 
-    /// Returns the files so far, which is the index of the next.
+    /// Returns the number of files written so far, which is the index of the next.
     pub fn files(&self) -> Index {
         self.files
     }

@@ -20,7 +20,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Symbolic links in a path, as many as the kernel follows.
+/// The maximum number of symbolic links in a path, which is also the kernel's.
 const MAX_LINKS: u32 = 40;
 
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
@@ -104,7 +104,7 @@ impl Directory {
         self.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
     }
 
-    /// Returns a name's attributes; of a symbolic link, its own.
+    /// Returns the attributes of a name; of a symbolic link, those of the link.
     pub fn look(&self, name: &OsStr) -> io::Result<Metadata> {
         look::look(self, name, false)
     }
@@ -147,7 +147,7 @@ impl Directory {
         Ok(file)
     }
 
-    /// Opens a character device, pipe (waits for it) or socket to append to.
+    /// Opens a character device, a pipe or a socket to append to; waits for a pipe.
     ///
     /// # Errors
     /// Missing, or another kind of file.
@@ -181,7 +181,7 @@ impl Directory {
         Ok(openat(self, name, flags, bits(mode))?.into())
     }
 
-    /// Reads the attributes that a name leads to with one call (`stat`).
+    /// Reads the attributes of the file that a name leads to with one call (`stat`).
     ///
     /// # Errors
     /// Missing, or no permission.
@@ -200,7 +200,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Renames a file, replacing one of the new name.
+    /// Renames a file, and replaces one that has the new name.
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(self, from, self, to)?)
     }
@@ -247,7 +247,7 @@ impl Directory {
         self.readable()?.set_permissions(Permissions::from_mode(mode))
     }
 
-    /// Brings the names to stable storage.
+    /// Brings the directory's names to stable storage.
     pub fn sync(&self) -> io::Result<()> {
         Ok(fsync(self.readable()?)?)
     }
@@ -280,7 +280,7 @@ fn rename_without_replacing(_: &Directory, _: &OsStr, _: &OsStr) -> rustix::io::
     Err(Errno::NOSYS)
 }
 
-/// The directory first found at a path; creates a missing one with `mode`.
+/// Returns the directory first found at a path; creates a missing one with `mode`.
 fn hold(
     path: &Path,
     mode: Option<u32>,
@@ -298,7 +298,7 @@ fn hold(
     Ok(resolved)
 }
 
-/// Resolves name by name, to see every link; creates what is missing with `mode`.
+/// Resolves a path name by name, to see every link; creates what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     let start = |path: &Path| -> io::Result<File> {
         Ok(openat(CWD, if path.is_absolute() { "/" } else { "." }, DIRECTORY, Mode::empty())?

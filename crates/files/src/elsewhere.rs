@@ -179,7 +179,7 @@ pub fn write_attribute(_: &File, _: &str, _: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Refuses the path of a device, which may be a pipe that waits.
+/// Opens a file to read; refuses the path of a device, which may be a pipe that waits.
 pub(crate) fn open_without_waiting(path: &Path) -> io::Result<File> {
     use std::path::{Component, Prefix};
     if let Some(Component::Prefix(prefix)) = path.components().next()

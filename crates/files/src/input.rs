@@ -25,7 +25,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Describes a kind of file; `what` has an article.
+    /// Describes a kind of file; `what` is its name with an article.
     pub const fn new(what: &'static str, max_bytes: u64) -> Input {
         Input { what, max_bytes }
     }

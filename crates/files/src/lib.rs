@@ -25,7 +25,7 @@ use unix as system;
 
 use std::path::Path;
 
-/// Only for the owner, as the journal's directory.
+/// The mode of a directory that only its owner can use, such as that of the journal.
 pub const PRIVATE: u32 = 0o700;
 
 /// Returns the directory part of a file's path.

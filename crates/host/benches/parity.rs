@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const MOVED: usize = 256 << 20;
 
-/// The best of turns with the copy counts, because disturbances only slow it down.
+/// Turns alternate with the copy; the best counts, because disturbances only slow it down.
 const TURNS: usize = 7;
 
 const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];

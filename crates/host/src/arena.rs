@@ -1,5 +1,5 @@
-//! The I/O buffers of one session: one mapping, faulted in once, never moved. Huge pages, because
-//! scattered pages split a request into more segments than a device accepts.
+//! The I/O buffers of one session: one mapping, faulted in once, never moved. It uses huge pages,
+//! because scattered pages split a request into more segments than a device accepts.
 
 use crate::system::Mapping;
 use machine::Memory;
@@ -12,23 +12,24 @@ use std::ptr::NonNull;
 /// cache.
 pub(crate) const WALK_BYTES: u64 = 256 << 10;
 
-/// ZFS compresses records of 1 MiB and more as a unit (zfsprops(7), recordsize).
+/// The cycle of writes on ZFS, which compresses records of 1 MiB and more as a unit (zfsprops(7),
+/// recordsize).
 pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
 const PAGE: usize = 4096;
 
 const HUGE: usize = 2 << 20;
 
-/// Where glibc's malloc starts in a page: affects copies to and from the page cache by up to 20 %
-/// (docs/performance.md).
+/// The place in a page where glibc's malloc starts: it affects copies to and from the page cache by
+/// up to 20 % (docs/performance.md).
 pub(crate) const MALLOC_START: usize = 0xd90;
 
-/// Below it, clearing a huge page costs more than it gains.
+/// The size below which clearing a huge page costs more than it gains.
 const HUGE_FROM: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Extra {
-    /// Of a slot, in whole pages.
+    /// The scratch bytes of a slot, in whole pages.
     pub(crate) scratch: u64,
     pub(crate) start: usize,
 }
@@ -47,7 +48,7 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// `walk` is the cycle length of writes, 0 for readers.
+    /// Maps and touches the buffers; `walk` is the cycle length of writes, 0 for readers.
     pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
         Arena::with(slots, request, walk, memory, Extra::default())
     }
@@ -86,14 +87,14 @@ impl Arena {
         Ok(arena)
     }
 
-    /// `None` on overflow.
+    /// Returns the size of the buffers; `None` on overflow.
     pub(crate) fn bytes_for(slots: u32, request: u32, walk: u64) -> Option<u64> {
         let request = u64::from(request).next_multiple_of(PAGE as u64);
         let each = walk / u64::from(slots) / request * request;
         each.max(request).checked_mul(u64::from(slots))
     }
 
-    /// The kernel still uses the buffers.
+    /// Leaks the mapping, as the kernel still uses the buffers.
     pub(crate) fn leak(&mut self) {
         mem::forget(self.mapping.take());
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Default)]
 pub struct Cleanup {
     pub removed: usize,
-    /// Not removed: the reason and how to fix it.
+    /// Paths that were not removed: the reason and how to fix it.
     pub left: Vec<(PathBuf, String)>,
 }
 

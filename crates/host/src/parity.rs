@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 
 const MAX_SOURCES: usize = 8;
 
-/// Small enough for the L1 cache.
+/// The bytes summed at once, so that the sum stays in the L1 cache.
 const BLOCK: usize = 8 << 10;
 
-/// From here, streaming stores bypass the caches: the result would not stay there, and normal
-/// stores first read each line.
+/// The size from which streaming stores bypass the caches: the result would not stay there, and
+/// normal stores first read each line.
 const STREAM_FROM: usize = 2 << 20;
 
 /// The vectors that compute parity.
@@ -78,6 +78,8 @@ impl Vectors {
         unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
     }
 
+    /// Writes the XOR of `len` bytes of all sources.
+    ///
     /// # Safety
     /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
     ///
@@ -111,7 +113,7 @@ impl Vectors {
         }
     }
 
-    /// At most [`MAX_SOURCES`].
+    /// Makes one pass over at most [`MAX_SOURCES`].
     ///
     /// # Safety
     /// As [`Vectors::xor_raw`].
@@ -307,6 +309,8 @@ kernel!(
     no_fence
 );
 
+/// XORs whole 8-byte words; returns the number of bytes done.
+///
 /// # Safety
 /// As [`Vectors::xor_raw`].
 unsafe fn words(sum: *mut u8, sources: &[*const u8], len: usize) -> usize {

@@ -15,14 +15,14 @@ pub(crate) const LOOK_NS: Nanos = 50_000_000;
 /// The lateness of a normal sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// A run counts as paused from here: even on a loaded machine threads wait less.
+/// The gap from which a run counts as paused: even on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Shorter stops are a small share of a run.
+/// Stops shorter than this in total are ignored, as a small share of a run.
 const STOPPED_NS: Nanos = 20_000_000;
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// A single thread may wait while others run.
+/// Clock readings of all threads: a single one may wait while others run.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct Looks {
 /// Gaps without a clock reading by any thread, less the sleep that ends each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Gaps {
-    /// 0 if shorter than [`PAUSE_NS`].
+    /// The longest gap; 0 if shorter than [`PAUSE_NS`].
     pub(crate) longest_ns: Nanos,
     pub(crate) sum_ns: Nanos,
     pub(crate) count: u64,
@@ -81,8 +81,8 @@ impl Looks {
 }
 
 impl Gaps {
-    /// The sum less `explained_ns`, waits for a CPU that other programs, a quota or a hypervisor
-    /// took; `None` if too short to report.
+    /// Returns the sum less `explained_ns`, the waits for a CPU that other programs, a quota or a
+    /// hypervisor took; `None` if too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);
         let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;

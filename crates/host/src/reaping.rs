@@ -14,32 +14,32 @@ const ROUNDS: [usize; 3] = [3, 7, 13];
 /// Ways left after each stage, besides the first and polling.
 const KEPT: [usize; 2] = [2, 1];
 
-/// Fewer are inconclusive, and slow requests leave no wakeups to save.
+/// Minimum completions of a trial: fewer are inconclusive; slow requests leave no wakeups to save.
 const MIN_COMPLETIONS: u64 = 72;
 
-/// Waiting for more costs latency, polling costs a CPU.
+/// The required gain: waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// If even this does not pay, the stream only sleeps.
+/// The minimum polling time; if even this does not pay, the stream only sleeps.
 const MIN_POLL_NS: Nanos = 10_000;
 
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// Learned; the maximum over streams.
+    /// The learned number of completions; the maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Runnable but not scheduled.
+    /// Total time that streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
-    /// Time, and input bytes.
+    /// The time spent on parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// Polling in every stream would leave the kernel no CPU.
+    /// Whether polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// `streams` counts those of all parts.
+    /// Makes the counters; `streams` is the number over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -70,7 +70,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// `None` for blocking calls.
+    /// Returns the waits so far; `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -89,12 +89,13 @@ pub(crate) struct Reaping<'a> {
     poll_until: Nanos,
     polled: bool,
     trials: Option<Box<Trials>>,
-    /// Neither polls nor learns.
+    /// Whether it neither polls nor learns.
     sleeps: bool,
     tally: &'a PartCounters,
 }
 
-/// Grows after short sleeps, not after long ones, as when a hypervisor deschedules a CPU.
+/// A polling time that grows after short sleeps, not after long ones, as when a hypervisor
+/// deschedules a CPU.
 #[derive(Default)]
 struct Polling {
     budget_ns: Nanos,
@@ -210,10 +211,10 @@ enum Learned {
     Settled(Reap),
 }
 
-/// Ways alternate, so that drift affects them equally, in stages with fewer ways and more trials.
-/// Sleeping until one request completes and polling stay to the end.
+/// Trials of ways to wait. They alternate, so that drift affects them equally, in stages with fewer
+/// ways and more trials. Sleeping until one request completes and polling stay to the end.
 struct Trials {
-    /// Completions per nanosecond; cheapest first.
+    /// The ways with their rates in completions per nanosecond, the cheapest first.
     ways: Vec<(Reap, Vec<f64>)>,
     depth: u32,
     stage: usize,
@@ -223,7 +224,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Up to half of the depth: with few in flight, each request is needed immediately.
+    /// Starts trials of up to half the depth: with few in flight, each request is needed at once.
     fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let max = (depth / 2).clamp(1, MAX_LEARNED);
         let numbers = (0..=max.ilog2()).map(|power| Reap::AtLeast(1 << power));
@@ -270,7 +271,7 @@ impl Trials {
         });
     }
 
-    /// The first that no other beats by [`WORTH`].
+    /// Returns the first way that no other beats by [`WORTH`].
     fn best(&self) -> Reap {
         let top = self.ways.iter().map(of).fold(0.0, f64::max);
         let first = self.ways.iter().find(|one| of(one) * WORTH >= top);
@@ -316,7 +317,7 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Each wakeup costs 5 us, each request 5 us more; polling saves no wakeup.
+    /// Returns requests per second at 5 us a wakeup and 5 us a request; polling saves no wakeup.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -396,7 +397,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Sleeps and polls of a polling stream on a device that completes one request per interval.
+    /// Returns a polling stream's sleeps and polls on a device with one completion per interval.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

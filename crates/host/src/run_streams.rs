@@ -16,7 +16,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 /// The system may take this long to remove an ended thread.
 const REMOVAL: Duration = Duration::from_millis(200);
 
-/// If the system refuses it, threads that only show something end.
+/// Starts a stream's thread. If the system refuses it, threads that only show something end.
 fn spawn<'s, T: Send + 's>(
     scope: &'s std::thread::Scope<'s, '_>,
     body: impl FnOnce() -> T + Send + 's,
@@ -42,13 +42,13 @@ fn spawn<'s, T: Send + 's>(
     started
 }
 
-/// A stream keeps everything large in its arena.
+/// The stack of a stream's thread, which keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
-/// For all streams to wake before their start.
+/// The time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// Right after the counters are read. Also tracks the streams' end.
+/// The common start, right after the counters are read. Also tracks the streams' end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -71,7 +71,7 @@ impl Drop for End<'_> {
     }
 }
 
-/// A ready stream waits for the start or, if it cannot start, drops this.
+/// A stream's report that it is ready: it waits for the start or, if it cannot start, drops this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
@@ -135,7 +135,7 @@ pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) finish: F,
 }
 
-/// Gaps in which nothing of this process ran, and snapshots before and after.
+/// Returns the gaps in which nothing of this process ran, and the snapshots before and after.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,
@@ -181,8 +181,8 @@ struct Countdown {
     last: Nanos,
 }
 
-/// When all are ready, calls `start` with the earliest start time; it returns when the run began.
-/// Calls `look` until they have ended.
+/// Runs streams. When all are ready, calls `start` with the earliest start time; it returns when
+/// the run began. Calls `look` until they have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time + Send,
     interrupt: &AtomicBool,
@@ -339,7 +339,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// A cause comes before `Interrupted` of the other streams.
+/// Returns the first error; a cause comes before `Interrupted`, which the other streams return.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

@@ -10,13 +10,13 @@ use std::mem::ManuallyDrop;
 
 const HALT_NS: Nanos = 1_000_000;
 
-/// Then an interrupted run leaves its requests and their buffers to the kernel.
+/// The time after which an interrupted run leaves its requests and their buffers to the kernel.
 const GRACE_NS: Nanos = 150_000_000;
 
-/// For submissions that the kernel refuses for lack of resources.
+/// How long the kernel may refuse submissions for lack of resources.
 const STALL_NS: Nanos = 1_000_000_000;
 
-/// Empty if the source keeps them.
+/// The outstanding requests by slot; empty if the source keeps them.
 struct Outstanding(Box<[Request]>);
 
 impl Outstanding {
@@ -39,7 +39,7 @@ impl Outstanding {
     }
 }
 
-/// Leaks buffers in flight, however the loop ends.
+/// The requests in flight. Their buffers are leaked, not freed, however the loop ends.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,
@@ -75,8 +75,8 @@ impl<S> Drop for Flight<'_, S> {
     }
 }
 
-/// Returns the time of the last completion. One clock reading per turn stamps completions and the
-/// next issues.
+/// Serves a source to its end; returns the time of the last completion. One clock reading per turn
+/// stamps completions and the next issues.
 ///
 /// # Errors
 /// The first failure, after the requests in flight. [`Error::Interrupted`] at most `GRACE_NS` and a
@@ -240,7 +240,7 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// `nothing_taken`: the kernel has no request.
+    /// Decides about a refused submission; `nothing_taken`: the kernel has no request.
     #[cold]
     #[inline(never)]
     fn refused(
@@ -267,7 +267,7 @@ impl Ending {
     }
 }
 
-/// As [`serve`], through blocking calls, one at a time.
+/// Serves as [`serve`] does, through blocking calls, one at a time.
 ///
 /// # Errors
 /// The first failed request or sync; [`Error::Interrupted`].
@@ -339,7 +339,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Returns when it ended and whether it succeeded. If not, the source has recorded it.
+/// Performs a request; returns its end and whether it succeeded: if not, the source recorded it.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -368,7 +368,7 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     Ok((now, true))
 }
 
-/// After a signal, unless the run must end.
+/// Repeats a call that a signal interrupted, unless the run must end.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(

@@ -25,7 +25,7 @@ const EBUSY: i32 = 16;
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 
-/// The grace period, and a tick at either end.
+/// The maximum time from an interrupt to the return: the grace period, and a tick at either end.
 const END_WITHIN: Nanos = 150 * MS + 2 * TICK_NS + 5 * MS;
 
 const MEMBERS: u32 = 3;
@@ -51,7 +51,7 @@ fn pattern(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// One in N; 0 for never.
+/// The rate of each fault, as one in N; 0 for never.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     failed_request: u64,
@@ -61,7 +61,7 @@ struct Faults {
     queue_full: u64,
     broken_queue: u64,
     failed_sync: u64,
-    /// From here on the kernel accepts nothing.
+    /// The submission from which on the kernel accepts nothing.
     takes_nothing_after: Option<u64>,
     interrupt_at: Option<Nanos>,
 }
@@ -71,7 +71,7 @@ struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
-    /// `None` if it never completes.
+    /// The time of completion; `None` if it never completes.
     due: Option<Nanos>,
     result: i32,
 }
@@ -82,7 +82,7 @@ impl Held {
     }
 }
 
-/// Shared with the session under test.
+/// The state shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -329,7 +329,7 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
-    /// Some writes discard instead; a stripe cannot.
+    /// Whether some writes discard instead; a stripe cannot.
     discards: bool,
     issued_at: Nanos,
 }

@@ -5,27 +5,27 @@ use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// An interrupt is noticed within this time.
+/// The maximum wait, within which an interrupt is noticed.
 pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// For one completion, or [`TICK_NS`].
+    /// A wait for one completion, or [`TICK_NS`].
     One,
-    /// For this many or, after the first one, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
+    /// A wait for this many or, after the first, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
     Several(u32),
-    /// For one completion, or this long, at most [`TICK_NS`].
+    /// A wait for one completion, or this long, at most [`TICK_NS`].
     For(Nanos),
 }
 
 /// A thread's access to open files.
 ///
-/// Dropping it waits for or cancels requests.
+/// Dropping it waits for or cancels requests; the loop never drops one with requests in flight.
 pub(crate) trait Session {
-    /// `file` is an index; `at` is the data, untouched until it completes.
+    /// Queues a request to the file with this index; `at` is its data, untouched until completion.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
-    /// In the kernel's encoding; 0 is the thread's.
+    /// Sets the priority of later requests, in the kernel's encoding; 0 is the thread's.
     fn set_priority(&mut self, _bits: u16) {}
 
     /// Submits and waits. Requests that the kernel refused stay queued.
@@ -33,36 +33,36 @@ pub(crate) trait Session {
 
     fn hand_over(&mut self) -> io::Result<()>;
 
-    /// Waits for completion.
+    /// Discards the bytes of a request, and waits for completion.
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     fn reap(&mut self, take: impl FnMut(Completion));
 
-    /// Issued, but not taken by the kernel yet.
+    /// Returns the number of issued requests that the kernel has not taken yet.
     fn queued(&mut self) -> u32;
 
-    /// Everything written to one target, or to all, in the calling thread.
+    /// Syncs everything written to one target, or to all, in the calling thread.
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
 pub(crate) trait BlockingSession {
-    /// Returns the result as in a completion.
+    /// Performs a request, whose data is `at`; returns the result as in a completion.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
 
     fn discard(&mut self, request: &Request) -> io::Result<()>;
 
-    /// As [`Session::sync`].
+    /// Syncs as [`Session::sync`] does.
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 
 pub(crate) trait Time: Copy {
-    /// Nanoseconds from an arbitrary start.
+    /// Returns nanoseconds from an arbitrary start.
     fn now(self) -> Nanos;
 
     fn pass(self, for_ns: Nanos);
 }
 
-/// An interrupt, or another stream's failure, ends a stream. Also records that streams run.
+/// The end of streams: an interrupt, or another stream's failure. Also records that streams run.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,
@@ -71,7 +71,7 @@ pub(crate) struct Halt<'a> {
 }
 
 impl Halt<'_> {
-    /// As [`Halt::asked`]; records that the stream runs.
+    /// Returns [`Halt::asked`], and records that the stream runs.
     pub(crate) fn asked_at(self, now: Nanos) -> bool {
         self.looks.note(now);
         self.asked()

@@ -10,7 +10,7 @@ const PREFIX: &str = "halfpower-";
 const AUTO_MIN: u64 = machine::MIN_FILLED_BYTES;
 const AUTO_MAX: u64 = 2 * units::GIB;
 
-/// Of the free bytes, unless a size was given.
+/// The divisor of the free bytes that gives a test file's size, unless that was given.
 const FREE_SHARE: u64 = 4;
 
 const LARGER: &str = "give at least one request, such as 4 KiB";
@@ -27,8 +27,8 @@ pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
         .is_some_and(|mark| is_mark(mark, inode))
 }
 
-/// If none was asked for, a quarter of the free space, at most 2 GiB. `shown` is the directory, for
-/// errors.
+/// Returns the size: a quarter of the free space, at most 2 GiB, if none was asked for. `shown` is
+/// the directory, for errors.
 pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
     let show_free = |free: u64| units::show_size_rounded(free as f64);
     match (asked, free) {
@@ -62,7 +62,7 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
     }
 }
 
-/// Of a file or device of `there` bytes.
+/// Returns how much to use of an existing file or device of `there` bytes.
 pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
     match asked {
         Some(0) => {
@@ -83,7 +83,7 @@ pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64>
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fill<'a> {
-    /// `None` for as many bytes as `within_ns` allows, between minimum and maximum.
+    /// The size; `None` for as many bytes as `within_ns` allows, between minimum and maximum.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
     pub(crate) seed: u64,
@@ -91,8 +91,8 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Random data; `write` gets their offset. Returns the total. Ends at `max` or, if no size was
-    /// given, at the time limit but not below the minimum.
+    /// Writes random data; `write` gets their offset. Returns the total. Ends at `max` or, if no
+    /// size was given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         max: u64,

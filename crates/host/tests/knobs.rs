@@ -200,7 +200,7 @@ impl Place {
         session
     }
 
-    /// The current journal, and no lock.
+    /// Returns the state after a kill: the current journal, and no lock.
     fn after_a_kill(&self) -> tempfile::TempDir {
         let left = tempfile::tempdir().unwrap();
         fs::copy(self.journal(), left.path().join("tune.journal")).unwrap();

@@ -5,11 +5,11 @@ use ::machine::Nanos;
 /// A request for the other clock's time, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// On our clock.
+    /// The time of the request, on our clock.
     pub sent: Nanos,
-    /// On the other clock.
+    /// The time on the other clock.
     pub there: Nanos,
-    /// On our clock.
+    /// The time of the answer's arrival, on our clock.
     pub returned: Nanos,
 }
 

@@ -13,10 +13,11 @@ use workload::Workload;
 /// kills processes about a second after it has asked them to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(700);
 
-/// A wait that begins after the interrupt: a living process answers within it.
+/// The minimum time of a wait that begins after the interrupt: a living process answers in it.
 const LAST_WAIT: Duration = Duration::from_millis(50);
 
-/// When the interrupt was noticed: the patience of all waits together begins then.
+/// The time at which the user's interrupt was noticed: the patience of all waits together begins
+/// then.
 pub(crate) type Noticed = Cell<Option<Instant>>;
 
 /// A wait that ends some time after the user's interrupt.
@@ -47,7 +48,7 @@ impl<'i> Wait<'i> {
     }
 }
 
-/// The file of all clients is the last target.
+/// Makes one run: on the first target, or on the file of all clients, which is the last one.
 pub(crate) fn run_once<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -62,7 +63,7 @@ pub(crate) fn run_once<M: Machine>(
     Ok(Ran { sample, network_percent })
 }
 
-/// Does a job of another crate: description, start time, answer.
+/// A function that does a job of another crate: its description, its time of start, and its answer.
 pub type Perform<'p> = &'p mut dyn FnMut(&str, Option<Nanos>) -> Result<String, Failure>;
 
 /// Refuses every job, for commands without jobs.
@@ -125,7 +126,7 @@ pub fn say_finished(group: &impl Group) -> Result<(), GroupError> {
     send(group, 0, &Answer::Finished)
 }
 
-/// Writes nothing before rank 0 says that all ranks may.
+/// Opens the targets, but writes nothing before rank 0 says that all ranks may.
 fn open<'m, M: Machine>(
     group: &impl Group,
     machine: &'m M,
@@ -166,7 +167,7 @@ fn open<'m, M: Machine>(
     }
 }
 
-/// Returns whether all ranks may write.
+/// Reports the result of the check; returns whether all ranks may write.
 fn checked(
     group: &impl Group,
     result: Result<(), Failure>,

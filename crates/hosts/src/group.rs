@@ -22,8 +22,8 @@ pub trait Group {
     /// The rank is gone.
     fn send(&self, to: usize, message: &[u8]) -> Result<(), GroupError>;
 
-    /// Returns the next message from a rank; `None` if none arrives until then. Of a wait in
-    /// several parts, `began` is the first start.
+    /// Returns the next message from a rank; `None` if none arrives until then. In a wait of
+    /// several parts, `began` is the start of the first.
     ///
     /// # Errors
     /// The rank is gone.

@@ -1,6 +1,6 @@
 //! The launcher that started this process, from the variables it sets.
 
-/// The number of processes, this one's rank, and the launcher.
+/// Variables with the number of processes and with this one's rank, and the launcher.
 ///
 /// Slurm's are those of a step: a batch script has `SLURM_NTASKS`, too, and is one process.
 const VARIABLES: [(&str, &str, &str); 3] = [

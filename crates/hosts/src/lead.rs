@@ -18,25 +18,25 @@ use workload::Workload;
 /// kills.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// From the interrupt to the end of all ranks.
+/// All ranks have ended within this time after the interrupt.
 const LAST_PATIENCE: Duration = Duration::from_millis(800);
 
-/// Per clock and run.
+/// Round trips per clock and run.
 const ROUND_TRIPS: usize = 6;
 
 /// Good clocks drift apart by less than 0.1 ms in this time.
 const CLOCK_AGE_NS: Nanos = 1_000_000_000;
 
-/// To begin together; then the run counts, and its lateness is a doubt.
+/// Attempts to begin together; then the run counts, and its lateness is a doubt.
 const ATTEMPTS: u64 = 3;
 
-/// A lost rank, if it is not known which.
+/// The name of a lost rank if it is not known which one is lost.
 const ANY_RANK: &str = "a rank";
 
-/// Why the work of all ranks ended.
+/// The reason why the work of all ranks ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// With the reason of each rank; nothing was written.
+    /// Ranks refused, each with its reason; nothing was written.
     #[error("{}", each(.0))]
     Refused(Vec<(String, Failure)>),
     #[error("{}", each(.0))]
@@ -57,7 +57,8 @@ impl Error {
     }
 }
 
-/// `rank 1 (b): no space; rank 2 (c): no space`; the same reason of several once.
+/// Joins the reasons: `rank 1 (b): no space; rank 2 (c): no space`; a reason of several ranks
+/// appears once.
 fn each(all: &[(String, Failure)]) -> String {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for (who, failure) in all {
@@ -75,7 +76,7 @@ pub struct Leader<'a, G: Group, M: Machine> {
     pub(crate) group: &'a G,
     pub(crate) machine: &'a M,
     pub(crate) clients: Vec<Client>,
-    /// By rank: its kernel, and its process number there.
+    /// The kernel of each rank, and the number of its process there.
     processes: Vec<(String, u32)>,
     clock_spaces: Vec<String>,
     pub(crate) offsets: Vec<Offset>,
@@ -91,11 +92,11 @@ pub struct Leader<'a, G: Group, M: Machine> {
 /// The targets of all ranks.
 pub struct OpenGroup<'m, M: Machine> {
     runner: Runner<'m, M>,
-    /// By rank.
+    /// The targets of each rank.
     pub facts: Vec<Vec<TargetFacts>>,
-    /// Whether all ranks see rank 0's directory; `None` if the target is no directory.
+    /// Whether all ranks see rank 0's directory; `None` if the target is not a directory.
     pub same_directory: Option<bool>,
-    /// Ranks that do not see it.
+    /// Ranks that do not see rank 0's directory.
     pub elsewhere: Vec<String>,
 }
 
@@ -191,7 +192,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Ok(leader)
     }
 
-    /// Processes on this rank's host.
+    /// Returns the processes of the ranks on this rank's host.
     fn beside(&self, rank: usize) -> Vec<u32> {
         let here = self.processes.iter().filter(|(space, _)| *space == self.processes[rank].0);
         here.map(|(_, process)| *process).collect()
@@ -210,7 +211,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         &self.processes
     }
 
-    /// With the rank's role in a file that all write; `own`: the targets of rank 0.
+    /// Returns a rank's request, with its role in a file that all write; `own`: rank 0's targets.
     fn joined(&self, rank: usize, request: &RunRequest, own: &[TargetFacts]) -> RunRequest {
         let mut request = request.clone();
         for (spec, own) in request.targets.iter_mut().zip(own) {
@@ -228,7 +229,7 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
     /// Opens each rank's request. Nothing is written before all have checked theirs.
     ///
     /// # Errors
-    /// All ranks that refused or failed.
+    /// Names all ranks that refused or failed.
     pub fn open(
         &mut self,
         requests: &[RunRequest],
@@ -480,8 +481,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         self.clients[rank].clock_error_ns = offset.error_ns;
     }
 
-    /// Ends the living ranks. After an interrupt, waits until they have removed their files: a
-    /// launcher kills them as soon as one has ended.
+    /// Ends the other ranks, except lost ones. After an interrupt, waits until they have removed
+    /// their files: a launcher kills them as soon as one has ended.
     pub fn finish(&mut self) {
         let living = (1..self.group.size()).filter(|rank| !self.lost.contains(rank));
         let living: Vec<usize> = living.collect();
@@ -501,12 +502,12 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         }
     }
 
-    /// Returns whether a rank is lost: no other may wait for it.
+    /// Returns whether a rank is lost: then no other may wait for it.
     pub fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// A lost rank would take no message.
+    /// Sends an order, but not to a lost rank, which would take no message.
     pub(crate) fn order(&mut self, rank: usize, order: &Order) -> Result<(), Error> {
         if self.lost.contains(&rank) {
             return Err(self.lost_rank(rank));
@@ -551,8 +552,8 @@ impl<'a, G: Group, M: Machine> Leader<'a, G, M> {
         Err(Error::Lost(silent.into_iter().map(|rank| self.clients[rank].name()).collect()))
     }
 
-    /// After the user's interrupt, or the launcher's because a rank is lost, those that still live
-    /// answer.
+    /// Handles an interrupt by the user, or by the launcher because a rank is lost: ranks that
+    /// still live answer.
     pub(crate) fn interrupted(&mut self) -> Error {
         let all: Vec<usize> = (1..self.group.size()).collect();
         for &rank in &all {

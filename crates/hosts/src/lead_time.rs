@@ -3,13 +3,13 @@
 use ::machine::{Allocation, Buffering, CacheState, Nanos};
 use workload::Workload;
 
-/// For messages and threads.
+/// The time for messages and threads, on top of the preparation.
 const MARGIN_NS: Nanos = 10_000_000;
 
-/// Preparing twice mostly differs by less.
+/// Preparing twice differs by less than this factor, mostly.
 const SPREAD: f64 = 1.5;
 
-/// For a preparation not seen before.
+/// The time for a preparation that was not seen yet.
 const FIRST_NS: Nanos = 30_000_000;
 
 const MAX_NS: Nanos = 60_000_000_000;
@@ -42,7 +42,7 @@ pub(crate) struct LeadTimes {
 }
 
 impl LeadTimes {
-    /// From the order to the start.
+    /// Returns the time from the order to the start.
     pub(crate) fn of(&self, wanted: impl Into<Preparation>) -> Nanos {
         let wanted = wanted.into();
         let known = self.needed.iter().find(|(preparation, _)| *preparation == wanted);
@@ -51,7 +51,7 @@ impl LeadTimes {
         })
     }
 
-    /// `needed`: until the last rank was ready.
+    /// Notes the time from an order until the last rank was ready.
     pub(crate) fn learn(&mut self, made: impl Into<Preparation>, needed: Nanos) {
         let preparation = made.into();
         match self.needed.iter_mut().find(|(known, _)| *known == preparation) {

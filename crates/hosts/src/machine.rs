@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use workload::Workload;
 
-/// Of a client's test file, if the group chooses its size.
+/// The smallest test file of a client whose size the group chooses.
 const MIN_BYTES: u64 = MIB;
 
 /// Returns the order in which ranks join: one of each host, then the second of each, and so on.
@@ -35,15 +35,15 @@ pub struct GroupMachine<'a, G: Group, M: Machine> {
     leader: RefCell<Leader<'a, G, M>>,
     machine: &'a M,
     order: Vec<usize>,
-    /// Every rank checks them before anything is written.
+    /// Workloads that every rank checks before anything is written.
     workloads: Vec<Workload>,
     files: Files,
-    /// How all ranks divide it, or why there is none.
+    /// How the ranks divide the file that all use, or why there is none.
     one_file: RefCell<std::result::Result<SharedFile, String>>,
     open: RefCell<Weak<RefCell<OpenGroup<'a, M>>>>,
     seen: RefCell<Seen>,
     ended: RefCell<Option<GroupError>>,
-    /// Differs between two markers.
+    /// A number that differs between two markers.
     unique: Cell<u64>,
 }
 
@@ -150,7 +150,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.ended.borrow().as_ref().map(ToString::to_string)
     }
 
-    /// The random sequence and the data of each rank differ.
+    /// Returns the workload of a rank, with its own random sequence and data.
     fn own(&self, workload: &Workload, rank: usize) -> Workload {
         let seed = workload.seed.wrapping_add(rank as u64);
         let mut own = Workload { seed, clients: None, ..workload.clone() };
@@ -172,7 +172,8 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         request
     }
 
-    /// In the directory in which each rank makes its own: as large as those together.
+    /// Returns the file for all ranks in the directory of their own files: as large as those
+    /// together.
     fn file_for_all(&self, spec: &TargetSpec) -> Option<TargetSpec> {
         let [place] = spec.places.as_slice() else { return None };
         let size = spec.size?.checked_mul(self.order.len() as u64)?;
@@ -194,7 +195,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         self.leader.borrow_mut().open(&requests, self.unique.get())
     }
 
-    /// Without the file for all if a rank refuses it.
+    /// Opens the files of the ranks and the one for all, but not that one if a rank refuses it.
     fn open_files(&self, spec: &TargetSpec) -> std::result::Result<OpenGroup<'a, M>, GroupError> {
         let Some(one) = self.file_for_all(spec) else { return self.open_ranks(spec, None) };
         match self.open_ranks(spec, Some(&one)) {
@@ -216,7 +217,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         }
     }
 
-    /// If it is not given: together they take what one would.
+    /// Returns the size of each rank's file if it is not given: together they take what one would.
     fn size_of_each(&self, spec: &TargetSpec) -> Result<Option<u64>> {
         if spec.size.is_some() || !spec.places.iter().all(|place| place.is_dir()) {
             return Ok(spec.size);
@@ -246,7 +247,7 @@ impl<'a, G: Group, M: Machine> GroupMachine<'a, G, M> {
         Ok(Some(each))
     }
 
-    /// Keeps the end of the group.
+    /// Converts an error of the group to one of a machine; the end of the group is kept.
     fn failed(&self, error: GroupError) -> Error {
         match error {
             GroupError::Failed(failures) => {
@@ -311,7 +312,7 @@ impl<G: Group, M: Machine> ClientRuns for GroupMachine<'_, G, M> {
 impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
     type Target = GroupTarget<'a, M>;
 
-    /// Of rank 0's computer; the processors of all hosts.
+    /// Returns the facts of rank 0's computer, with the processors of all hosts.
     fn facts(&self) -> MachineFacts {
         let processors =
             hosts(self.leader.borrow().clients()).iter().map(|one| one.processors).sum();
@@ -412,7 +413,7 @@ impl<'a, G: Group, M: Machine> Machine for GroupMachine<'a, G, M> {
         self.machine.processors()
     }
 
-    /// Of rank 0's computer.
+    /// Measures the memory of rank 0's computer.
     fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {
         self.machine.memory(for_ns)
     }

@@ -1,4 +1,4 @@
-//! A small file that rank 0 makes and others look for: do all see the same directory?
+//! A small file that rank 0 makes and others look for, to see whether all share a directory.
 
 use crate::message::Marker;
 use std::fs::{File, OpenOptions};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 256;
 
-/// Removed when dropped.
+/// A marker that is removed when this is dropped.
 pub(crate) struct Made {
     pub(crate) marker: Marker,
     path: PathBuf,
 }
 
 impl Made {
-    /// Under a name that did not exist; `unique` differs between two runs.
+    /// Makes a marker under a new name in a directory; `unique` differs between two runs.
     pub(crate) fn in_directory(directory: &Path, unique: u64) -> std::io::Result<Made> {
         let name = format!("halfpower-{}-{unique:016x}.marker", std::process::id());
         let path = directory.join(&name);

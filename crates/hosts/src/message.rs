@@ -9,21 +9,21 @@ use workload::Workload;
 /// The first message of a rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The same for all.
+    /// The program's version, which must be the same for all.
     pub version: String,
     pub host: String,
     pub processors: u32,
-    /// On its host.
+    /// The number of the process on its host.
     pub process: u32,
     /// Identifies the kernel and its set of process numbers.
     pub process_space: String,
-    /// Identifies the clock: equal ones agree. Empty if unknown.
+    /// Identifies the clock: clocks with the same identifier agree. Empty if unknown.
     pub clock_space: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Count these processes of the rank's host, too.
+    /// Count these processes of the rank's host as part of the measurement.
     Own(Vec<u32>),
     Clock,
     /// Check the targets; write nothing before [`Order::Go`].
@@ -57,7 +57,7 @@ pub(crate) enum Answer {
     Ran(Result<Ran, Failure>),
     Job {
         answer: Result<String, Failure>,
-        /// From the order's arrival to the start.
+        /// Time from the order's arrival to the start.
         early_ns: Nanos,
     },
     Finished,
@@ -66,11 +66,11 @@ pub(crate) enum Answer {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ran {
     pub(crate) sample: Box<Sample>,
-    /// Of the busiest network link, if known.
+    /// Use of its busiest network link in percent, if known.
     pub(crate) network_percent: Option<f64>,
 }
 
-/// Shows whether ranks see the same directory.
+/// A small file that shows whether two ranks see the same directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
     pub(crate) name: String,

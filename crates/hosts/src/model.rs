@@ -2,7 +2,7 @@
 
 use results::{ModelForm, ScalingModel, ScalingPrediction, ScalingStep};
 
-/// For a model that can be tested on one of them.
+/// The minimum number of steps for a model that can be tested on one of them.
 const MIN_STEPS: usize = 4;
 
 type Rates = [(f64, f64)];
@@ -11,8 +11,8 @@ type Rates = [(f64, f64)];
 enum Fitted {
     /// Each client has its own rate until the shared part is full; `None` if it never was.
     Shared { each: f64, peak: Option<f64> },
-    /// `half` clients reach half of the peak: they wait for one another before the shared part is
-    /// full.
+    /// The rate approaches a peak, and `half` clients reach half of it: clients wait for one
+    /// another before the shared part is full.
     Waiting { peak: f64, half: f64 },
 }
 
@@ -27,7 +27,7 @@ impl Fitted {
         }
     }
 
-    /// Mean squared relative error.
+    /// Computes the mean squared relative error.
     fn error(self, rates: &Rates) -> f64 {
         let square = |&(clients, rate): &(f64, f64)| (self.at(clients) / rate - 1.0).powi(2);
         rates.iter().map(square).sum::<f64>() / rates.len() as f64
@@ -54,7 +54,8 @@ fn shared(rates: &Rates) -> Option<Fitted> {
     fits.min_by(|a, b| a.error(rates).total_cmp(&b.error(rates)))
 }
 
-/// Clients over rate is a line in the number of clients; all points have the same relative weight.
+/// Fits a line of clients over rate in the number of clients; each point has the same relative
+/// weight.
 fn waiting(rates: &Rates) -> Option<Fitted> {
     let weight = |&(clients, rate): &(f64, f64)| (rate / clients).powi(2);
     let sum = |of: &dyn Fn(f64, f64) -> f64| {
@@ -68,7 +69,7 @@ fn waiting(rates: &Rates) -> Option<Fitted> {
         .then(|| Fitted::Waiting { peak: 1.0 / slope, half: start / slope })
 }
 
-/// The largest relative error on a step left out of the fit; `None` if a fit fails.
+/// Returns the largest relative error on a step that the fit did not see; `None` if a fit fails.
 fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     let errors = (0..rates.len()).map(|out| {
         let mut others = rates.to_vec();
@@ -78,7 +79,7 @@ fn left_out(rates: &Rates, fit: fn(&Rates) -> Option<Fitted>) -> Option<f64> {
     errors.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
 }
 
-/// The better one on steps left out; `None` with too few.
+/// Returns the model that is better on steps it has not seen; `None` with too few steps.
 pub(crate) fn model(steps: &[ScalingStep]) -> Option<ScalingModel> {
     let rates: Vec<(f64, f64)> = (steps.iter())
         .map(|step| (f64::from(step.clients), step.throughput_bytes_per_s))

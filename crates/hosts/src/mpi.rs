@@ -14,8 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// For a message after an interrupt. A dead rank never takes one, and the launcher kills about a
-/// second after it has asked processes to end.
+/// The time that a message may take after an interrupt. A dead rank never takes one, and the
+/// launcher kills processes about a second after it has asked them to end.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 const CHECK: Duration = Duration::from_millis(50);
@@ -48,7 +48,7 @@ pub struct MpiRank {
     is_stuck: Cell<bool>,
 }
 
-/// The thread that calls MPI answers each but the last.
+/// An order to the thread that calls MPI. It answers each but the last.
 enum Call {
     Send(usize, Vec<u8>),
     Receive { from: usize, began: Instant, until: Instant },
@@ -189,7 +189,7 @@ struct Service<'s> {
 }
 
 impl Service<'_> {
-    /// Until the rank goes; returns whether it leaves the others.
+    /// Answers until the rank goes; returns whether it leaves the others.
     fn answer_all(
         &self,
         calls: &Receiver<Call>,

@@ -10,7 +10,7 @@ use results::{
 use workload::Workload;
 use workload::metadata::Operation;
 
-/// From this share of n times one client's rate, n clients do not hinder one another.
+/// The share of n times the rate of one client from which n clients do not hinder one another.
 const EFFICIENT: f64 = 0.85;
 
 /// Clients that are together faster than this many times their own rate were disturbed in the run
@@ -96,7 +96,7 @@ fn limit(steps: &[ScalingStep], growth: GrowthNumbers, most: &PointClients) -> S
     limit_of_growth(&efficiencies, growth, are_busy(most))
 }
 
-/// `efficiencies` by step.
+/// Finds the limit of equal clients; `efficiencies` are in the order of the steps.
 fn limit_of_growth(
     efficiencies: &[Option<f64>],
     growth: GrowthNumbers,
@@ -174,7 +174,7 @@ fn operation_scaling(
     })
 }
 
-/// Clients far below the median rate; with two, neither is the usual one.
+/// Returns the clients far below the median rate; with two, neither is the usual one.
 fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
     let usual = median(rates);
     if rates.len() < 3 || usual <= 0.0 {
@@ -190,8 +190,8 @@ fn slow(rates: &[f64], ranks: &[Client]) -> Vec<SlowClient> {
         .collect()
 }
 
-/// The median client is about as fast as one by itself. If not, all share a limit, and a faster
-/// client would only take from the others.
+/// Returns whether the median client is about as fast as a client by itself. If not, all share a
+/// limit, and a faster client would only take from the others.
 fn are_others_free(steps: &[ScalingStep], most: &PointClients) -> bool {
     let alone = steps.first().filter(|step| step.clients == 1);
     let rates: Vec<f64> = most.each.iter().map(|one| one.throughput_bytes_per_s).collect();

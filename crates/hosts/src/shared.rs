@@ -13,7 +13,7 @@ pub struct SharedFile {
     pub request: u64,
     /// Distance, in ranks, to the part that each rank reads.
     pub shift: u64,
-    /// Written, and made if it does not exist.
+    /// The file is written, and made if it does not exist.
     pub writes: bool,
 }
 
@@ -23,7 +23,7 @@ impl SharedFile {
         self.whole / ranks / self.request * self.request
     }
 
-    /// As its [`Workload::client_files`] say.
+    /// Restricts a workload to the part of a rank, as its [`Workload::client_files`] say.
     pub(crate) fn give(&self, workload: &mut Workload, rank: u64, ranks: u64) {
         // A client reads data that another has written.
         let shift = if workload.writes() { 0 } else { self.shift };

@@ -143,7 +143,8 @@ fn request(directory: &Path, workload: &Workload) -> RunRequest {
     RunRequest::in_turn(&spec, std::slice::from_ref(workload), Repeats::exactly(2))
 }
 
-/// With these numbers of clients; points that have results if the group ends early.
+/// Measures a workload with these numbers of clients, each run as often; points that have results
+/// if the group ends early.
 fn measured<'a>(
     group: &GroupMachine<'a, ThreadRank, Odd>,
     request: &RunRequest,

@@ -16,7 +16,7 @@ fn facts() -> TargetFacts {
     TargetFacts::new("/shared", TargetKind::TestFile, 1 << 30)
 }
 
-/// In requests of 64 KiB per second.
+/// A point at these rates of its clients, in requests of 64 KiB per second.
 fn point(rates: &[f64], of_each: impl Fn(&mut ClientNumbers)) -> Point {
     let rate: f64 = rates.iter().sum();
     let mut reads = Histogram::new();

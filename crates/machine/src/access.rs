@@ -168,7 +168,7 @@ pub const REAP_WAIT_NS: Nanos = 100_000;
 /// Longest poll before a stream sleeps ([`Reap::Poll`]).
 pub const POLL_MAX_NS: Nanos = 100_000;
 
-/// At the start of a run with [`Reap::Auto`]; exclude it from the measurement.
+/// The time that [`Reap::Auto`] learns at the start of a run; exclude it from the measurement.
 pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
@@ -209,12 +209,13 @@ pub struct Access {
     pub hint: Hint,
     pub memory: Memory,
     pub allocation: Allocation,
-    /// At the start of a run.
+    /// The state of the page cache at the start of a run.
     pub cache: CacheState,
     pub reap: Reap,
-    /// For direct requests with blocking calls or io_uring, if the device can.
+    /// The kernel polls for direct requests with blocking calls or io_uring, if the device allows
+    /// it.
     pub kernel_polls: bool,
-    /// The run ends with a sync, timed in [`crate::Usage::sync_ns`].
+    /// The run ends with a sync to stable storage, timed in [`crate::Usage::sync_ns`].
     pub sync_at_end: bool,
     /// First byte and length in each target; the rest is not prepared.
     pub region: (u64, u64),

@@ -6,11 +6,11 @@ use crate::{
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Runs before the first write, with the bytes for creating the targets at most. An error refuses
-/// the command.
+/// A check before the first byte, with the maximum number of bytes that creating the targets
+/// writes. An error refuses the command.
 pub type BeforeWrites = Box<dyn Fn(&[TargetFacts], u64) -> Result<()> + Send + Sync>;
 
-/// A limit that a machine asks before it fills a target and before each write.
+/// A limit on written bytes, which a machine asks before it fills a target and before each write.
 ///
 /// ```
 /// let allowance = machine::Allowance::new(Some(1 << 20), Box::new(|_, _| Ok(())));
@@ -98,12 +98,12 @@ impl<'a, S: RequestSource> AllowedSource<'a, S> {
         AllowedSource { source, allowance, in_flight: 0 }
     }
 
-    /// Reserves the largest request; `false` at the limit.
+    /// Reserves the bytes of the largest request; returns `false` at the limit.
     fn may_write(&self) -> bool {
         !self.source.writes() || self.allowance.take(u64::from(self.source.max_request()))
     }
 
-    /// Gives back what the request does not write.
+    /// Gives back the reserved bytes that the request does not write.
     fn settle(&self, request: Option<&Request>) {
         if self.source.writes() {
             let written = request.filter(|one| one.op == Op::Write).map_or(0, |one| one.len);

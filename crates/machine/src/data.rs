@@ -1,6 +1,7 @@
 use crate::rng::{GOLDEN, SplitMix64};
 
-/// Fills `buffer` with incompressible bytes from SplitMix64 (8 in about 7 instructions).
+/// Fills `buffer` with incompressible bytes, reproducible from the seed (SplitMix64: 8 bytes in
+/// about 7 instructions).
 ///
 /// ```
 /// let (mut one, mut other) = ([0; 64], [0; 64]);

@@ -74,7 +74,7 @@ const BLOCKING: Row = Row {
     advice: "issue requests with pread and pwrite",
 };
 
-/// In the order of the enum and of the help.
+/// The engines, in the order of the enum and of the help.
 const ENGINES: [Row; 10] = [
     BLOCKING,
     Row {
@@ -150,11 +150,11 @@ const ENGINES: [Row; 10] = [
     },
 ];
 
-/// For several outstanding requests, best first.
+/// The engines for several outstanding requests, best first.
 const PREFERRED: [Engine; 3] = [Engine::IoUring, Engine::Libaio, Engine::Threads];
 
 impl Engine {
-    /// In the order of the help.
+    /// All engines, in the order of the command line's help.
     pub const ALL: [Engine; ENGINES.len()] = {
         let mut all = [Engine::Null; ENGINES.len()];
         let mut index = 0;
@@ -193,7 +193,7 @@ impl Engine {
         if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
     }
 
-    /// Returns a sentence if this is a replacement.
+    /// Returns a sentence if this engine replaced the preferred one.
     pub fn fallback(self, engines: &[Engine]) -> Option<String> {
         let [preferred, others @ ..] = PREFERRED;
         let replaced = others.contains(&self) && !engines.contains(&preferred);
@@ -215,7 +215,7 @@ impl Engine {
         if self.row().concurrency == Concurrency::One { 1 } else { MAX_DEPTH }
     }
 
-    /// Returns the threads of a stream.
+    /// Returns the number of threads for one stream of this depth.
     pub fn workers(self, depth: u32) -> u32 {
         if self.has_workers() { depth } else { 1 }
     }

@@ -7,10 +7,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Exit code 2.
+    /// A refused command or value; exit code 2.
     #[error("{what}: {why}; {hint}")]
     Refused { what: String, why: String, hint: String },
-    /// Exit code 2.
+    /// Not enough space; exit code 2.
     #[error("{what}: {why}; {hint}")]
     Full {
         what: String,
@@ -26,7 +26,7 @@ pub enum Error {
     NoDiscard(String),
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// As in "cannot open".
+        /// The failed action, as in "cannot open".
         doing: &'static str,
         path: PathBuf,
         source: std::io::Error,
@@ -47,7 +47,7 @@ impl Error {
         Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
-    /// Returns a function for `map_err`.
+    /// Returns a function for `map_err` that adds the action and the path.
     pub fn io(
         doing: &'static str,
         path: impl Into<PathBuf>,

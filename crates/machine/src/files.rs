@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 pub struct FileId {
     /// Index in [`AreaSpec::locations`].
     pub location: u32,
-    /// Index; ignored if files are in the location itself.
+    /// Index of the subdirectory in the location; ignored if files are in the location itself.
     pub subdirectory: u32,
     pub number: u32,
 }
@@ -74,16 +74,16 @@ pub struct AreaSpec {
     pub locations: Vec<PathBuf>,
     /// Another process's area makes and removes the locations: see [`FileArea::directory`].
     pub joins: bool,
-    /// Per location, named from `s0` (`t0` in a tree); 0: files are in the location itself.
+    /// Subdirectories per location, named from `s0` (`t0` in a tree); 0: files are in the location.
     pub subdirectories: u32,
-    /// Below each subdirectory of a tree with root `t0`; 0: all are in the location. See
-    /// [`parent_directory`].
+    /// Subdirectories below each one, if they form a tree, whose root is `t0`; 0: all are in the
+    /// location. See [`parent_directory`].
     pub branch: u32,
     pub engine: FileEngine,
     pub sync: FileSync,
-    /// Per read call.
+    /// Bytes per read call.
     pub read_block_bytes: u32,
-    /// Per write call.
+    /// Bytes per write call.
     pub write_block_bytes: u32,
 }
 
@@ -197,7 +197,7 @@ impl FileError {
 pub struct FileUsage {
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Read from block devices, and dirtied for them, if counted.
+    /// Bytes read from block devices, and bytes dirtied for them, if counted.
     pub block_bytes: Option<(u64, u64)>,
 }
 
@@ -230,10 +230,10 @@ pub trait FileSystem: Sync {
 pub trait FileArea: Sync {
     type Work: FileWork + Send;
 
-    /// Returns `false` if `interrupt` became true first.
+    /// Makes the subdirectories; returns `false` if `interrupt` became true first.
     fn make_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
-    /// Removes empty ones; `false` if `interrupt` became true first.
+    /// Removes empty subdirectories; returns `false` if `interrupt` became true first.
     fn remove_subdirectories(&self, interrupt: &AtomicBool) -> Result<bool, FileError>;
 
     /// Returns the directory in the first location, for other processes; `None` if they cannot

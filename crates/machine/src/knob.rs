@@ -7,7 +7,7 @@ pub struct Knob {
     pub of: String,
     /// The purpose in a few words.
     pub about: String,
-    /// All values if they differ.
+    /// The current value; all values if they differ.
     pub present: String,
     pub alternatives: Vec<Alternative>,
     pub matters: Matters,

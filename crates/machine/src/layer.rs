@@ -295,7 +295,7 @@ impl Layer {
         self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }
 
-    /// A throttle has separate limits for writes.
+    /// Returns a limit; a throttle has separate ones for writes.
     fn limit(
         &self,
         writes: bool,

@@ -59,7 +59,7 @@ pub use wrapped_source::WrappedSource;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// For a target sized by fill time, space permitting.
+/// The minimum size of a target that is sized by fill time, space permitting.
 pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// A target, and the permitted changes to it.
@@ -67,21 +67,22 @@ pub const MIN_FILLED_BYTES: u64 = 32 * units::MIB;
 pub struct TargetSpec {
     /// Directories (each gets a test file), files or devices; several form a stripe.
     pub places: Vec<PathBuf>,
-    /// Of the test file, or of the region in an existing file or device, over all members. `None`:
-    /// the machine chooses.
+    /// Bytes of the test file, or of the region in an existing file or device, over all members.
+    /// `None`: the machine chooses.
     pub size: Option<u64>,
-    /// For the fill, if the machine chooses the size.
+    /// Time for the fill, if the machine chooses the size.
     pub fill_ns: Option<Nanos>,
     /// Files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Also if it holds a file system, a partition table or the like, or the kernel does not show
-    /// its use.
+    /// Allows overwriting targets that hold a file system, a partition table or the like, or whose
+    /// use the kernel does not show.
     pub destroy_signed: bool,
     /// Stripe chunk in bytes; 0: the machine's default.
     pub chunk: u64,
-    /// Opening computes the parity, unless the set is only read or [`TargetSpec::as_is`].
+    /// The layout if the places form a RAID 5 set. Opening computes the parity, unless the set is
+    /// only read or [`TargetSpec::as_is`].
     pub raid5: Option<Raid5>,
-    /// For the test file's data.
+    /// Seed of the test file's data.
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
@@ -113,7 +114,7 @@ pub enum NewFile {
     Reserved,
     /// A hole of the file's length.
     Sparse,
-    /// This many bytes; writes behind them lengthen the file, up to the size.
+    /// Data of this many bytes; writes behind them make the file longer, up to the size.
     Grows(u64),
     /// No data. A run with [`Allocation::Extend`] writes this file, not a scratch file; write
     /// before reading.
@@ -122,7 +123,7 @@ pub enum NewFile {
 
 /// Finished runs, as JSON, for the next process.
 pub trait RunLog {
-    /// Returns the next result that an earlier process kept of such a run.
+    /// Returns the next result that an earlier process kept of this run.
     fn recall(&self, run: &str) -> Option<String>;
 
     fn keep(&self, run: &str, result: &str);
@@ -145,7 +146,7 @@ pub trait ClientRuns {
 /// source has returned [`Next::Done`] and nothing is in flight, or on the first error. It never
 /// loses a completion.
 pub trait Machine {
-    /// Dropping it removes created files.
+    /// An open target; dropping it removes created files.
     type Target;
 
     fn facts(&self) -> MachineFacts;
@@ -224,8 +225,8 @@ pub trait Machine {
         self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
     }
 
-    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if there is
-    /// no limit or no such backend.
+    /// Measures the driver's limit with a null backend. Returns `false`, without a run, if the
+    /// driver has no limit or the engine no such backend.
     fn measure_ceiling<A: RequestSource>(
         &self,
         _target: &Self::Target,
@@ -300,7 +301,7 @@ pub trait Machine {
         None
     }
 
-    /// Returns times so far; empty if not counted.
+    /// Returns the processors' times so far; empty if not counted.
     fn processors(&self) -> Vec<ProcessorTimes> {
         Vec::new()
     }

@@ -17,7 +17,7 @@ pub struct Meter {
 pub struct Reading {
     pub requests: u64,
     pub bytes: u64,
-    /// Sum over the requests.
+    /// Sum of the requests' latencies.
     pub latency_ns: u64,
 }
 
@@ -45,7 +45,7 @@ impl Meter {
     }
 }
 
-/// Of this computer's runs.
+/// Counters of this computer's runs.
 pub static REQUESTS: Meter = Meter::new();
 
 /// Progress of a fill; the goal is 0 without one.
@@ -90,7 +90,7 @@ impl Filling {
         self.last_bytes_per_s.load(Relaxed) as f64
     }
 
-    /// Returns a current fill's bytes and goal.
+    /// Returns the bytes done and the goal; `None` if no file is being filled.
     pub fn read(&self) -> Option<(u64, u64)> {
         let goal = self.goal.load(Relaxed);
         (goal > 0).then(|| (self.done.load(Relaxed), goal))
@@ -116,7 +116,7 @@ impl Drop for SpareThread<'_> {
     }
 }
 
-/// Between a spare thread's checks whether it must end.
+/// The interval at which a spare thread checks whether it must end.
 pub const SPARE_LOOK: Duration = Duration::from_millis(250);
 
 impl Spare {
@@ -160,14 +160,14 @@ pub struct Work(Mutex<Option<Step>>);
 #[derive(Debug, Clone)]
 struct Step {
     goal: Goal,
-    /// Of the whole work, before and after the step.
+    /// Shares of the whole work before and after the step.
     shares: Range<f64>,
     work_began: Instant,
     began: Instant,
     before: Reading,
 }
 
-/// Empty if the work's length is unknown.
+/// The current work; empty if its length is unknown.
 pub static WORK: Work = Work(Mutex::new(None));
 
 #[derive(Debug)]
@@ -196,7 +196,7 @@ impl Work {
         *work = Some(Step { goal, shares, work_began, began, before });
     }
 
-    /// Returns the share done, and the time left if known.
+    /// Returns the share done, and the time left if known; `None` without work of known length.
     pub fn read(&self) -> Option<(f64, Option<Duration>)> {
         let step = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         Some(step.progress(REQUESTS.read()))
@@ -230,12 +230,12 @@ impl Step {
 pub struct LastRun {
     /// Finished runs.
     pub runs: u64,
-    /// In a few words.
+    /// The last run, in a few words.
     pub what: String,
     pub bytes_per_s: f64,
     pub iops: f64,
     pub mean_latency_ns: f64,
-    /// Of reads and writes past the page cache; 0 without one.
+    /// Best rates of reads and writes past the page cache; 0 without one.
     pub best_bytes_per_s: [f64; 2],
 }
 

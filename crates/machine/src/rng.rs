@@ -18,19 +18,19 @@ pub const fn hash(seed: u64, i: u64) -> u64 {
     mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
-/// Derives a seed for one independent use of `seed`.
+/// Derives a seed for one of several independent uses of `seed`.
 #[inline]
 pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
     hash(hash(mix(seed), purpose), stream)
 }
 
-/// Maps to `0..n` by a product's high half: no division, bias at most n / 2^64.
+/// Maps a random number to `0..n` by a product's high half: no division, bias at most n / 2^64.
 #[inline]
 pub const fn below(random: u64, n: u64) -> u64 {
     ((random as u128 * n as u128) >> 64) as u64
 }
 
-/// Maps to the open interval (0, 1), on a grid of 2^-53.
+/// Maps a random number to the open interval (0, 1), on a grid of 2^-53.
 #[inline]
 pub fn unit(random: u64) -> f64 {
     ((random >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
@@ -50,7 +50,7 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// Number `i` will be `hash(seed, i)`.
+    /// Creates a generator whose number `i` is `hash(seed, i)`.
     pub const fn new(seed: u64) -> Self {
         SplitMix64 { state: seed }
     }

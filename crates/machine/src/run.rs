@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 /// A job, or a process's files, in a run. Parts may share a target.
 #[derive(Debug)]
 pub struct Part<'a, T, S> {
-    /// Indexed by [`crate::Request::target`]. Several cannot include a stripe.
+    /// The targets, by [`crate::Request::target`]. Several cannot include a stripe.
     pub targets: Vec<&'a T>,
     pub access: Access,
-    /// Per target, in place of the access's; empty: the access's for all.
+    /// The buffering of each target, in place of the access's; empty: the access's for all.
     pub buffering: Vec<Buffering>,
     /// One per stream.
     pub sources: &'a mut [S],
@@ -22,11 +22,11 @@ pub struct Part<'a, T, S> {
 /// Scheduling of the streams' threads and requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scheduling<'a> {
-    /// Empty for all.
+    /// Processors to run on; empty for all.
     pub processors: &'a [u32],
     /// `None`: the priority of the process.
     pub io_priority: Option<IoPriority>,
-    /// From -20 (highest priority) to 19; `None`: that of the process.
+    /// A nice value from -20 (highest priority) to 19; `None`: that of the process.
     pub nice: Option<i32>,
 }
 
@@ -40,7 +40,7 @@ pub struct Scheduling<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoPriority {
     pub class: IoClass,
-    /// From 0 (highest) to 7.
+    /// A level from 0 (highest) to 7.
     pub level: u8,
 }
 
@@ -81,19 +81,19 @@ impl<'a, T, S> Part<'a, T, S> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffers {
     pub streams: u32,
-    /// Per stream.
+    /// Outstanding requests per stream.
     pub depth: u32,
-    /// Of the largest request.
+    /// Length of the largest request.
     pub request_bytes: u32,
     pub writes: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Start {
-    /// As soon as every stream is ready.
+    /// The run starts as soon as every stream is ready.
     #[default]
     Now,
-    /// At this time, or later when every stream is ready.
+    /// The run starts at this time, or later when every stream is ready.
     At(Nanos),
 }
 
@@ -121,23 +121,24 @@ pub struct RunOptions {
     pub start: Start,
     pub on_failure: OnFailure,
     pub on_interrupt: OnInterrupt,
-    /// Costs time: do not use the run's rate.
+    /// Count instructions. Costs time: do not use the run's rate.
     pub count_instructions: bool,
     /// Trace the block layer. Costs time: do not use the run's rate.
     pub trace: bool,
-    /// Brought into an empty page cache. A guest whose free memory is reclaimed faults it in first.
+    /// Bytes brought into an empty page cache. A guest whose free memory is reclaimed faults them
+    /// in first.
     pub cache_bytes: u64,
     /// Memory to lock, so that others cannot use it.
     pub locked_bytes: u64,
-    /// They share each part's sources equally; 0: one.
+    /// Clients among which the sources of each part are divided equally; 0: one.
     pub clients: u32,
 }
 
 #[derive(Debug, Default)]
 pub struct RunUsage {
-    /// On the machine's clock.
+    /// The start of the run on the machine's clock.
     pub began: Nanos,
-    /// From the program's start to the run's.
+    /// The time from the program's start to the run's.
     pub since_start_ns: Nanos,
     /// As [`Usage::waited_ns`].
     pub waited_ns: Nanos,
@@ -148,17 +149,17 @@ pub struct RunUsage {
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// By the user ([`OnInterrupt::EndRun`]).
+    /// The user ended the run ([`OnInterrupt::EndRun`]).
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Of all parts ([`Usage::block_times`]).
+    /// Block layer times of all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
     pub parts: Vec<Result<PartUsage>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PartUsage {
-    /// To the part's last completion.
+    /// The time to the part's last completion.
     pub elapsed_ns: Nanos,
     /// As [`Usage::sync_ns`].
     pub sync_ns: Option<Nanos>,
@@ -167,7 +168,7 @@ pub struct PartUsage {
     pub unserved_ns: Option<Nanos>,
     pub sync_unserved_ns: Option<Nanos>,
     pub dirty: Option<DirtyUse>,
-    /// Of the devices under the part's targets, over the whole run.
+    /// Counters of the devices under the part's targets, over the whole run.
     pub device: Option<DeviceUse>,
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds on the machine's own clock.
+/// A time or duration in nanoseconds, on the machine's own clock.
 pub type Nanos = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +16,11 @@ pub struct Request {
     pub op: Op,
     /// Index into [`crate::Part::targets`].
     pub target: u32,
-    /// In the target, in bytes.
+    /// Offset in the target, in bytes.
     pub offset: u64,
-    /// In bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// Below [`RequestSource::depth`]; also identifies the buffer.
+    /// A number below [`RequestSource::depth`], which also identifies the buffer.
     pub slot: u32,
 }
 
@@ -37,10 +37,10 @@ pub enum Next {
     Issue(Request),
     /// Discard these blocks; completes before the next call, or fails the run.
     Discard(Request),
-    /// A rate limit or think time; process completions meanwhile.
+    /// Wait until this time (a rate limit, a think time), but process completions.
     WaitUntil(Nanos),
     WaitForCompletion,
-    /// Nothing is in flight.
+    /// Finished, with nothing in flight.
     Done,
 }
 
@@ -54,7 +54,7 @@ pub enum Stability {
     Uncached,
 }
 
-/// Keeps its requests outstanding and issues the next one on each completion.
+/// A state machine that keeps its requests outstanding and issues the next one on each completion.
 ///
 /// The machine owns the loop, the clock and the buffers. All methods are on the hot path, with
 /// static dispatch.
@@ -112,8 +112,8 @@ pub trait RequestSource: Send {
         unreachable!("only sources that keep their requests are asked")
     }
 
-    /// Returns the sync due before the next request. Asked after completions, and answered with
-    /// [`RequestSource::synced`].
+    /// Returns the sync due before the next request. The machine asks after completions, and
+    /// answers with [`RequestSource::synced`].
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
         None
@@ -143,14 +143,14 @@ pub trait RequestSource: Send {
 
     fn next(&mut self, now: Nanos) -> Next;
 
-    /// A fast path; `None`: call [`RequestSource::next`].
+    /// Returns the next request on a fast path; if `None`, call [`RequestSource::next`].
     #[inline(always)]
     fn next_fast(&mut self, _now: Nanos) -> Option<Request> {
         None
     }
 
-    /// Returns whether [`RequestSource::submitted`] is needed, by submitting and waiting in
-    /// separate calls.
+    /// Returns whether [`RequestSource::submitted`] is needed: the machine then submits and waits
+    /// in separate calls.
     #[inline(always)]
     fn times_submission(&self) -> bool {
         false
@@ -168,8 +168,8 @@ pub trait RequestSource: Send {
         0
     }
 
-    /// All requests so far are submitted, by a call that returned at `now`; not with blocking
-    /// calls.
+    /// Reports that all requests so far are submitted; the call returned at `now`. Not called with
+    /// blocking calls.
     #[inline(always)]
     fn submitted(&mut self, _now: Nanos) {}
 
@@ -192,7 +192,7 @@ pub trait RequestSource: Send {
         None
     }
 
-    /// Completes a [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
+    /// Completes a request from [`RequestSource::next_sync`], issued at `since`, noticed at `now`.
     #[inline(always)]
     fn complete_sync(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
 

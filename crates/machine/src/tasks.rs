@@ -13,9 +13,9 @@ pub enum Sharing {
     /// Makes or takes the file for the group.
     Holds,
     Joins {
-        /// The path must lead to this held file.
+        /// The file's number in its file system: the path must lead to the file that is held.
         number: u64,
-        /// The group's on this computer.
+        /// The group's processes on this computer.
         processes: Vec<u32>,
     },
 }
@@ -28,7 +28,7 @@ pub struct Wanted {
     pub destroy: bool,
     /// This process's role if others write the file, too.
     pub sharing: Option<Sharing>,
-    /// Required of a file that is only read.
+    /// The number of a file that is only read, if it must be a certain one.
     pub number: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ pub struct OpenAs {
 pub struct FileSystemSpace {
     pub bytes: u64,
     pub free_bytes: u64,
-    /// Maximum; 0 if the file system does not count them.
+    /// The largest number of files; 0 if the file system does not count them.
     pub files: u64,
     pub free_files: u64,
 }
@@ -75,7 +75,7 @@ pub trait TaskFiles: Sync {
     /// Returns a directory's free space, if known.
     fn free_bytes(&self, directory: &Path) -> Result<Option<u64>>;
 
-    /// Returns `false` if it existed before.
+    /// Makes a directory; returns `false` if it existed before.
     fn make_directory(&self, path: &Path) -> Result<bool>;
 
     fn remove_directory(&self, path: &Path) -> Result<()>;
@@ -100,7 +100,7 @@ pub trait TaskFiles: Sync {
 
 /// A taken file; opened, used and closed in each phase.
 pub trait TaskFile {
-    /// Returns the number in the file system.
+    /// Returns the file's number in its file system.
     fn number(&self) -> Result<u64>;
 
     fn size_bytes(&self) -> Result<u64>;

@@ -74,7 +74,8 @@ impl Units {
 
 /// Parses a number of bytes; a fraction is allowed if the result is whole.
 ///
-/// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal.
+/// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal;
+/// no unit is bytes.
 ///
 /// # Errors
 /// Names the value and how to fix it.
@@ -131,7 +132,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     whole_bytes.checked_add((fraction_bytes / scale) as u64).ok_or_else(too_large)
 }
 
-/// Parses nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is seconds.
+/// Parses a time in nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is
+/// seconds.
 ///
 /// # Errors
 /// Names the value and how to fix it.
@@ -163,7 +165,7 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
     if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
 }
 
-/// The largest unit with at most one decimal, and the tenths.
+/// Returns the largest unit in which a size has at most one decimal, and its tenths.
 fn exact_unit(bytes: u64) -> Option<(&'static str, u64)> {
     let units = [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)];
     units.into_iter().filter(|(_, multiple)| bytes >= *multiple).find_map(|(unit, multiple)| {
@@ -269,14 +271,14 @@ pub fn show_span(seconds: f64) -> String {
     }
 }
 
-/// From here on a factor is easier to read.
+/// The change, in percent, from which on a factor is easier to read.
 const AS_FACTOR_PERCENT: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShownChange {
-    /// Below twice: `+13.2 %`.
+    /// A change below twice: `+13.2 %`.
     Percent(f64),
-    /// From twice on: `554 times`.
+    /// A change from twice on: `554 times`.
     Factor(f64),
 }
 
@@ -290,7 +292,7 @@ impl ShownChange {
         ShownChange::Percent((percent * 10.0).round() / 10.0 + 0.0)
     }
 
-    /// Formats without the unit.
+    /// Formats the change without its unit.
     pub fn number(self) -> String {
         match self {
             ShownChange::Percent(percent) => format!("{percent:+.1}"),
@@ -321,7 +323,7 @@ pub fn show_change_range([low, high]: [f64; 2]) -> String {
     format!("{from} to {}", show_change(high))
 }
 
-/// Formats without an exponent: `1234.6` with 3 digits is `1235`.
+/// Formats a number without an exponent: `1234.6` with 3 digits is `1235`.
 pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");

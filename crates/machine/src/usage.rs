@@ -34,7 +34,7 @@ pub struct NetworkLink {
     pub name: String,
     pub received_bytes: u64,
     pub sent_bytes: u64,
-    /// Per direction.
+    /// The speed in each direction.
     pub speed_bytes_per_s: u64,
 }
 
@@ -117,7 +117,7 @@ pub struct PhaseUse {
 pub struct Pause {
     pub ns: Nanos,
     pub times: u64,
-    /// Of the run.
+    /// The share of the run in percent.
     pub percent: f64,
     pub cause: PauseCause,
 }
@@ -134,7 +134,7 @@ pub enum PauseCause {
 }
 
 impl PauseCause {
-    /// Continues with `for 5.0 s`.
+    /// Returns the start of a sentence, which continues with `for 5.0 s`.
     fn sentence(self) -> &'static str {
         match self {
             PauseCause::Suspended => "the computer was suspended",
@@ -166,15 +166,16 @@ impl std::fmt::Display for Pause {
     }
 }
 
-/// Sums over bios, from trace points.
+/// Sums of times over bios, from trace points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BlockTimes {
     pub bios: u64,
-    /// Times when the block layer received them, modulo 2^64: only differences mean anything.
+    /// The sum of the times when the block layer received them, modulo 2^64: only differences mean
+    /// anything.
     pub queued_at_sum: u64,
-    /// Until the device driver received the first part of each.
+    /// Time until the device driver received the first part of each.
     pub queue_ns: Nanos,
-    /// From then until the device had completed it.
+    /// Time from then until the device had completed all of it.
     pub device_ns: Nanos,
 }
 
@@ -200,7 +201,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Returns one to three words.
+    /// Returns the name, in one to three words.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Submit => "submit",
@@ -248,18 +249,18 @@ pub struct RequestTimes {
 /// The streams' sleeps and polls for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Waits {
-    /// Of all streams in the whole run.
+    /// Sleeps of all streams in the whole run.
     pub waits: u64,
-    /// To wait for ([`crate::Reap`]); maximum over streams.
+    /// Completions to wait for each time ([`crate::Reap`]): the maximum over streams.
     pub completions: u32,
-    /// As requested or as learned.
+    /// Whether the streams polled, as requested or as learned.
     pub polled: bool,
 }
 
 /// The system's dirty pages, sampled every 50 ms while a part wrote and at its last write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct DirtyUse {
-    /// Of the threshold at which the kernel starts to throttle writers.
+    /// The maximum, in percent of the threshold at which the kernel starts to throttle writers.
     pub max_percent: f64,
     /// Percentage of samples above the threshold, around which they oscillate.
     pub held_percent: f64,
@@ -268,31 +269,31 @@ pub struct DirtyUse {
 /// Use of a control group's processor quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaUse {
-    /// In which the processes wanted a processor.
+    /// Periods in which the processes wanted a processor.
     pub periods: u64,
-    /// In which they used up the quota.
+    /// Periods in which they used up the quota.
     pub throttled: u64,
-    /// Over all processors.
+    /// Throttled time, over all processors.
     pub throttled_ns: Nanos,
 }
 
-/// Waits for a resource (pressure stall information): of `some` tasks, or of all that were not idle
-/// (`full`).
+/// Time that tasks waited for a resource (pressure stall information): `some` of them, or all that
+/// were not idle (`full`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PressureUse {
     pub cpu_some_ns: Nanos,
-    /// Reclaim, swap, refaults.
+    /// Waits for memory: reclaim, swap, refaults.
     pub memory_some_ns: Nanos,
     pub memory_full_ns: Nanos,
     pub io_some_ns: Nanos,
     pub io_full_ns: Nanos,
 }
 
-/// Caused by other users of the computer during a run, from kernel counters.
+/// Disturbance by other users of the computer during a run, from kernel counters.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Disturbance {
     pub quota: Option<QuotaUse>,
-    /// Of this program's control group, or the system for the root group.
+    /// Pressure in this program's control group, or in the system for the root group.
     pub pressure: Option<PressureUse>,
     /// Processors that other programs kept busy.
     pub others_processors: f64,
@@ -302,57 +303,57 @@ pub struct Disturbance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ParityUse {
     pub ns: Nanos,
-    /// Of input.
+    /// Bytes of input.
     pub bytes: u64,
 }
 
 /// Resource use of one part of a run; processor time and block-layer bytes are the whole run's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// On the machine's clock.
+    /// The start of the part on the machine's clock.
     pub began: Nanos,
-    /// From the program's start to the part's.
+    /// The time from the program's start to the part's.
     pub since_start_ns: Nanos,
-    /// Until the agreed start ([`crate::Start::At`]), with all streams ready.
+    /// Time for which the ready streams waited for the agreed start ([`crate::Start::At`]).
     pub waited_ns: Nanos,
-    /// To the last completion.
+    /// The time to the last completion.
     pub elapsed_ns: Nanos,
-    /// The sync after the last completion, with [`crate::Access::sync_at_end`].
+    /// Time of the sync after the last completion, if [`crate::Access::sync_at_end`] was set.
     pub sync_ns: Option<Nanos>,
     pub cpu: CpuTimes,
     /// The process's processor time to the last completion.
     pub process_ns: Option<Nanos>,
-    /// Sum over issuing threads that were runnable but not scheduled: other programs, a control
-    /// group or a hypervisor had the processor.
+    /// Time in which the issuing threads were runnable but not scheduled, added up: other programs,
+    /// a control group or a hypervisor had the processor.
     pub unserved_ns: Option<Nanos>,
     /// The same within [`Usage::sync_ns`], for the syncing thread.
     #[serde(default)]
     pub sync_unserved_ns: Option<Nanos>,
-    /// While the part wrote through the page cache.
+    /// Dirty pages while the part wrote through the page cache.
     pub dirty: Option<DirtyUse>,
-    /// `None` if no device has counters.
+    /// Counters of the devices; `None` if no device has any.
     pub device: Option<DeviceUse>,
-    /// `None` if each request is a separate call.
+    /// Waits for completions; `None` if each request is a separate call.
     pub waits: Option<Waits>,
     pub parity: Option<ParityUse>,
-    /// Of this process in the block layer; a cache served the rest.
+    /// Bytes read and written by this process in the block layer; a cache served the rest.
     pub block_bytes: Option<(u64, u64)>,
-    /// With requests of other parts; [`Usage::device`] is then `None`.
+    /// Device counters that include requests of other parts; [`Usage::device`] is then `None`.
     pub shared_device: Option<DeviceUse>,
-    /// Read and written by other parts on the same devices through the page cache.
+    /// Bytes read and written by other parts on the same devices through the page cache.
     pub others_cached_bytes: [u64; 2],
-    /// Likewise, past the page cache.
+    /// Bytes read and written by other parts on the same devices past the page cache.
     pub others_direct_bytes: [u64; 2],
     /// Busy times of a simulated machine's parts, busiest first.
     pub resources: Vec<ResourceUse>,
     pub warnings: Vec<Warning>,
     pub paused: Option<Pause>,
-    /// By the user ([`crate::OnInterrupt::EndRun`]).
+    /// The user ended the run ([`crate::OnInterrupt::EndRun`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     pub disturbance: Disturbance,
-    /// Of the program's threads, and of any thread, because a throttle lets a kernel thread submit
-    /// what it held back.
+    /// Block layer times of the program's threads, and of any thread, because a throttle lets a
+    /// kernel thread submit what it held back.
     pub block_times: Vec<BlockTimes>,
 }
 

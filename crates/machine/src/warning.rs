@@ -85,7 +85,7 @@ impl Warning {
         }
     }
 
-    /// Returns one warning of each kind, in first order, with its count.
+    /// Returns one warning of each kind, in the order of their first, with the number of its kind.
     pub fn merged<'a>(all: impl IntoIterator<Item = &'a Warning>) -> Vec<(Warning, usize)> {
         let mut kinds: Vec<(Warning, usize)> = Vec::new();
         for warning in all {

@@ -12,21 +12,21 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// The lowest byte is the version.
+/// The upper three bytes of the magic number; the lowest is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 const RECORD_BYTES: usize = 48;
-/// Messages have up to 128 bytes, pass-through commands a few more.
+/// The maximum payload: messages have up to 128 bytes, pass-through commands a few more.
 const MAX_PAYLOAD: u16 = 4096;
 const SECTOR: u64 = 512;
-/// Requests whose end is not known yet; more are given up.
+/// The maximum number of requests whose end is not known yet; more are given up.
 const MAX_PENDING: usize = 1 << 18;
 const MAX_FILES: usize = 4096;
 
 const QUEUE: u16 = 1;
 const ISSUE: u16 = 7;
 const COMPLETE: u16 = 8;
-/// In the category, the upper half of the action.
+/// The write bit of the category, which is the upper half of the action.
 const WRITES: u16 = 1 << 1;
 const FLUSH: u16 = 1 << 2;
 const PASS_THROUGH: u16 = 1 << 9;
@@ -43,7 +43,7 @@ pub(super) fn is_start(head: &[u8]) -> bool {
     })
 }
 
-/// `NAME.blktrace.N` with the same NAME.
+/// Returns the files of all processors: `NAME.blktrace.N` with the same NAME.
 pub(super) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let base = match name.rsplit_once(".blktrace.") {
@@ -80,7 +80,7 @@ impl Source {
         ForeignError::Byte { byte: self.at, reason: reason.into() }
     }
 
-    /// `false` at the end of the file, if `may_end`.
+    /// Fills a buffer; `false` at the end of the file, if `may_end`.
     fn fill(&mut self, buffer: &mut [u8], may_end: bool) -> Result<bool> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -154,7 +154,7 @@ pub(super) struct Blktrace {
     sources: Vec<Source>,
     names: Names,
     comms: HashMap<u32, String>,
-    /// By start, each with its key, and whether its end is known.
+    /// Requests by start, each with its key in `waiting` and whether its end is known.
     order: VecDeque<(Request, Place, bool)>,
     first: u64,
     number: u64,

@@ -1,8 +1,8 @@
 //! fio's `write_iolog` and `read_iolog`, versions 2 and 3.
 //!
-//! After the line `fio version 3 iolog`, each has a time in microseconds since the start, a file,
-//! an action and, for requests, offset and length in bytes. Version 2 has `wait` lines instead of
-//! times.
+//! After the line `fio version 3 iolog`, each line has a time in microseconds since the start, a
+//! file, an action and, for requests, offset and length in bytes. Version 2 has `wait` lines
+//! instead of times.
 
 use super::text::{Lines, quoted};
 use super::{ForeignError, MAX_NAMES, Reader, Result};
@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::io::{BufRead, Read};
 
-/// A name, an action and two numbers.
+/// Maximum length of a line: a name, an action and two numbers.
 const MAX_LINE_BYTES: usize = 8192;
 
 const MICROSECOND_NS: u64 = 1000;
@@ -29,7 +29,7 @@ pub enum Action {
 /// One action, with its time and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// When to issue it, since the start.
+    /// The time to issue it, since the start.
     pub at_ns: Nanos,
     pub action: Action,
     /// Index in [`Log::files`].
@@ -162,7 +162,7 @@ impl<R: BufRead> Log<R> {
         Ok(())
     }
 
-    /// Returns the last line read, counted from 1.
+    /// Returns the number of the last line read, counted from 1.
     pub fn line(&self) -> u64 {
         self.lines.line
     }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::Path;
 
-/// Threads, or files: their names are held in memory.
+/// The maximum number of threads, or of files, of a trace: their names are held in memory.
 const MAX_NAMES: usize = 1 << 20;
 
 /// A trace that cannot be read.
@@ -37,12 +37,12 @@ pub type Events = Box<dyn Iterator<Item = Result<Event>> + Send>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     Halfpower,
-    /// `write_iolog`, versions 2 and 3.
+    /// fio's `write_iolog`, versions 2 and 3.
     FioLog,
-    /// Its binary files.
+    /// The binary files of blktrace.
     Blktrace,
     Delimited(Table),
-    /// `strace -f -ttt -T`.
+    /// The output of `strace -f -ttt -T`.
     Strace,
 }
 
@@ -81,7 +81,7 @@ impl Format {
     }
 }
 
-/// Recognises a format by the first bytes of a trace, at least a line.
+/// Recognises a format by the first bytes of a trace, at least its first line.
 pub fn detect(head: &[u8]) -> Option<Format> {
     if head.starts_with(crate::code::MAGIC) {
         return Some(Format::Halfpower);
@@ -104,7 +104,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 pub(crate) trait Reader: Send {
-    /// Returns `false` at the end.
+    /// Adds the next events; `false` at the end of the trace.
     fn step(&mut self, out: &mut VecDeque<Event>) -> Result<bool>;
 }
 
@@ -140,7 +140,7 @@ fn events(reader: impl Reader + 'static) -> Events {
 
 /// An open trace.
 pub enum Trace {
-    /// With its header and summary.
+    /// halfpower's own format, with its header and summary.
     Halfpower(Box<TraceReader<Box<dyn BufRead + Send>>>),
     Foreign(Format, Events),
 }
@@ -191,7 +191,7 @@ pub fn read(mut from: impl BufRead + Send + 'static) -> Result<Trace> {
 
 const TRACE: files::Input = files::Input::new("a trace", 1 << 40);
 
-/// A reader holds this much; detection needs the first line.
+/// The bytes of a file that a reader holds; detection needs the first line.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// Opens a trace file. One file of a blktrace (`NAME.blktrace.0`), or only NAME, opens those of all

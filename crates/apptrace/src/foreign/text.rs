@@ -6,7 +6,7 @@ use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-/// At most 40 characters of untrusted text.
+/// Shows at most 40 characters of untrusted text.
 pub(super) fn quoted(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
     let more = if shown.len() < text.len() { "..." } else { "" };
@@ -21,7 +21,7 @@ pub(super) fn number(name: &str, text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("{name} {} is not a whole number", quoted(text)))
 }
 
-/// Decimal seconds; digits beyond nanoseconds are dropped.
+/// Parses decimal seconds to whole nanoseconds; further digits are dropped.
 pub(super) fn seconds(name: &str, text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{name} {} is not a time in seconds", quoted(text));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -43,7 +43,7 @@ pub(super) fn check_end(offset: u64, bytes: u64) -> Result<(), String> {
     })
 }
 
-/// Counted from 1.
+/// The lines of a text, counted from 1.
 pub(super) struct Lines<R> {
     from: R,
     max_bytes: usize,
@@ -74,7 +74,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Adds an event before the first use of a new file.
+    /// Returns the index of a file; a new one gets an event first.
     pub(super) fn file(
         &mut self,
         name: &str,
@@ -95,7 +95,7 @@ impl Names {
         Ok(file)
     }
 
-    /// After a removal or renaming, a later file may have its name.
+    /// Forgets a file that was removed or renamed: a later one may have its name.
     pub(super) fn forget(&mut self, name: &str) -> Option<Index> {
         self.files.remove(name)
     }

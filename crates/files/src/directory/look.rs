@@ -14,7 +14,7 @@ pub(super) struct Link {
     pub(super) target: PathBuf,
 }
 
-/// With a handle that cannot read or write (`O_PATH`).
+/// Look-ups with a handle that cannot read or write (`O_PATH`).
 #[cfg(target_os = "linux")]
 mod by_handle {
     use super::Link;
@@ -52,7 +52,7 @@ mod by_handle {
     }
 }
 
-/// By the path, if it leads to the directory's file.
+/// Look-ups by the path, only if it leads to the file that the directory has under the name.
 #[cfg(any(test, not(target_os = "linux")))]
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "tried by the tests"))]
 mod by_path {

@@ -11,7 +11,7 @@ const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_comple
 
 const FILTER: &str = "dev == ";
 
-/// About 60,000 events.
+/// The buffer of a CPU, for about 60,000 events.
 const BUFFER_KIB: u32 = 4096;
 
 type Number = (u32, u32);
@@ -42,8 +42,8 @@ impl BlockTrace {
         Ok(BlockTrace { instance, disks, own })
     }
 
-    /// Returns times of the program's own requests, and of all; empty if events were lost. `at`
-    /// converts kernel time.
+    /// Ends the trace; returns times of the program's own requests, and of all; empty if events
+    /// were lost. `at` converts kernel time.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.instance.set("tracing_on", "0")?;
         let trace = BufReader::new(File::open(self.instance.path("trace"))?);
@@ -51,7 +51,7 @@ impl BlockTrace {
     }
 }
 
-/// The kernel traces a queued request under its partition and later under the disk.
+/// Maps devices to disks: the kernel traces a request first under its partition, then the disk.
 fn disks(roots: &Roots, devices: &[String]) -> BTreeMap<Number, Number> {
     let number =
         |name: &str| number(&facts::text(facts::device_directory(roots, name).join("dev"))?, ':');
@@ -122,7 +122,7 @@ struct Bio {
     own: bool,
 }
 
-/// `None` if the trace lost events.
+/// Follows each request through splits and merges. `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,
@@ -177,7 +177,8 @@ fn times(
     Ok(Some(vec![own_sum, all]))
 }
 
-/// `# entries-in-buffer/entries-written: 10/12 #P:2` shows overwritten events.
+/// Returns whether a header line shows overwritten events: `# entries-in-buffer/entries-written:
+/// 10/12 #P:2`.
 fn lost(line: &str) -> bool {
     let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
     let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));

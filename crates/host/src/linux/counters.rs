@@ -16,7 +16,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// On every device (Linux, Documentation/block/stat.rst).
+/// The unit of the kernel's block counters on every device (Linux, Documentation/block/stat.rst).
 const STAT_SECTOR_BYTES: u64 = 512;
 
 const READ_BYTES: usize = 1024;
@@ -64,27 +64,27 @@ pub struct CpuMeter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuSnapshot {
     pub at_ns: Nanos,
-    /// Of this process, all threads.
+    /// User time of this process, all threads.
     pub user_ns: Nanos,
     pub system_ns: Nanos,
-    /// Of all CPUs, with I/O wait.
+    /// Idle time over all CPUs, including I/O wait.
     pub idle_ns: Nanos,
-    /// Taken by the hypervisor, of all CPUs.
+    /// Time taken by the hypervisor, over all CPUs.
     pub steal_ns: Nanos,
-    /// Of all tasks, if counted in nanoseconds.
+    /// Time of all tasks, if the kernel counts it in nanoseconds.
     pub tasks_ns: Option<Nanos>,
 }
 
 /// Recent CPU use of other programs, subtracted from a run's machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
-    /// Of all CPUs: 0.02 is 20 ms per second.
+    /// CPUs in use: 0.02 is 20 ms per second, over all CPUs.
     pub busy_processors: f64,
     pub observed_ns: Nanos,
 }
 
 impl IdleBaseline {
-    /// Subtracts nothing.
+    /// A baseline that subtracts nothing.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
 
     /// Warns if other programs make a run's CPU time uncertain.
@@ -146,7 +146,7 @@ impl CpuMeter {
         })
     }
 
-    /// Returns the time used; the machine's less the baseline, at least this process's.
+    /// Returns the time used: the machine's less the baseline, but this process's own or more.
     pub fn used(
         &self,
         before: &CpuSnapshot,
@@ -206,13 +206,13 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
 /// Counts of this process since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
-    /// Voluntary and involuntary.
+    /// Voluntary and involuntary switches.
     pub context_switches: u64,
-    /// With I/O.
+    /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Without I/O.
+    /// Page faults without I/O.
     pub minor_faults: u64,
-    /// User, system.
+    /// Processor time of all threads: user, system.
     pub cpu_ns: [u64; 2],
 }
 
@@ -239,21 +239,23 @@ pub struct DeviceMeter {
     gauges: Vec<Gauge>,
 }
 
-/// Sums, as in Linux, Documentation/block/stat.rst.
+/// Counters summed over the devices, as in Linux, Documentation/block/stat.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
     pub devices: u64,
-    /// Completed, merged, 512-byte sectors, total milliseconds.
+    /// Reads: completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
+    /// Writes, as in `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
-    /// Summed over devices; sampled at the scheduler tick, which overstates many short requests.
+    /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,
+    /// which overstates many short requests.
     pub busy_ms: u64,
-    /// Of all requests.
+    /// Total milliseconds of all requests.
     pub weighted_ms: u64,
-    /// Linux 4.18 and later.
+    /// Discards, as in `reads` (Linux 4.18 and later).
     pub discards: [u64; 4],
-    /// Completed, total milliseconds (Linux 5.5 and later).
+    /// Flushes completed, and their total milliseconds (Linux 5.5 and later).
     pub flushes: [u64; 2],
 }
 
@@ -334,11 +336,11 @@ pub struct ProcessIoMeter {
 /// I/O of this process since its start, ended threads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessIo {
-    /// From block devices.
+    /// Bytes read from block devices.
     pub read_bytes: u64,
-    /// To block devices; a buffered write counts when it dirties the cache.
+    /// Bytes written to block devices; a buffered write counts when it dirties the cache.
     pub write_bytes: u64,
-    /// Never written: a file was removed or truncated.
+    /// Bytes never written because a file was removed or truncated.
     pub cancelled_write_bytes: u64,
 }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Small enough for a prompt interrupt.
+/// The bytes discarded by one call: few enough for a prompt interrupt.
 const STEP: u64 = 64 << 30;
 
 pub(crate) fn discard(member: &Member, interrupted: impl Fn() -> bool) -> Result<()> {
@@ -48,7 +48,7 @@ fn device(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Reserves the space again, so that later writes cannot run out of it.
+/// Frees the space and reserves it again, so that later writes cannot run out of space.
 fn punch(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, from, bytes)?;
     match fallocate(file, FallocateFlags::empty(), from, bytes) {

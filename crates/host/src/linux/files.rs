@@ -31,10 +31,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use worker::FileWorker;
 
-/// Directories are named `halfpower-MARK.files`.
+/// The suffix of directories, named `halfpower-MARK.files`; their creator holds a lock on them.
 const SUFFIX: &str = ".files";
 
-/// Whole files on this computer.
+/// The access to whole files on this computer.
 pub struct HostFiles {
     clock: Clock,
     cpu: Option<CpuMeter>,
@@ -167,11 +167,11 @@ impl HostArea {
     }
 }
 
-/// Locked while in use; dropping it removes what halfpower created in it.
+/// A directory that its maker locks while in use; dropping it removes what halfpower created in it.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
-    /// `None` if another process made it.
+    /// The directory around it, and its name there; `None` if another process made it.
     made: Option<(File, OsString)>,
     handle: File,
     /// Buffer size of C's standard I/O.
@@ -220,7 +220,7 @@ impl WorkDirectory {
         Ok(WorkDirectory { path, made: Some((parent, name)), handle, block })
     }
 
-    /// Made by another process, which will remove it.
+    /// Opens a directory that another process made and will remove.
     fn join(path: &Path) -> Result<WorkDirectory, FileError> {
         let explain = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => FileError::NoLocation(path.into()),
@@ -267,7 +267,7 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     removed
 }
 
-/// Some file systems do not count them.
+/// Checks for room for this many directories; some file systems do not count them.
 fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
     let free =
         fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);

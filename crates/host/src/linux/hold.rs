@@ -23,14 +23,15 @@ pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
 
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
-/// Device and inode, or a block device's number.
+/// The device and inode of a file, or a block device's number.
 pub(super) type Identity = (u64, u64, u64);
 
-/// For other programs to close the file: a refused run, or the kernel after a program ended.
+/// The time for other programs to close the file: a refused run, or the kernel after their end.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// A device is held exclusively (O_EXCL), a file by its lock. A signature, or a possible use that
-/// the kernel does not show, needs the user's confirmation.
+/// Acquires a file: no other run can write it while the result lives. A device is held exclusively
+/// (O_EXCL), a file by its lock. A signature, or a possible use that the kernel does not show,
+/// needs the user's confirmation.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);

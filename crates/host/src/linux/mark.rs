@@ -21,14 +21,14 @@ const TITLE: &str = "halfpower kept ";
 
 const LONGEST: usize = 160;
 
-/// The clock may advance between two ticks (Linux 6.13 and later).
+/// Attempts to predict a write's time: the clock may advance between ticks (Linux 6.13 and later).
 const ATTEMPTS: u32 = 20;
 
-/// Several ticks of any kernel's clock (10 ms at 100 Hz). A file system with coarser times proves
-/// nothing.
+/// The wait for a tick: several of any kernel's clock (10 ms at 100 Hz). A file system with coarser
+/// times proves nothing.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The kernel closes an io_uring ring's files late.
+/// The wait for the kernel, which closes an io_uring ring's files late.
 const CLOSING: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ pub(crate) struct Named<'a> {
     pub(crate) file: &'a File,
 }
 
-/// Seconds and nanoseconds.
+/// A time in seconds and nanoseconds.
 type Time = (i64, i64);
 
 fn changed(metadata: &Metadata) -> Time {
@@ -126,7 +126,7 @@ impl Named<'_> {
         }
     }
 
-    /// The mark predicts the ctime that the write causes.
+    /// Writes the mark as an attribute; the mark predicts the ctime that this causes.
     fn write_attribute(self) -> io::Result<()> {
         let mut last = (0, 0);
         for _ in 0..ATTEMPTS {

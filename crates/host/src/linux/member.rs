@@ -15,17 +15,17 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Enough to probe direct I/O's alignment.
+/// The initial size of a file that grows: enough to probe direct I/O's alignment.
 const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// For messages, and facts known only by path.
+    /// The path, for messages and for facts that are known only by path.
     pub(crate) path: PathBuf,
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
     pub(crate) writable: bool,
-    /// Held for the life of the target: a writable device exclusively, a writable file locked.
+    /// The file, held for the target's life: a writable device exclusively, a writable file locked.
     file: Arc<File>,
     made: Option<OwnedFile>,
     to_fill: Option<FillTo>,
@@ -35,9 +35,9 @@ pub(crate) struct Member {
 enum FillTo {
     End,
     Time,
-    /// Whether to reserve space.
+    /// Lengthens the file only, and reserves space if `true`.
     Longer(bool),
-    /// Requests write the rest.
+    /// Fills this many bytes at the start; requests write the rest.
     Start(u64),
 }
 
@@ -56,7 +56,7 @@ fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
 }
 
 impl Member {
-    /// Overwrites nothing before [`Member::fill`].
+    /// Opens a member; overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -244,7 +244,7 @@ impl Member {
         })
     }
 
-    /// File system, bytes needed, bytes free.
+    /// Returns a new file's file system, the bytes needed, and the bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -252,7 +252,7 @@ impl Member {
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    /// The maximum that [`Member::fill`] writes.
+    /// Returns the maximum number of bytes that [`Member::fill`] writes.
     pub(crate) fn fill_bytes(&self) -> u64 {
         match self.to_fill {
             Some(FillTo::End | FillTo::Time) => self.size,
@@ -396,7 +396,7 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// It may have been replaced, or unmounted.
+    /// Fails unless the path still leads to the open file: it may have been replaced, or unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -412,7 +412,7 @@ impl Member {
     }
 }
 
-/// Preallocates if the file system supports that.
+/// Lengthens a file; `reserve` preallocates the space if the file system supports that.
 fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     let reserved =
         if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };

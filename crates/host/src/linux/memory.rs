@@ -14,22 +14,22 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock};
 
-/// Several times a thread's share of any CPU cache.
+/// The maximum size of a buffer: several times a thread's share of any CPU cache, if memory allows.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Smaller buffers would measure the caches.
+/// The minimum size of a buffer: smaller ones would measure the caches.
 const MIN_BYTES: u64 = 8 << 20;
 
-/// Each thread has two, and an in-memory file.
+/// The memory of a thread, in buffers: it has two, and an in-memory file.
 const BUFFERS: u64 = 3;
 
-/// Divisor of the available bytes.
+/// The divisor of the available bytes that gives those used.
 const SHARE: u64 = 2;
 
 /// One pass over a thread's two buffers; the second serves the in-memory file.
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
-/// In report order. The last two go through the kernel.
+/// The kinds in report order. The last two go through the kernel to an in-memory file.
 const KINDS: [(MemoryKind, Work); 5] = [
     (MemoryKind::Read, read),
     (MemoryKind::Write, write),
@@ -76,7 +76,7 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
     Ok(bytes as usize)
 }
 
-/// Buffers and files are created once, because that takes longer than a pass.
+/// Measures rates by kind and pass. Buffers are created once: that takes longer than a pass.
 fn rates(
     clock: Clock,
     threads: u32,
@@ -140,7 +140,7 @@ fn rates(
     Ok((0..KINDS.len()).map(of).collect())
 }
 
-/// Without the first; three or more, since one has no interval.
+/// Times passes without the first; three or more, since a single one has no interval.
 fn passes(
     clock: Clock,
     for_ns: Nanos,

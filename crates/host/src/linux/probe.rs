@@ -10,7 +10,8 @@ use std::os::unix::fs::FileExt;
 
 const MAX_ALIGNMENT: u32 = 64 << 10;
 
-/// By trial: some file systems accept less but use the page cache.
+/// Finds the smallest alignment that direct I/O accepts, by trial. Some file systems accept less
+/// but use the page cache.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => {
@@ -37,8 +38,8 @@ pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     Err(last.map_or_else(|| "direct I/O fails".into(), refused))
 }
 
-/// Zeros may be holes or trimmed space, which the device does not read. Leaves the page cache
-/// unchanged.
+/// Warns of zeros: they may be holes or trimmed space, which the device does not read. Leaves the
+/// page cache unchanged.
 pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<String> {
     if member.kind == TargetKind::TestFile || member.writable {
         return None;
@@ -72,7 +73,7 @@ pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<Strin
     })
 }
 
-/// Leaves no new pages in the page cache. Readahead must be off.
+/// Reads, and leaves no new pages in the page cache. Readahead must be off.
 fn read_beside_cache(file: &File, into: &mut [u8], offset: u64) -> io::Result<()> {
     let len = into.len() as u64;
     let was_cached = match sys::cached_bytes(file, offset, len) {

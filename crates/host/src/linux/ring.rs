@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Each read is followed by its write.
+/// An operation of io_uring; each read is followed by its write.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Opcode {
@@ -21,7 +21,7 @@ pub(super) enum Opcode {
     UnlinkAt = 36,
 }
 
-/// IORING_SETUP_*.
+/// The IORING_SETUP_* flags.
 pub(super) mod setup {
     pub(in super::super) const IOPOLL: u32 = 1;
     pub(in super::super) const CQSIZE: u32 = 1 << 3;
@@ -47,7 +47,7 @@ const PRIORITY: u64 = 0xffff << 16;
 /// IOSQE_IO_LINK: the next entry starts when this one succeeds in full.
 const LINKED: u64 = 1 << 2;
 
-/// IORING_OFF_SQES.
+/// The mapping offset of the submission entries (IORING_OFF_SQES).
 const OFFSET_OF_ENTRIES: libc::off_t = 0x1000_0000;
 
 /// `struct io_sqring_offsets`.
@@ -99,7 +99,7 @@ struct Parameters {
 /// `struct io_uring_sqe`; unused fields stay 0.
 #[repr(C, align(64))]
 struct SubmissionEntry {
-    /// Opcode, flags; the file in the upper half.
+    /// Opcode, flags, and the file in the upper half.
     what: u64,
     offset: u64,
     address: u64,
@@ -107,7 +107,7 @@ struct SubmissionEntry {
     flags: u32,
     data: u64,
     buffer: u32,
-    /// Registered file to open or close, plus one.
+    /// Index of the registered file that is opened or closed, plus one.
     slot: u32,
     unused: [u64; 2],
 }
@@ -138,7 +138,7 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Below a second.
+    /// Makes a limit of `ns`, which must be below a second.
     pub(super) const fn new(ns: u32) -> TimeLimit {
         TimeLimit { seconds: 0, nanoseconds: ns as i64 }
     }
@@ -180,7 +180,7 @@ impl Entry {
     }
 }
 
-/// Assembled once for a kind's transfers.
+/// The common part of a kind's transfers, assembled once.
 #[derive(Clone, Copy)]
 pub(super) struct Transfers {
     read: u64,
@@ -256,7 +256,7 @@ pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
     tail: u32,
-    /// One round after the first entry that the kernel has not taken.
+    /// The index at which the ring is full: a round after the first entry not taken by the kernel.
     full_at: u32,
     completions: NonNull<Completed>,
     completion_mask: u32,
@@ -275,7 +275,7 @@ pub(super) struct Rings {
 unsafe impl Send for Rings {}
 
 impl Rings {
-    /// Needs Linux 5.11.
+    /// Makes rings with room for `entries` or more; needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
         let mut parameters =
             Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
@@ -322,12 +322,12 @@ impl Rings {
         })
     }
 
-    /// -1 leaves an index empty.
+    /// Registers files for the life of the rings; -1 leaves an index empty.
     pub(super) fn register_files(&self, fds: &[RawFd]) -> io::Result<()> {
         self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
     }
 
-    /// Fails at the limit on locked memory.
+    /// Registers a buffer as index 0; fails at the limit on locked memory.
     ///
     /// # Safety
     /// The memory outlives the rings.
@@ -354,7 +354,7 @@ impl Rings {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }
 
-    /// Returns `false` if the ring is full.
+    /// Queues an entry; returns `false` if the ring is full.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         if self.tail == self.full_at {
@@ -371,8 +371,8 @@ impl Rings {
         true
     }
 
-    /// An open, close or unlink. Rings that use this must use it for all entries: [`Rings::push`]
-    /// does not clear the fields of the previous entry.
+    /// Queues an open, close or unlink. Rings that use this must use it for all entries:
+    /// [`Rings::push`] does not clear the fields of the previous entry.
     pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
         if self.tail == self.full_at {
             return false;
@@ -398,8 +398,8 @@ impl Rings {
         self.enter(completions, IoringEnterFlags::GETEVENTS)
     }
 
-    /// Fails with ETIME if the time ends with nothing submitted. After `min_wait_us` one completion
-    /// is enough; 0: never.
+    /// Submits and waits; fails with ETIME if the time ends with nothing submitted. After
+    /// `min_wait_us` one completion is enough; 0: never.
     pub(super) fn submit_and_wait_within(
         &mut self,
         completions: u32,
@@ -466,8 +466,8 @@ fn refused(taken: i32) -> io::Error {
     io::Error::from_raw_os_error(-taken)
 }
 
-/// A negative result is an error number. Library wrappers turn it into other forms, which costs a
-/// dozen instructions per request.
+/// Calls `io_uring_enter`; a negative result is an error number. Library wrappers turn it into
+/// other forms, which costs a dozen instructions per request.
 ///
 /// # Safety
 /// The queued entries refer to memory and files that outlive them.
@@ -495,6 +495,8 @@ unsafe fn enter(fd: RawFd, queued: u32, completions: u32, flags: u32) -> i32 {
     result as i32
 }
 
+/// Calls `io_uring_enter` through the C library.
+///
 /// # Safety
 /// As on x86_64.
 #[cfg(not(target_arch = "x86_64"))]

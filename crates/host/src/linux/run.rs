@@ -240,7 +240,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 
 const OTHER_BYTES: u64 = 2 << 20;
 
-/// The kernel would kill a program.
+/// Refuses streams with larger buffers than there is memory: the kernel would kill a program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
     let bytes = |one: &Buffers| {
         let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
@@ -278,9 +278,9 @@ fn rounded(bytes: u64) -> String {
 }
 
 struct End {
-    /// From the last completion to stable storage, if a sync was requested.
+    /// The time from the last completion to stable storage, if a sync was requested.
     sync_ns: Option<Nanos>,
-    /// Runnable but not scheduled.
+    /// The time of the sync in which its thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,
@@ -390,7 +390,7 @@ fn streams<S: RequestSource>(
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Returns `false` without this null backend.
+/// Measures without I/O; returns `false` if the engine lacks this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,
@@ -419,7 +419,7 @@ struct Paths {
     fds: Vec<RawFd>,
     end: u64,
     stripe: Option<StripeSet>,
-    /// Bytes after which writes repeat.
+    /// Bytes of data after which writes repeat.
     walk: u64,
 }
 

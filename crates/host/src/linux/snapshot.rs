@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// Several scheduler ticks. Repeats, to cover programs that start during a study.
+/// The minimum watch: several scheduler ticks. It repeats, for programs that start during a study.
 const MIN_WATCH_NS: Nanos = 100_000_000;
 
 pub(crate) struct MachineMeters {
@@ -61,7 +61,7 @@ impl MachineMeters {
         others.own_processes.extend_from_slice(processes);
     }
 
-    /// Zero until the programs were watched long enough.
+    /// Returns the baseline; zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Others { watched: Some(watched), own_processes } = &mut *others else {
@@ -85,7 +85,7 @@ pub(crate) struct Meters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// Continues while the computer is suspended.
+    /// The time of a clock that continues while the computer is suspended.
     boot_at: Nanos,
     waited_ns: Option<Nanos>,
 }
@@ -96,8 +96,8 @@ impl Moment {
     }
 }
 
-/// Returns how long this process did not run, and why. `gaps`: no thread read the clock;
-/// `steal_ns`: of the hypervisor; `held_ns`: of a quota.
+/// Returns how long this process did not run, and why. `gaps`: none of its threads read the clock;
+/// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
 pub(crate) fn pause(
     before: &Moment,
     after: &Moment,
@@ -157,7 +157,7 @@ impl Snapshot {
 }
 
 impl<'a> Meters<'a> {
-    /// CPU counters, if requested, count threads that start later.
+    /// Opens the CPU counters if requested; they count threads that start later.
     pub(crate) fn new<S>(
         clock: Clock,
         machine: &'a MachineMeters,
@@ -196,7 +196,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Returns each part's device use.
+    /// Fills `usage` for the whole run; returns each part's device use.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -256,7 +256,7 @@ impl Snapshot {
     }
 }
 
-/// The second field of schedstat (proc(5)).
+/// Returns the wait for a CPU, the second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const INTERRUPTED_CALL: i32 = -libc::EINTR;
 
-/// rustix reads the auxiliary vector itself, which crashes under valgrind.
+/// Returns the page size from libc: rustix reads the auxiliary vector, which crashes under
+/// valgrind.
 pub(crate) fn page_size() -> usize {
     // SAFETY: it only returns a number, which every Linux has.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
@@ -23,12 +24,12 @@ pub(crate) fn request_error(result: i32) -> io::Error {
     io::Error::from_raw_os_error(-result)
 }
 
-/// Fails immediately if held.
+/// Locks a file; fails immediately if another open file holds the lock.
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Shared by the processes of a group; an exclusive lock becomes this.
+/// Takes a lock that other processes of a group may have, too; an exclusive one becomes this.
 pub(crate) fn try_share(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockShared)
 }
@@ -57,8 +58,8 @@ pub(crate) fn is_locked(file: &File) -> bool {
     free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// By a process, loop device or file system. `file` must be open for reading. `None` if file system
-/// or permissions do not allow the query.
+/// Returns whether a process, loop device or file system has the file open for writing. `file` must
+/// be open for reading. `None` if file system or permissions do not allow the query.
 pub(crate) fn is_written(file: &File) -> Option<bool> {
     const F_SETSIG: libc::c_int = 10;
     let set = |command, value: libc::c_int| {
@@ -76,7 +77,7 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
     }
 }
 
-/// Even if its own path now leads elsewhere.
+/// Returns a path to an open file, even if its own path now leads elsewhere.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
@@ -86,19 +87,19 @@ pub fn stack_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
-/// Unlikely to repeat elsewhere.
+/// Returns a number that is unlikely to repeat in another process or container.
 pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// `None` if the file system does not count them.
+/// Returns the bytes available to an ordinary user; `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.
     Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
 }
 
-/// Returns the size of a path's file system; `None` if there is no such path.
+/// Returns the size of a path's file system; `None` if the path does not exist.
 pub fn file_system_space(path: &Path) -> Option<FileSystemSpace> {
     let stat = fs::statvfs(path).ok()?;
     Some(FileSystemSpace {
@@ -113,7 +114,7 @@ pub(crate) fn device_size(mut file: &File) -> io::Result<u64> {
     file.seek(io::SeekFrom::End(0))
 }
 
-/// `blockdev --setro`
+/// Returns whether a device is read-only, as set by `blockdev --setro`.
 pub(crate) fn is_read_only(device: &File) -> bool {
     /// `_IO(0x12, 94)`; linux/fs.h
     const BLKROGET: libc::c_ulong = 0x125e;
@@ -123,13 +124,13 @@ pub(crate) fn is_read_only(device: &File) -> bool {
     result == 0 && is_set != 0
 }
 
-/// Length 0: to the end. Dirty pages stay, so sync first.
+/// Drops a range of a file from the page cache; length 0: to the end. Dirty pages stay: sync first.
 pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     // Only advice: a file system that refuses it has no cache to drop.
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
-/// From cachestat(2), Linux 6.5 and later.
+/// Returns the cached bytes of a range, from cachestat(2), Linux 6.5 and later.
 pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64> {
     // Cached, dirty, under writeback, evicted, recently evicted; in pages.
     let (range, mut pages) = ([start, len], [0u64; 5]);
@@ -146,12 +147,12 @@ pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64>
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * page_size() as u64) }
 }
 
-/// On all architectures except Alpha; libc lacks it on some.
+/// The number of cachestat(2) on all architectures except Alpha; libc lacks it on some.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Returns whether all of it was cached, `false` also if the file system cannot decide without
-/// blocking. A kernel that begins to read (Linux 5.11 and later) may be done before it looks: ask
-/// [`cached_bytes`] there.
+/// Reads a range from the page cache; returns whether all of it was cached, `false` also if the
+/// file system cannot decide without blocking. A kernel that begins to read (Linux 5.11 and later)
+/// may be done before it looks: ask [`cached_bytes`] there.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();
     let mut parts = [io::IoSliceMut::new(into)];
@@ -162,9 +163,9 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// The block that direct I/O needs to reach the device. Btrfs serves smaller requests from the page
-/// cache below its sector size (btrfs(5), "direct I/O"), which it reports as its block size. 1 if
-/// unknown.
+/// Returns the block that direct I/O needs to reach the device: smaller requests are served from
+/// the page cache. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it reports
+/// as its block size. 1 if unknown.
 pub(crate) fn direct_block(file: &File) -> u32 {
     let known = fs::fstatfs(file)
         .ok()
@@ -172,7 +173,7 @@ pub(crate) fn direct_block(file: &File) -> u32 {
     known.and_then(|reported| u32::try_from(reported.f_bsize).ok()).unwrap_or(1)
 }
 
-/// By OpenZFS's `ZFS_SUPER_MAGIC`.
+/// Returns whether a file is on ZFS, by OpenZFS's magic number (`ZFS_SUPER_MAGIC`).
 pub(crate) fn is_on_zfs(file: &File) -> bool {
     fs::fstatfs(file).is_ok_and(|reported| reported.f_type as i128 == 0x2fc1_2fc1)
 }
@@ -198,7 +199,7 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Ignores a file without stable storage, such as `/dev/null`.
+/// Syncs a file; ignores one without stable storage, such as `/dev/null`.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     file.sync_data().or_else(|error| match file.metadata() {
         Ok(metadata)
@@ -211,7 +212,7 @@ pub(crate) fn sync_data(file: &File) -> io::Result<()> {
     })
 }
 
-/// Also of threads started later.
+/// Sets the priority of the calling thread and of threads it starts later.
 pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
     const THIS_THREAD: libc::c_long = 0;
     const WHO_PROCESS: libc::c_long = 1;

@@ -31,10 +31,10 @@ pub struct HostTarget {
     order: Vec<u32>,
     chunk: u64,
     parity: Option<(Raid5, Arc<BusyRows>)>,
-    /// Trust an earlier run's parity.
+    /// Whether to trust the parity that an earlier run left.
     as_is: bool,
     pub(crate) grown: bool,
-    /// For runs that need unwritten or preallocated space, one for each member.
+    /// Files for runs that need unwritten or preallocated space, one for each member.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
@@ -127,7 +127,7 @@ impl HostTarget {
         })
     }
 
-    /// Apart from the parity.
+    /// Returns the maximum bytes that [`HostTarget::fill`] writes, apart from the parity.
     pub(crate) fn fill_bytes(&self) -> u64 {
         self.members.iter().map(Member::fill_bytes).sum()
     }
@@ -327,7 +327,7 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// In a rebuild, only the failed member's replacement is written.
+/// Returns whether it may be written; a rebuild writes only the failed member's replacement.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written =
@@ -348,7 +348,7 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
-/// With parity, for writes of whole rows.
+/// Returns a member's share of the bytes; with parity, for writes of whole rows.
 fn member_share(members: u64, parity: bool) -> Share {
     let of = |members: u64| 1.0 / members.max(1) as f64;
     Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }

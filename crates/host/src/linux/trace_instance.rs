@@ -19,8 +19,8 @@ pub(crate) const MARKS: [(&str, &str); 4] = [
     ("syscalls/sys_enter_sync", RECORDING),
 ];
 
-/// Every event passes: the text only marks an instance. The kernel gives a filter at the first
-/// reading only, which is of 32 bytes.
+/// A filter that every event passes, so that its text only marks an instance. The kernel gives a
+/// filter at the first reading only, which is of 32 bytes.
 pub(crate) const RECORDING: &str = "common_preempt_count >= 0";
 
 pub(crate) fn instances() -> Option<PathBuf> {
@@ -31,13 +31,14 @@ pub(crate) fn permitted() -> bool {
     instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// Removed on drop.
+/// An instance of this process, removed on drop.
 pub(crate) struct TraceInstance {
     dir: PathBuf,
 }
 
 impl TraceInstance {
-    /// With `buffer_kib` per processor, on the monotonic clock; removes those of killed processes.
+    /// Makes an instance with an empty buffer of `buffer_kib` per processor, on the monotonic
+    /// clock, and removes those of killed processes.
     pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);
@@ -67,7 +68,7 @@ impl Drop for TraceInstance {
     }
 }
 
-/// Those of killed processes would trace forever.
+/// Removes the instances of killed processes, which would trace forever.
 pub(crate) fn remove_stale(parent: &Path) {
     for name in files::entries(parent) {
         let dir = parent.join(&name);
@@ -87,7 +88,7 @@ pub(crate) fn remove_stale(parent: &Path) {
     }
 }
 
-/// The kernel refuses while events are active.
+/// Removes an instance. The kernel refuses while events are active.
 pub(crate) fn remove(dir: &Path) {
     let _ = fs::write(dir.join("events/enable"), "0");
     let _ = fs::remove_dir(dir);

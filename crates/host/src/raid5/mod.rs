@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// For a row that another stream updates.
+/// The wait for a row that another stream updates.
 const RETRY_NS: Nanos = 50_000;
 
-/// Alignment for direct I/O.
+/// The alignment of scratch pieces, for direct I/O.
 const PAGE: u64 = 4096;
 
 impl Layout {
@@ -46,9 +46,9 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// From the written data.
+    /// Parity from the written data, which is the whole row.
     Whole,
-    /// From old data and parity.
+    /// Parity from the old data and the old parity.
     Modify,
     Rest,
     None,
@@ -69,7 +69,7 @@ struct Work {
     left: u32,
     expected: u64,
     moved: u64,
-    /// Of the whole request.
+    /// The first error, which is the result of the whole request.
     error: i32,
     rows: Range<u64>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct ParitySession<'a, S, T> {
     stride: u64,
     work: Box<[Work]>,
     known: Vec<u32>,
-    /// For rows, in arrival order.
+    /// Slots that wait for rows, in arrival order.
     waiting: VecDeque<u32>,
     tally: &'a PartCounters,
     parity_ns: Nanos,
@@ -105,7 +105,7 @@ pub(crate) struct Setup<'a, T> {
     pub(crate) tally: &'a PartCounters,
     pub(crate) time: T,
     pub(crate) depth: u32,
-    /// [`Layout::scratch_bytes`] for each slot; outlives the session.
+    /// The scratch memory, [`Layout::scratch_bytes`] for each slot; it outlives the session.
     pub(crate) scratch: (*mut u8, u64),
 }
 
@@ -233,7 +233,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         any
     }
 
-    /// The fewest reads, without the failed member.
+    /// Returns the way with the fewest reads that does not need the failed member.
     fn way(&self, band: &Band) -> Way {
         let (written, all) = (band.columns.len() as u32, self.layout.data());
         match self.how.failed {
@@ -287,7 +287,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// A rebuild then writes it.
+    /// Computes a failed member's data; a rebuild then writes it.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -329,7 +329,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// The first to `at`, the others to the scratch.
+    /// Reads the same part of each member: the first to `at`, the others to the scratch.
     fn read_parts(
         &mut self,
         slot: u32,
@@ -377,7 +377,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// The same pieces get the same addresses.
+/// The scratch of a slot; the same pieces get the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -410,7 +410,7 @@ impl Sum {
         Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
     }
 
-    /// A source that is the sum itself must be first.
+    /// Adds a source; one that is the sum itself must be first.
     fn add(&mut self, source: *mut u8) {
         if self.count == Sum::AT_ONCE {
             self.pass();
@@ -504,7 +504,7 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
         }
     }
 
-    /// All or none, as for a stripe.
+    /// Returns all or none, as for a stripe.
     fn queued(&mut self) -> u32 {
         let pieces: u32 = self.work.iter().map(|work| work.left).sum();
         if self.inner.queued() >= pieces { u32::MAX } else { 0 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rows with the same mark wait unnecessarily, which is rare.
+/// The number of marks; rows of one mark wait unnecessarily, which is rare.
 const MARKS: usize = 4096;
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl BusyRows {
         (rows.start..rows.start + count).map(|row| &self.0[row as usize % MARKS])
     }
 
-    /// All or none: a waiting request holds none, so deadlock is impossible.
+    /// Takes all rows or none: a waiting request holds none, so deadlock is impossible.
     pub(crate) fn take(&self, rows: &Range<u64>) -> bool {
         for (taken, mark) in self.marks(rows).enumerate() {
             if mark.swap(true, Ordering::Acquire) {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Pieces take effect in random order, to expose invalid overlaps.
+/// Members in memory. Pieces take effect in random order, to expose invalid overlaps.
 struct InMemory {
     members: Rc<RefCell<Vec<Vec<u8>>>>,
     pieces: Vec<(u32, Request, *mut u8)>,
@@ -87,7 +87,7 @@ struct Set {
     seed: u64,
 }
 
-/// Offset, length; `Some` writes this byte's pattern.
+/// The offset and length of a request in bytes; `Some` writes this byte's pattern.
 type TestRequest = (u64, u32, Option<u8>);
 
 impl Set {
@@ -116,7 +116,7 @@ impl Set {
         }
     }
 
-    /// Up to [`DEPTH`] in flight in each of two streams; none overlaps another.
+    /// Runs requests, up to [`DEPTH`] in flight in each of two streams; none overlaps another.
     fn run(
         &mut self,
         how: Raid5,
@@ -245,7 +245,8 @@ fn parts() -> impl Strategy<Value = Vec<(f64, f64, u8)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Also while a member is missing, before and after its rebuild.
+    /// Checks the data in any completion order; also while a member is missing, before and after
+    /// its rebuild.
     #[test]
     fn data_survives_any_failed_member(
         members in 3u32..7, chunk in select_chunk(), whole in parts(), degraded in parts(), victim in 0u32..7, len in 1u32..9000, seed in any::<u32>(),

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Panics if everything is required.
+/// Prints what is missing; panics if everything is required.
 pub fn skip(why: &str) {
     assert!(
         std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"),
@@ -31,7 +31,7 @@ pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// On a sparse file, with its mounts; all removed when dropped.
+/// A loop device on a sparse file, with its mounts; all removed when dropped.
 pub struct Loop {
     pub directory: tempfile::TempDir,
     pub device: PathBuf,

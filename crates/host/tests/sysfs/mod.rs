@@ -45,7 +45,7 @@ impl Tree {
         Roots::below(self.dir.path())
     }
 
-    /// Without the leading slash.
+    /// Changes or adds a file, by its path on the machine without the leading slash.
     pub fn write(&self, path: &str, content: &str) {
         std::fs::write(self.made("", path), content).unwrap();
     }

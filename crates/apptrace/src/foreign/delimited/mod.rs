@@ -30,7 +30,7 @@ fn is_access(text: &str) -> bool {
     access(text).is_ok()
 }
 
-/// R, W, Read or Write, in either case.
+/// Parses R, W, Read or Write, in either case.
 fn access(text: &str) -> Result<Access, String> {
     let is = |words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(["r", "read"]) {
@@ -141,7 +141,7 @@ fn fields_expected(got: usize, form: &str) -> String {
     format!("{got} fields; write {form}")
 }
 
-/// Fails beyond 32 bits, which a queue takes.
+/// Parses the bytes of a request, which a queue takes as 32 bits.
 fn bytes(name: &str, text: &str) -> Result<u64, String> {
     let bytes = number(name, text)?;
     if bytes > u64::from(u32::MAX) { Err("a request of 4 GiB or more".into()) } else { Ok(bytes) }

@@ -6,9 +6,9 @@ use machine::Nanos;
 pub(super) struct Call<'a> {
     pub name: &'a str,
     pub arguments: Vec<&'a str>,
-    /// An error as Linux's negative number; `None` if the call did not return.
+    /// The result, an error as Linux's negative number; `None` if the call did not return.
     pub result: Option<i64>,
-    /// After the number: a new descriptor's path, or an error's name.
+    /// The text after the number: the path of a new descriptor, or an error's name.
     pub result_text: &'a str,
     pub duration_ns: Option<Nanos>,
 }
@@ -40,7 +40,7 @@ fn outside(text: &str, mut see: impl FnMut(usize, u8, u32) -> bool) {
 }
 
 impl<'a> Call<'a> {
-    /// `None` if not a whole call.
+    /// Parses a call; `None` if the text is not a whole one.
     pub(super) fn parse(text: &'a str) -> Option<Call<'a>> {
         let (name, rest) = text.split_once('(')?;
         // The end of the arguments: the first bracket that closes none of them. In the path of a
@@ -97,7 +97,7 @@ impl<'a> Call<'a> {
         Some(Call { name, arguments, result, result_text: result_text.trim(), duration_ns })
     }
 
-    /// Decimal, hexadecimal or octal.
+    /// Returns an argument that is a decimal, hexadecimal or octal number.
     pub(super) fn number(&self, index: usize) -> Option<u64> {
         let text = self.arguments.get(index)?;
         match text.strip_prefix("0x") {
@@ -106,12 +106,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// With its path if recorded (`3</tmp/a>`).
+    /// Returns a descriptor, and its path if the recording has it (`3</tmp/a>`).
     pub(super) fn descriptor(&self, index: usize) -> Option<(i32, Option<&'a str>)> {
         descriptor(self.arguments.get(index)?)
     }
 
-    /// `None` if cut or absent.
+    /// Returns a string argument; `None` if it is cut or absent.
     pub(super) fn string(&self, index: usize) -> Option<String> {
         unescape(self.arguments.get(index)?)
     }
@@ -144,7 +144,7 @@ pub(super) fn descriptor(text: &str) -> Option<(i32, Option<&str>)> {
     Some((number.parse().ok()?, path))
 }
 
-/// Only a few errors; others are 5 (`EIO`).
+/// Returns the number of a few errors; others are 5 (`EIO`).
 fn error_number(text: &str) -> i64 {
     match text.split_whitespace().next().unwrap_or("") {
         "EPERM" => 1,

@@ -14,7 +14,7 @@ pub(super) struct Done {
     pub open: OpenFile,
 }
 
-/// Several descriptors may share it.
+/// An open file, which several descriptors may share.
 #[derive(Debug, Clone, Copy)]
 struct Opened {
     file: Index,
@@ -29,18 +29,18 @@ type Table = HashMap<i32, usize>;
 
 #[derive(Default)]
 pub(super) struct Processes {
-    /// By thread; the threads of a process share a table.
+    /// The descriptor table of each thread, by number; threads of a process share one.
     of: HashMap<u32, u32>,
     tables: HashMap<u32, Table>,
     opened: Vec<Opened>,
     sizes: HashMap<Index, u64>,
 }
 
-/// Of a buffer or range; larger ones are an error in the text.
+/// The maximum buffer or range of a request; larger ones are an error in the text.
 const MAX_BYTES: u64 = 1 << 40;
 
 impl Processes {
-    /// As far as the recording shows.
+    /// Returns the process that a thread belongs to, as far as the recording shows.
     pub(super) fn process_of(&self, pid: u32) -> u32 {
         self.of.get(&pid).copied().unwrap_or(pid)
     }
@@ -68,7 +68,7 @@ impl Processes {
         Ok(())
     }
 
-    /// An unknown descriptor was open before the recording.
+    /// Returns the open file of an argument. An unknown descriptor was open before the recording.
     fn find(
         &mut self,
         pid: u32,
@@ -173,7 +173,7 @@ impl Processes {
         }
     }
 
-    /// After the path of its directory, if the recording has that.
+    /// Returns the path of an argument, after the path of its directory if the recording has that.
     fn path(&self, call: &Call<'_>, index: usize) -> Option<String> {
         let path = call.string(index)?;
         if path.starts_with('/') || index == 0 {
@@ -313,7 +313,7 @@ impl Processes {
         Ok(Some(Done { file, access, offset, bytes, open }))
     }
 
-    /// For later appends.
+    /// Keeps the size of a file, for later appends.
     fn stat(&mut self, pid: u32, call: &Call<'_>) {
         let (Some((number, _)), Some(0)) = (call.descriptor(0), call.result) else { return };
         let Some(&at) = self.table(pid).get(&number) else { return };

@@ -4,7 +4,7 @@ use super::super::text::{quoted, seconds};
 use machine::Nanos;
 
 pub(super) struct Line<'a> {
-    /// 0 if the recording followed no children and shows none.
+    /// The process; 0 if the recording followed no children and shows none.
     pub pid: u32,
     pub at_ns: Nanos,
     pub rest: Rest<'a>,
@@ -18,7 +18,7 @@ pub(super) enum Rest<'a> {
     Exited,
 }
 
-/// In front or as `[pid N]`.
+/// Returns the process, in front or as `[pid N]`, and the text after it.
 fn pid(text: &str) -> (u32, &str) {
     if let Some((number, rest)) = text.strip_prefix("[pid").and_then(|text| text.split_once(']'))
         && let Ok(pid) = number.trim().parse()
@@ -33,7 +33,7 @@ fn pid(text: &str) -> (u32, &str) {
     }
 }
 
-/// `strace -ttt`
+/// Recognises the output of `strace -ttt`.
 pub(in super::super) fn is_line(text: &str) -> bool {
     let (_, rest) = pid(text);
     let Some((time, rest)) = rest.split_once(' ') else { return false };
@@ -50,7 +50,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `None` if not about a call.
+/// Parses a line; `None` if it is not about a call.
 pub(super) fn parse(text: &str) -> Result<Option<Line<'_>>, String> {
     let text = text.trim_end();
     // Messages of strace itself.

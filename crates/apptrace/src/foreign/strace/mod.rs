@@ -17,7 +17,7 @@ use machine::Nanos;
 use std::collections::{HashMap, VecDeque};
 use std::io::BufRead;
 
-/// `-s` sets it.
+/// Maximum length of a line, which `-s` sets.
 const MAX_LINE_BYTES: usize = 1 << 20;
 const MAX_PENDING: usize = 1 << 18;
 const MAX_UNFINISHED: usize = 1 << 16;

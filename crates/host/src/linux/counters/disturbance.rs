@@ -13,7 +13,7 @@ pub(crate) struct DisturbanceMeter {
 pub(crate) struct DisturbanceSnapshot {
     /// Periods, throttled periods, throttled nanoseconds; by group.
     quotas: Vec<Option<[u64; 3]>>,
-    /// "some" and "full" of CPU, memory and storage.
+    /// The times of "some" and "full" of CPU, memory and storage.
     pressure: Option<[[Nanos; 2]; 3]>,
 }
 
@@ -68,7 +68,7 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// The group that was throttled longest; `None` without a quota.
+    /// Returns the throttling in the group that was throttled longest; `None` without a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// Why there is no counter; the measurement is complete without it.
+/// The reason why a counter is missing; the measurement is complete without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
     #[error(
@@ -21,7 +21,7 @@ pub enum PerfUnavailable {
     Other(i32),
 }
 
-/// The first published size, which every kernel accepts.
+/// `struct perf_event_attr` in its first published size, which every kernel accepts.
 #[repr(C)]
 struct Attributes {
     kind: u32,

@@ -10,7 +10,7 @@ const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
 
-/// Little-endian layout (`linux/aio_abi.h`).
+/// `struct iocb` (little-endian layout, `linux/aio_abi.h`).
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct ControlBlock {
@@ -45,7 +45,7 @@ pub(crate) struct NativeAio<'a> {
     queued: Vec<*mut ControlBlock>,
     events: Box<[Event]>,
     ready: usize,
-    /// Reaped as failures.
+    /// Requests that the kernel refused at submission, reaped as failures.
     refused: Vec<Completion>,
     priority: u16,
 }
@@ -53,7 +53,7 @@ pub(crate) struct NativeAio<'a> {
 const MAX_CONTEXT: u32 = 65_536;
 
 impl<'f> Open<'f> for NativeAio<'f> {
-    /// An invalid context suffices, and a real one takes tens of milliseconds.
+    /// Probes with an invalid context, because creating a real one takes tens of milliseconds.
     fn available() -> bool {
         // SAFETY: the kernel looks up context 0, which does not exist.
         let result = unsafe { libc::syscall(libc::SYS_io_destroy, 0 as libc::c_ulong) };

@@ -20,7 +20,7 @@ pub(crate) struct Mapped<'a> {
 struct Mapping {
     base: *mut u8,
     len: usize,
-    /// A write completes on stable storage: stores do not know O_DSYNC.
+    /// Whether a write completes when it is on stable storage: stores do not know O_DSYNC.
     durable: bool,
 }
 
@@ -66,6 +66,8 @@ impl Mapping {
         Ok(Mapping { base: base.cast(), len, durable })
     }
 
+    /// Brings a written range to stable storage.
+    ///
     /// # Safety
     /// The range is inside the mapping.
     unsafe fn flush(&self, offset: usize, len: usize) -> rustix::io::Result<()> {
@@ -119,7 +121,7 @@ thread_local! {
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 
-/// Returns whether a page could not be loaded: the file is shorter or its device failed.
+/// Copies; returns whether a page could not be loaded: the file is shorter or its device failed.
 ///
 /// # Safety
 /// `from` is valid for reads of `len` bytes, `to` for writes; `mapped` is the mapped one.

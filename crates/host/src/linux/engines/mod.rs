@@ -87,7 +87,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     }
 }
 
-/// Counts waits for a CPU from the start only, without buffer allocation.
+/// Serves from the common start; counts waits for a CPU only from there, without allocation.
 fn from_the_start<T>(
     ready: Ready<'_>,
     (halt, clock, tally): (Halt<'_>, Clock, &PartCounters),
@@ -102,8 +102,8 @@ fn from_the_start<T>(
     ended
 }
 
-/// Per line: the engine, how its sessions are served, their type, and that of no-op requests, if
-/// any.
+/// Makes the table of engines. Each line: the engine, how its sessions are served, their type, and
+/// its session of no-op requests, if any.
 macro_rules! engines {
     ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
         pub(crate) fn available() -> Vec<Engine> {
@@ -161,7 +161,7 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Returns the time of the last completion.
+/// Serves a stream; returns the time of the last completion.
 ///
 /// # Errors
 /// The engine is not available; as [`serve`].

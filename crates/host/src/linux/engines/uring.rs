@@ -15,7 +15,7 @@ const MAX_RING: u32 = 4096;
 
 const MIN_RING: u32 = 8;
 
-/// Lockable memory for a ring of any size.
+/// The lockable memory with which a ring of any size is available.
 const AMPLE_LOCKED: u64 = 1 << 20;
 
 /// User data of the timer that ends every wait within [`TICK_NS`]: a limit on each wait costs more.
@@ -23,13 +23,13 @@ const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// For kernels without a minimum wait time.
+/// The time of waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 struct Queue {
     ring: Rings,
     backlog: VecDeque<Entry>,
-    /// No timers, and no wait ends early: each looks once.
+    /// Whether the ring has no timers, and no wait ends early: each wait looks once.
     kernel_polls: bool,
 }
 
@@ -40,7 +40,8 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// With zero entries: the kernel checks permission first, and a real ring takes milliseconds.
+    /// Probes with zero entries: the kernel checks permission first; a real ring takes
+    /// milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.
@@ -84,7 +85,7 @@ impl Queue {
         }
     }
 
-    /// A whole entry would go through memory for every request.
+    /// Takes an entry in parts: a whole one would go through memory for every request.
     #[cold]
     #[inline(never)]
     fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {

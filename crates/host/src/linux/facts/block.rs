@@ -4,14 +4,14 @@ use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// On every device.
+/// The unit of `size` and `start` in sysfs, on every device.
 const SECTOR_BYTES: u64 = 512;
 
 pub(super) enum Class {
     Partition {
         disk: String,
     },
-    /// Includes one device with a layer between (encryption, logical volumes).
+    /// Several devices, or one with a layer in between (encryption, logical volumes).
     Volume {
         members: Vec<String>,
     },
@@ -26,7 +26,7 @@ pub(super) struct Described {
     pub layer: Layer,
 }
 
-/// Resolved, so that its parents are its buses.
+/// Returns a device's directory, resolved, so that its parents are its buses.
 pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)

@@ -6,10 +6,10 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::Mutex;
 
-/// Writers count as throttled from here, because dirty pages oscillate around the limit.
+/// The percentage from which writers count as throttled: dirty pages oscillate around the limit.
 const HELD_PERCENT: f64 = 95.0;
 
-/// A CPU may count these locally before updating the system's count (mm/vmstat.c).
+/// The pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
 /// The share of the limit from which uncounted pages matter.
@@ -48,8 +48,8 @@ impl DirtyWatch {
     }
 }
 
-/// 100 is where `balance_dirty_pages` starts to throttle: halfway between both thresholds
-/// ("freerun", mm/page-writeback.c).
+/// Returns the percentage of the point at which `balance_dirty_pages` starts to throttle: halfway
+/// between both thresholds ("freerun", mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
     let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
     let reported = read()?;

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// `linux/fiemap.h`.
+/// `struct fiemap` of `linux/fiemap.h`.
 #[repr(C)]
 #[derive(Default)]
 struct Fiemap {
@@ -19,7 +19,7 @@ struct Fiemap {
 /// `_IOWR('f', 11, struct fiemap)` of `linux/fs.h`.
 const FS_IOC_FIEMAP: u64 = 0xC020_660B;
 
-/// `linux/fiemap.h`.
+/// `struct fiemap_extent` of `linux/fiemap.h`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct Extent {
@@ -31,8 +31,8 @@ struct Extent {
     reserved: [u32; 3],
 }
 
-/// The location is not that of the data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`,
-/// `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
+/// Flags of extents whose location is not that of the data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
+/// `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
 const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
 
 const LOOKED_AT: usize = 256;
@@ -43,17 +43,17 @@ struct Map {
     extents: [Extent; LOOKED_AT],
 }
 
-/// No location yet, or in a block shared with metadata: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`,
-/// `_DATA_INLINE`, `_DATA_TAIL`.
+/// Flags of extents with no location yet, or in a block shared with metadata:
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
-/// `FIEMAP_EXTENT_SHARED`, until one of the files is written.
+/// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.
 const SHARED: u32 = 0x2000;
 
-/// `FIEMAP_FLAG_SYNC`: writing back allocates the blocks.
+/// `FIEMAP_FLAG_SYNC`: write back cached data first, which allocates its blocks.
 const SYNC: u32 = 0x1;
 
-/// `None` if not a regular file, or without FIEMAP.
+/// Reads at most `room` extents; `None` if not a regular file, or without FIEMAP.
 fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // Must not block if a named pipe replaced the file.
     let file = std::fs::OpenOptions::new()
@@ -88,12 +88,12 @@ pub(super) fn count(path: &Path) -> Option<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Nothing,
-    /// Only reflink copies.
+    /// Extents in common that are only reflink copies.
     Shared,
     Own,
 }
 
-/// Whether the same bytes of two files have the same location; `None` if unknown or not placed yet.
+/// Returns whether equal bytes of two files share a location; `None` if unknown or not placed yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;
@@ -120,7 +120,7 @@ fn overlap(one: &[Extent], other: &[Extent]) -> Common {
     })
 }
 
-/// First byte, length.
+/// Returns the largest contiguous piece on the device: first byte and length.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
     let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)])

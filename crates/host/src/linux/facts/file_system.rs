@@ -49,7 +49,7 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     Described { layer, volume, block_bytes }
 }
 
-/// Caches that direct I/O bypasses, if not simply the local page cache.
+/// Returns which caches direct I/O bypasses, if not simply the local page cache.
 fn direct_means(fs_type: &str) -> Option<&'static str> {
     Some(match fs_type {
         "nfs" | "nfs4" => "past this computer's cache; the server's cache still serves it",
@@ -143,7 +143,7 @@ fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     (settings, facts)
 }
 
-/// `/proc/fs/ext4/DEVICE/options` includes defaults.
+/// Adds the active options of ext4, including defaults, from `/proc/fs/ext4/DEVICE/options`.
 fn ext(
     roots: &Roots,
     mount: &Mount,
@@ -194,7 +194,7 @@ pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
         .collect()
 }
 
-/// The sysfs directory and devices.
+/// Returns a btrfs volume's sysfs directory and devices.
 fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
     let source = layers::device_of_node(roots, Path::new(&mount.source))?;
     names(roots.sys.join("fs/btrfs")).into_iter().find_map(|uuid| {

@@ -64,7 +64,7 @@ impl Uses {
     }
 }
 
-/// `is_written`: whether it is open for writing anywhere, if known.
+/// Returns the uses of a file or device; `is_written`: it is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -167,7 +167,8 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// btrfs has several devices, and its mounts show no block device's number.
+/// Returns mounted devices with their mount points. btrfs has several devices, and its mounts show
+/// no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {
@@ -196,8 +197,8 @@ fn held_exclusively(path: &Path) -> bool {
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Other processes that write it, or serve a file system from it, except `others`. `is_written` as
-/// in [`uses`]; `Some(false)` usually saves the search.
+/// Returns other processes, except `others`, that write a file or device, or serve a file system
+/// from it. `is_written` as in [`uses`]; `Some(false)` usually saves the search.
 pub(crate) fn users(
     roots: &Roots,
     spaces: &Namespaces,
@@ -255,7 +256,7 @@ pub(crate) fn users(
     uses
 }
 
-/// From `/proc/PID/fdinfo` (proc(5)).
+/// Reads the open mode from `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info

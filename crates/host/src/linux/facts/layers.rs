@@ -9,30 +9,30 @@ use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDevice {
-    /// As in the kernel: `sda1`, `nvme0n1`, `dm-0`.
+    /// The kernel's name, such as `sda1`, `nvme0n1`, `dm-0`.
     pub name: String,
     pub dev_t: (u32, u32),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevices {
-    /// Of the file system, or the named device; may be partitions.
+    /// The file system's devices, or the named device; may be partitions.
     pub sits_on: Vec<BlockDevice>,
     /// Devices whose counters measure a workload: whole disks, members of volumes, and loop
     /// devices, whose backing file a cache may serve.
     pub counted: Vec<BlockDevice>,
-    /// Lowest devices, also under the files of loop devices.
+    /// The lowest devices, including those under the files of loop devices.
     pub deepest: Vec<BlockDevice>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Under {
-    /// Top down; members of a volume one after the other.
+    /// The layers from the top down; the members of a volume one after the other.
     pub layers: Vec<Layer>,
     pub devices: BlockDevices,
-    /// The maximum; 0 if there is none.
+    /// The maximum physical block of the devices; 0 without devices.
     pub physical_block_bytes: u32,
-    /// Of the file system; 0 without one.
+    /// The file system's block size; 0 without a file system.
     pub block_bytes: u32,
     pub in_memory: bool,
     /// Reasons why results are unreliable or slow.
@@ -108,8 +108,8 @@ pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     }
 }
 
-/// raid1 of md copies to every member, that of btrfs to two. Members that take turns take all
-/// bytes.
+/// Returns a member's share of the bytes. raid1 of md copies to every member, that of btrfs to two.
+/// Members that take turns take all bytes.
 fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
     let count = members as f64;
     // Copies of each byte; members' worth of parity.
@@ -151,13 +151,14 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    /// With the layers below, and their share of the device's bytes.
+    /// Devices visited, with the layers below and their share of the device's bytes.
     visited: Vec<(String, Vec<(usize, Share)>)>,
     /// Share of the target's bytes that reaches the current layer.
     share: Share,
-    /// Members above take turns or hold metadata: a layer below two of them sees each byte once.
+    /// Whether members above take turns or hold metadata: a layer below two of them sees each byte
+    /// once.
     in_turn: bool,
-    /// Requests do not reach layers below a loop device directly.
+    /// The number of loop devices above: requests do not reach layers below one directly.
     loops: u32,
 }
 
@@ -226,7 +227,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The upper directory receives writes; without one, the lowest has most files.
+    /// Follows an overlay: the upper directory gets writes; without one, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) struct Loop {
     pub(super) name: String,
-    /// At setup; it may have been removed, or be in another mount namespace.
+    /// The backing file's path at setup; it may now be removed, or in another mount namespace.
     path: PathBuf,
-    /// Of the backing file, and its device if it is a device node; `None` if not permitted.
+    /// The backing file's numbers, and its own if it is a device node; `None` if not permitted.
     numbers: Option<(Numbers, (u32, u32))>,
     pub(super) bytes: Range<u64>,
     size: u64,
@@ -75,8 +75,8 @@ impl Loop {
         }
     }
 
-    /// Whether the backing file can have this size. Without a limit, the device ends at the last
-    /// whole sector.
+    /// Returns whether the backing file can have this size. Without a limit, the device ends at the
+    /// last whole sector.
     fn fits(&self, size: u64) -> bool {
         match self.bytes.end {
             u64::MAX => self.bytes.start.saturating_add(self.size) == size / 512 * 512,
@@ -98,7 +98,7 @@ impl Loop {
 }
 
 fn numbers_of(device: &Path) -> Option<(Numbers, (u32, u32))> {
-    /// linux/loop.h
+    /// The start of `struct loop_info64` (linux/loop.h), and the rest.
     #[repr(C)]
     struct LoopInfo {
         dev: u64,

@@ -51,7 +51,7 @@ pub struct Roots {
     pub proc: PathBuf,
     pub sys: PathBuf,
     pub dev: PathBuf,
-    /// Recorded results; `None` makes the calls on this machine.
+    /// Recorded results of file system calls; `None` makes the calls on this machine.
     pub calls: Option<PathBuf>,
 }
 
@@ -88,7 +88,7 @@ impl Roots {
     }
 }
 
-/// `None` if absent, unreadable or empty.
+/// Reads a small kernel file, trimmed; `None` if absent, unreadable or empty.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
@@ -99,7 +99,7 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
     text(path)?.parse().ok()
 }
 
-/// The one in brackets (`none [mq-deadline] kyber`), or the whole text.
+/// Returns the bracketed choice of a list (`none [mq-deadline] kyber`), or the whole text.
 pub(crate) fn chosen(list: &str) -> &str {
     match (list.find('['), list.find(']')) {
         (Some(from), Some(to)) if from < to => &list[from + 1..to],

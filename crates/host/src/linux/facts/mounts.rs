@@ -11,13 +11,13 @@ pub struct Mount {
     pub id: u64,
     /// A device, a remote path, or a word (`tmpfs`).
     pub source: String,
-    /// Not `/` for a bind mount or a btrfs subvolume.
+    /// The file system's directory mounted here: not `/` for a bind mount or a btrfs subvolume.
     pub root: PathBuf,
     pub mount_point: PathBuf,
     pub fs_type: String,
-    /// Of mount and file system, in the kernel's order.
+    /// Options of mount and file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Major 0 is a virtual file system, or btrfs, which numbers each subvolume.
+    /// The device number. Major 0 is a virtual file system, or btrfs, which numbers each subvolume.
     pub dev_t: (u32, u32),
 }
 
@@ -77,12 +77,12 @@ pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
     at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
 }
 
-/// The file may no longer exist.
+/// Returns the mount of a path that the kernel reported; the file may no longer exist.
 pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
     mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
 }
 
-/// A later mount hides an earlier one at the same point.
+/// Returns all mounts. A later mount hides an earlier one at the same mount point.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     if roots.is_this_machine() {
         sys::check_proc()?;
@@ -112,7 +112,7 @@ fn no_mount(path: &Path) -> Error {
     Error::Io { doing: "cannot determine the file system of", path: path.to_path_buf(), source }
 }
 
-/// Of `name` below `dir`, or of `dir` if it is empty (Linux 5.8 and later).
+/// Returns the mount ID of `name` below `dir`, or of `dir` if it is empty (Linux 5.8 and later).
 fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;
@@ -149,7 +149,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Octal escapes of spaces, tabs, newlines and backslashes.
+/// Decodes the kernel's octal escapes of spaces, tabs, newlines and backslashes.
 pub(super) fn unescape(field: &str) -> String {
     let bytes = field.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Calls {
     pub(super) block_bytes: Option<u32>,
-    /// Total, and available to an ordinary user.
+    /// The total blocks, and those available to an ordinary user.
     pub(super) blocks: Option<(u64, u64)>,
     pub(super) extents: Option<u32>,
 }
@@ -37,7 +37,7 @@ fn of_this_machine(path: &Path) -> Calls {
     }
 }
 
-/// Of the path, or its nearest parent; extents only of the path itself.
+/// Returns the record of a path, or of its nearest parent; extents only of the path itself.
 fn of_record(record: &str, path: &Path) -> Calls {
     let lines = record.lines().filter_map(|line| {
         line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}")))

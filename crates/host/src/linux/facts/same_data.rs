@@ -16,7 +16,7 @@ pub(super) enum Sameness {
     Unknown,
 }
 
-/// Without querying FUSE servers, which may hang.
+/// A file as the kernel describes it, without querying FUSE servers, which may hang.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     path: PathBuf,
@@ -26,10 +26,10 @@ pub(super) struct Seen {
     pub(super) is_file: bool,
     pub(super) is_block_device: bool,
     pub(super) size: u64,
-    /// Seconds and nanoseconds.
+    /// Birth time in seconds and nanoseconds, if the file system stores it.
     born: Option<(i64, u32)>,
     changed: (i64, u32),
-    /// 0 before Linux 5.8.
+    /// The mount's number; 0 before Linux 5.8.
     mount: u64,
 }
 
@@ -70,7 +70,7 @@ struct Namespace {
     mounts: Vec<Mount>,
 }
 
-/// Of the processes that this one may inspect.
+/// The mount namespaces of the processes that this process may inspect.
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
@@ -97,7 +97,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// Also of file systems visible only in other namespaces.
+    /// Returns the mounts of this namespace, and file systems visible only in others.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -114,7 +114,7 @@ impl Namespaces {
         all
     }
 
-    /// Mounted directly, without a loop device.
+    /// Returns regular files mounted directly as file systems, without a loop device.
     pub(super) fn mounted_files(&self) -> Vec<(Seen, &Mount)> {
         let of = |one: &'_ Namespace, mount: &Mount| {
             let source = Path::new(&mount.source);
@@ -142,12 +142,12 @@ impl Namespaces {
         self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.id == seen.mount)
     }
 
-    /// The file system stores its own data, so no other one's file shares it.
+    /// Returns whether the file system stores its own data, so no other's file shares it.
     pub(super) fn is_plain(&self, seen: &Seen) -> bool {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
-    /// No server, no FUSE: the local kernel knows its blocks and users.
+    /// Returns whether the local kernel knows the file's blocks and users: no server, no FUSE.
     pub(super) fn is_local(&self, seen: &Seen) -> bool {
         self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
     }

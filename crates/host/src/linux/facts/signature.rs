@@ -36,7 +36,7 @@ pub fn signature(path: &Path) -> Result<Option<String>> {
 struct Medium {
     file: File,
     end: u64,
-    /// With an error, finding nothing proves nothing.
+    /// The first error; with one, finding nothing proves nothing.
     failed: Option<std::io::Error>,
 }
 
@@ -55,7 +55,7 @@ impl Medium {
         }
     }
 
-    /// Zero-filled past the end of the medium.
+    /// Reads a head, which is zero-filled past the end of the medium.
     fn head(&mut self, offset: u64) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let len = self.end.saturating_sub(offset).min(HEAD as u64) as usize;
@@ -103,7 +103,7 @@ impl Medium {
         found
     }
 
-    /// A journal makes ext2 into ext3, extents and later features ext4.
+    /// Detects an ext file system: a journal makes ext2 into ext3, extents and later features ext4.
     fn ext(&mut self) -> Option<&'static str> {
         let superblock: [u8; 0x70] = self.read(1024)?;
         if superblock[0x38..0x3a] != [0x53, 0xef] {
@@ -130,7 +130,7 @@ impl Medium {
         })
     }
 
-    /// A record starts in one of the first 512 sectors.
+    /// Detects an external log: a record starts in one of the first 512 sectors.
     fn xfs_log(&mut self) -> Option<&'static str> {
         const RECORD: u32 = 0xfeed_babe;
         let mut beginning = vec![0; self.end.min(512 * HEAD as u64) as usize];
@@ -146,7 +146,8 @@ impl Medium {
         sectors.iter().any(is_record).then_some("a log of an XFS file system")
     }
 
-    /// Four 256 KiB labels, two at each end; uberblocks from 128 KiB in either byte order.
+    /// Detects ZFS: four 256 KiB labels, two at each end, each with uberblocks from 128 KiB in
+    /// either byte order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;
@@ -161,7 +162,8 @@ impl Medium {
         })
     }
 
-    /// One plausible partition entry or more, and no impossible one.
+    /// Detects an MBR: a boot sector signature, one plausible partition entry or more, and no
+    /// impossible one.
     fn mbr(&mut self) -> Option<&'static str> {
         let sector: [u8; 512] = self.read(0)?;
         if sector[510..] != [0x55, 0xaa] {

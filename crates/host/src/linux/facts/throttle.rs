@@ -39,8 +39,8 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     layers
 }
 
-/// Version 2, with a model of the device: `8:16 enable=1 ctrl=user rpct=95.00 ... min=25.00
-/// max=150.00`, `8:16 ctrl=user model=linear rbps=...` (Linux,
+/// Reads the cost controller of version 2, with a model of the device: `8:16 enable=1 ctrl=user
+/// rpct=95.00 ... min=25.00 max=150.00`, `8:16 ctrl=user model=linear rbps=...` (Linux,
 /// Documentation/admin-guide/cgroup-v2.rst). The limit is `rbps` times `max`.
 fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let (_, root) = groups_v2(roots).pop()?;
@@ -131,7 +131,7 @@ fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     })
 }
 
-/// This process's group and its ancestors: each limits its descendants.
+/// Returns this process's group and every visible ancestor: each limits its descendants.
 fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
     let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else {
@@ -156,7 +156,7 @@ fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// Inactive page cache counts as free.
+/// Returns the memory left in each group; inactive page cache counts as free.
 pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     let left = |dir: &Path, limit: &str, used: &str, cached: &str| {
         let stat = text(dir.join("memory.stat")).unwrap_or_default();
@@ -177,13 +177,13 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
-/// Quota counters of this process's group and its ancestors, in both versions.
+/// Returns the CPU quota counters of this process's group and its ancestors, in both versions.
 pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Of this process's version-2 group, or of the whole system if that is the root.
+/// Returns the files of this process's version-2 group, or of the whole system if that is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
@@ -195,7 +195,7 @@ pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     })
 }
 
-/// 0.5 is half the time of one.
+/// Returns the CPUs that a quota allows: 0.5 is half the time of one.
 pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {
         let reported = text(dir.join("cpu.max"))?;
@@ -211,7 +211,7 @@ pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-/// `own` and its ancestors up to the mount point.
+/// Returns the directory of `own`, and its ancestors up to the mount point.
 fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, PathBuf)> {
     // A container may see only a subtree at the mount point, or itself as the root.
     let below = own.strip_prefix(&mount.root).or_else(|_| own.strip_prefix("/")).unwrap_or(own);
@@ -250,7 +250,7 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// A file per limit with lines `8:16 1048576` (Linux,
+/// Reads a file per limit with lines `8:16 1048576` (Linux,
 /// Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {

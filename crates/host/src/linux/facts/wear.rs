@@ -7,19 +7,19 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A drive takes less, unless it sleeps or hangs.
+/// The time for an answer; a drive takes less, unless it sleeps or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
-/// One drive's answer has up to 100 KiB.
+/// The maximum size of an answer; that for one drive has up to 100 KiB.
 const MAX_OUTPUT: u64 = 4 << 20;
 
-/// Of `data_units_written`: NVM Express Base Specification, "SMART / Health Information".
+/// A unit of `data_units_written`: NVM Express Base Specification, "SMART / Health Information".
 const NVME_UNIT_BYTES: u64 = 512_000;
-/// Of ATA drives: total blocks written (241, and 246 of some makers).
+/// Attributes of ATA drives with total blocks written (241, and 246 of some makers).
 const BLOCKS_WRITTEN: [u64; 2] = [241, 246];
 const BLOCK_BYTES: u64 = 512;
 
-/// `None` without smartctl, or without an answer.
+/// Returns the wear of the drive under a device; `None` without smartctl or an answer.
 pub(crate) fn wear(roots: &Roots, device: &str) -> Option<Wear> {
     let name = block::disk_of_partition(roots, device).unwrap_or_else(|| device.to_owned());
     // Its exit code is a mask of findings; what counts is the document.

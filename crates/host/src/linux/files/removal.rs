@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 
 const SHOWN: usize = 3;
 
-/// Only if its name still refers to it.
+/// Removes an open directory if its name still refers to it.
 ///
 /// # Errors
 /// [`io::ErrorKind::DirectoryNotEmpty`]: entries that halfpower did not create;
@@ -60,7 +60,7 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// `at` is the path in the tree.
+    /// Removes what halfpower made in a directory, whose path in the tree is `at`.
     fn empty(&mut self, directory: &File, at: &str, place: Place) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -88,7 +88,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Returns `false` if a mount prevents it. Lists entries that stay.
+    /// Removes a subdirectory, and lists entries that stay; `false` if a mount prevents it.
     fn remove_below(
         &mut self,
         directory: &File,
@@ -116,7 +116,7 @@ impl Tree<'_> {
     }
 }
 
-/// Returns `false` if a mount point prevents it.
+/// Removes a name; returns `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -132,7 +132,7 @@ fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType>
     Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
 }
 
-/// A bind mount of the same file system has the same device.
+/// Returns mount ID and device: a bind mount of the same file system has the same device.
 fn volume(file: &File) -> io::Result<(u64, u64)> {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
     let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
@@ -150,12 +150,12 @@ fn number(name: &[u8]) -> Option<u32> {
 enum Place {
     Top,
     Subdirectory,
-    /// Number, and levels above.
+    /// A directory of a tree: its number, and the levels above it.
     InTree(u32, usize),
 }
 
 impl Place {
-    /// `None` if halfpower makes none here.
+    /// Returns the place of a directory with this name; `None` if halfpower makes none here.
     fn of(self, name: &[u8]) -> Option<Place> {
         let in_tree = || number(name.strip_prefix(TREE)?);
         match self {

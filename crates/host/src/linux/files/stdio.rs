@@ -1,4 +1,4 @@
-//! As C's standard I/O: calls of any size, system calls of whole file system blocks.
+//! Buffered like C's standard I/O: calls of any size, system calls of whole file system blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -27,8 +27,8 @@ pub(super) fn write(
     file.write_all(&buffer[..held])
 }
 
-/// In calls of `call` bytes through `buffer` into `into`, which holds one call. Returns the bytes
-/// read.
+/// Reads in calls of `call` bytes through `buffer` into `into`, which holds one call. Returns the
+/// bytes read.
 pub(super) fn read(
     file: &mut File,
     bytes: u64,

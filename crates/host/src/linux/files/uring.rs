@@ -9,7 +9,7 @@ const ENTRIES: u32 = 64;
 
 const SLOT: u32 = 0;
 
-/// The lower half is the request's length.
+/// The upper half of an open's user data; the lower half is the request's length.
 const OPEN: u64 = 1 << 32;
 const MOVE: u64 = 2 << 32;
 const CLOSE: u64 = 3 << 32;
@@ -24,7 +24,7 @@ struct Progress {
     moved: u64,
     opened: bool,
     closed: bool,
-    /// Requests linked to a short transfer are cancelled.
+    /// Whether a transfer was short, so the requests linked to it were cancelled.
     short: bool,
     error: Option<i32>,
 }
@@ -105,7 +105,8 @@ impl Chain {
         progress.error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
-    /// Returns the bytes moved. The caller owns names and buffers until then.
+    /// Opens, performs the pieces in order, closes; returns the bytes moved. The caller owns names
+    /// and buffers until this returns.
     fn run(&mut self, open: FileEntry, pieces: impl Iterator<Item = Entry>) -> io::Result<u64> {
         let mut entries =
             [open].into_iter().chain(pieces.map(FileEntry::from)).chain([close()]).peekable();

@@ -10,17 +10,17 @@ use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Each directory of the deepest tree has at least two below it, and all have numbers of 32 bits.
+/// The levels of the deepest tree: each directory has two or more below it, with 32-bit numbers.
 pub(super) const MAX_LEVELS: usize = 33;
 
 pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";
 
 pub(super) const TREE: &[u8; 1] = b"t";
 
-/// `t4294967295/` on each level, a file's number, and the end.
+/// The longest path: `t4294967295/` on each level, a file's number, and the end.
 const LONGEST: usize = MAX_LEVELS * 12 + 11;
 
-/// Written without allocation.
+/// A path below a location, written without allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     bytes: [u8; LONGEST],
@@ -282,7 +282,7 @@ impl FileWork for FileWorker {
     }
 }
 
-/// As in the C library.
+/// The bytes read by a call that lists a directory, as in the C library.
 const LISTING: usize = 32 << 10;
 
 fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {

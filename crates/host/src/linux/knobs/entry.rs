@@ -11,19 +11,19 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub knob: String,
-    /// A device or system.
+    /// The device or system that it belongs to.
     pub of: String,
     pub place: Place,
     pub before: String,
     /// Values that halfpower may set.
     pub ours: Vec<String>,
-    /// Another knob resets this one, so any value may be ours.
+    /// Whether changing another knob resets this one, so any value may be ours.
     #[serde(default)]
     pub reset_by_another: bool,
-    /// If the original value cannot be written.
+    /// The place and value to write if the original value cannot be written.
     #[serde(default)]
     pub undo: Option<(Place, String)>,
-    /// Survives a reboot.
+    /// Whether the setting survives a reboot.
     #[serde(default)]
     pub persistent: bool,
     /// A file and its content; if it differs, another device has the name now.
@@ -35,9 +35,9 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     AsBefore,
-    /// It had our value.
+    /// The setting had our value and was restored.
     PutBack,
-    /// Another process changed the setting.
+    /// Another process changed the setting; it is left unchanged.
     Foreign {
         found: String,
     },

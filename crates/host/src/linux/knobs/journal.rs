@@ -1,5 +1,5 @@
-//! The journal of changed settings, on stable storage before any changes, so that a later process
-//! can restore them.
+//! The journal of changed settings, on stable storage before any setting changes, so that a later
+//! process can restore them.
 //!
 //! Its writer holds a lock: if it is free, a killed program left the journal. Only the owner can
 //! open either file. Except persistent ones, settings do not survive a reboot.
@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Overrides the state directory.
+/// The variable that overrides the state directory.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
 
-/// hier(7)
+/// The state directory of root's programs (hier(7)).
 const ROOTS_STATE: &str = "/var/lib/halfpower";
 
 const JOURNAL: &str = "tune.journal";
@@ -35,17 +35,17 @@ const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// Another command may be restoring settings.
+/// The tries to take the lock: another command may be restoring the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Why settings cannot be changed.
+/// The reason why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another program is changing settings.
     #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
     Busy {
-        /// Of the lock.
+        /// The path of the lock.
         path: PathBuf,
         holder: Holder,
     },
@@ -89,7 +89,7 @@ impl Document {
     }
 }
 
-/// Parses a journal; the error is a sentence: not a journal, another version, or a path that is no
+/// Parses a journal; fails with a sentence: not a journal, another version, or a path that is not a
 /// setting.
 pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
     Document::parse(text).map(|document| document.entries)
@@ -264,7 +264,7 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
 /// The result of restoring entries.
 #[derive(Debug, Default)]
 pub struct PutBack {
-    /// Restored from our values.
+    /// Settings restored from our values.
     pub changed: usize,
     /// Settings that were not restored, in sentences.
     pub reported: Vec<String>,
@@ -290,7 +290,7 @@ pub fn recover() -> Vec<String> {
     state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
-/// Restores as [`recover`], for one state directory.
+/// Restores settings as [`recover`] does, for one state directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     let directory = match Directory::open(directory) {
         Ok(opened) => Arc::new(opened),
@@ -331,7 +331,7 @@ pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
 
-/// A program other than tune holds the lock.
+/// Describes settings that stay changed because a program other than tune holds the lock.
 fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
     let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
     let mut names: Vec<String> =

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keeper {
-    /// The attribute is below the device's directory.
+    /// A udev rule; the attribute is below the device's directory.
     Udev {
         devices: Vec<String>,
         attribute: String,
     },
-    /// `vm.dirty_ratio`.
+    /// A kernel parameter (`vm.dirty_ratio`).
     Sysctl(String),
-    /// The value itself, or this prefix and the value.
+    /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
     Fstab {
         at: PathBuf,
         prefix: &'static str,
@@ -27,14 +27,14 @@ pub(super) enum Keeper {
 #[derive(Debug, Clone)]
 pub struct HostKnob {
     pub knob: Knob,
-    /// Set to the same value; each with its current one.
+    /// The places that get the same value, each with its current value.
     pub places: Vec<(Place, String)>,
     pub(super) keeper: Keeper,
     pub(super) risk: fn(present: &str, value: &str) -> Option<String>,
-    /// To write if the original value cannot be written.
+    /// The place and value to write if the original value cannot be written.
     pub(super) undo: Option<(Place, String)>,
     pub(super) persistent: bool,
-    /// Distinguishes its device from another of the same name.
+    /// A file that distinguishes its device from another of the same name.
     pub(super) identity: Option<(PathBuf, String)>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// `None` if no place can be read.
+    /// Returns a knob without values to try; `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,

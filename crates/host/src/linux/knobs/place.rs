@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// By its path on the machine; of a list, the choice in brackets.
+    /// A file by its path on the machine; of a list, the choice in brackets.
     File(PathBuf),
-    /// `noatime`, `relatime` or `strictatime` of the mount here.
+    /// The access time mode of the mount here: `noatime`, `relatime` or `strictatime`.
     Atime(PathBuf),
     /// Seconds between commits of the file system mounted here.
     Commit(PathBuf),
-    /// Freed space is discarded immediately (`discard`) or not (`nodiscard`).
+    /// Whether freed space is discarded immediately (`discard`) or not (`nodiscard`).
     Discard(PathBuf),
 }
 
@@ -78,14 +78,15 @@ impl Place {
     }
 }
 
-/// The kernel takes each write as a whole value.
+/// Writes a value with one call, as the kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }
 
-/// A change of scheduler resets `nr_requests` but not the tags (Linux 6.18), and rewriting the same
-/// number has no effect. With too few tags, a throttle counts resubmitted requests twice.
+/// Gives a queue as many tags as its `nr_requests` says. A change of scheduler resets the number
+/// but not the tags (Linux 6.18), and rewriting the same number has no effect. With too few tags, a
+/// throttle counts resubmitted requests twice.
 fn renew_tags(nr_requests: &Path) {
     let Ok(text) = fs::read_to_string(nr_requests) else { return };
     let Ok(now) = text.trim().parse::<u32>() else { return };
@@ -100,7 +101,7 @@ fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
     mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Of ext4(5) or btrfs(5); `None` if there is no such option.
+/// Returns the default commit interval of ext4(5) or btrfs(5); `None` for other file systems.
 fn default_commit(mount: &Mount) -> Option<u32> {
     match mount.fs_type.as_str() {
         "ext3" | "ext4" => Some(5),
@@ -113,7 +114,7 @@ fn atime(mount: &Mount) -> &'static str {
     ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
 }
 
-/// A remount clears them unless repeated.
+/// Returns flags that a remount clears unless repeated, except access times.
 fn kept_flags(mount: &Mount) -> libc::c_ulong {
     [
         ("ro", libc::MS_RDONLY),

@@ -10,9 +10,9 @@ use std::path::Path;
 
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// Below the page cache: the file system's device, or the target.
+    /// The device below the page cache: the file system's, or the target itself.
     Top,
-    /// Whole disks, loop devices.
+    /// The devices that requests reach: whole disks, loop devices.
     Disks,
 }
 
@@ -219,7 +219,7 @@ pub(super) fn is_identity(file: &Path) -> bool {
 
 const CACHE_TYPE: &str = "cache_type";
 
-/// As the kernel shows them (drivers/scsi/sd.c).
+/// The cache modes that the kernel shows (drivers/scsi/sd.c).
 const CACHE_TYPES: [&str; 4] =
     ["write through", "none", "write back", "write back, no read (daft)"];
 
@@ -280,7 +280,8 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
     Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
 }
 
-/// The drive stores it (sd(4)). Only for a single drive, which the name identifies.
+/// Returns the knob of the write cache, which the drive stores (sd(4)). Only for a single drive,
+/// because the name identifies it.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
     let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const ALL: &str = "this computer";
 
-/// Exit latency from which idle states count as deep.
+/// The exit latency above which idle states count as deep, in microseconds.
 const DEEP_US: u64 = 10;
 
 struct Parameter {
@@ -19,7 +19,7 @@ struct Parameter {
     matters: Matters,
     values: &'static [&'static str],
     risk: fn(&str, &str) -> Option<String>,
-    /// Applies while this one is 0, which cannot be written.
+    /// The parameter that applies while this one is 0, which cannot be written.
     instead: Option<&'static str>,
 }
 
@@ -130,7 +130,7 @@ pub(super) fn known(file: &Path) -> Option<(String, Values)> {
     }
 }
 
-/// To set if the original value cannot be written.
+/// Returns the place to set instead if the original value cannot be written.
 pub(super) fn undo_of(place: &Place) -> Option<Place> {
     let name = place.path().strip_prefix(VM).ok()?.to_str()?;
     PARAMETERS.iter().find(|one| one.name == name)?.instead.map(vm)
@@ -190,7 +190,7 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
     Some(knob.with_values(GOVERNORS.into_iter().filter(offered).map(str::to_owned)))
 }
 
-/// Of all CPUs' deep idle states: 1 disables them.
+/// Returns the switches of all CPUs' deep idle states: 1 disables them.
 fn idle(roots: &Roots) -> Option<HostKnob> {
     let root = PathBuf::from(PROCESSORS);
     let mut places = Vec::new();

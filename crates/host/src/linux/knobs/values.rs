@@ -2,7 +2,7 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Values {
-    /// From 0; the kernel shows -1 for a throttle that is off.
+    /// A number from 0, or -1, which the kernel shows for a throttle that is off.
     Number,
     Words(&'static [&'static str]),
     Name,

@@ -2,7 +2,7 @@
 
 use apptrace::Access;
 
-/// Numbers are argument positions, from 0; the file descriptor is the first unless noted.
+/// A call's use of files, by argument positions from 0; the descriptor is first unless noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     Transfer(Transfer),
@@ -16,7 +16,7 @@ pub(super) enum Call {
     ReadAhead,
     /// `posix_fadvise(fd, offset, bytes, advice)`.
     Advise,
-    /// Its requests show only at the devices.
+    /// A call whose requests the kernel shows only at the devices.
     OnlyAtDevices(&'static str),
     ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
@@ -41,9 +41,9 @@ pub(super) enum Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) access: Access,
-    /// Without it only the result shows the count.
+    /// The argument with the count of bytes; without it only the result shows them.
     pub(super) bytes: Option<usize>,
-    /// Without it the file's position is used.
+    /// The argument with the offset; without it the file's position is used.
     pub(super) offset: Option<usize>,
     pub(super) flags: Option<usize>,
 }
@@ -54,12 +54,12 @@ pub(super) struct OpenCall {
     pub(super) flags: Option<usize>,
 }
 
-/// Names may be relative to a descriptor's directory.
+/// A call that gives a file another name. A name may be relative to the directory of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RenameCall {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// A descriptor comes before each name.
+    /// Whether a descriptor comes before each name.
     pub(super) has_directories: bool,
     pub(super) flags: Option<usize>,
 }
@@ -74,12 +74,12 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// Such as `copy_file_range`. Without an offset, it is the file's position.
+/// A call such as `copy_file_range`. Without a pointer to an offset, the file's position is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
-    /// Descriptor, pointer to its offset.
+    /// The descriptor that is read, and the pointer to its offset.
     pub(super) from: (usize, usize),
-    /// `sendfile` has no pointer.
+    /// The descriptor that is written, and the pointer to its offset; `sendfile` has none.
     pub(super) to: (usize, Option<usize>),
 }
 
@@ -100,7 +100,7 @@ const fn transfer(
     Call::Transfer(Transfer { access, bytes, offset, flags })
 }
 
-/// By name, as in `events/syscalls/sys_enter_NAME`; those that a kernel lacks are left out.
+/// The calls by name, as in `events/syscalls/sys_enter_NAME`; a kernel may lack some.
 pub(super) const CALLS: [(&str, Call); 46] = [
     ("read", transfer(Access::Read, Some(2), None, None)),
     ("write", transfer(Access::Write, Some(2), None, None)),

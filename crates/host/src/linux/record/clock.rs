@@ -1,7 +1,7 @@
 //! The clock of a recording's trace instances.
 //!
 //! The monotonic clock takes twice as long as the processor's time stamp. If the kernel keeps time
-//! by the time stamp, events have it and are converted afterwards.
+//! by the time stamp, so do the events, which are converted afterwards.
 
 use crate::linux::trace_instance::TraceInstance;
 use machine::Nanos;
@@ -16,11 +16,11 @@ struct Pair {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TraceClock {
-    /// First and last; `None` if events have the monotonic clock.
+    /// The first pair and the last; `None` if the events have the monotonic clock already.
     pairs: Option<[Pair; 2]>,
 }
 
-/// Closer pairs show the rate too badly.
+/// The minimum distance of two pairs; closer ones show the rate too badly.
 const MIN_APART_NS: Nanos = 20_000_000;
 
 impl TraceClock {
@@ -41,7 +41,7 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// Only before the first event.
+    /// Sets the clock of an instance that has no events yet.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }

@@ -5,7 +5,7 @@ use apptrace::Access;
 use machine::Nanos;
 use std::collections::BTreeMap;
 
-/// The kernel drops some without a completion.
+/// The maximum requests under way that are remembered; the kernel drops some without a completion.
 const MAX_PENDING: usize = 1 << 14;
 
 const SECTOR_BYTES: u64 = 512;
@@ -13,13 +13,13 @@ const SECTOR_BYTES: u64 = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
     pub(super) at: Nanos,
-    /// `None` of a flush without data, whose completion names no request.
+    /// The time taken; `None` of a flush without data, as its completion names no request.
     pub(super) duration: Option<Nanos>,
     /// The thread that queued it; a kernel thread for written-back pages.
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
     pub(super) access: Access,
-    /// Of the file system, such as its journal.
+    /// Whether it is metadata of the file system, such as its journal.
     pub(super) metadata: bool,
     pub(super) offset: u64,
     pub(super) bytes: u64,
@@ -34,12 +34,12 @@ struct Queued {
     metadata: bool,
 }
 
-/// Followed through splits and merges.
+/// The requests under way, followed through splits and merges from the queue to their completion.
 #[derive(Default)]
 pub(super) struct Devices(BTreeMap<((u32, u32), u64), Queued>);
 
 impl Devices {
-    /// Returns the requests that are done.
+    /// Takes a step; returns the requests that are done.
     pub(super) fn see(
         &mut self,
         at: Nanos,
@@ -115,7 +115,8 @@ impl Devices {
     }
 }
 
-/// Linux, kernel/trace/blktrace.c, `blk_fill_rwbs`: a write of the cache with data begins with `F`.
+/// Returns the access by the kernel's letters (Linux, kernel/trace/blktrace.c, `blk_fill_rwbs`): a
+/// write of the cache with data begins with `F`.
 fn access(letters: [u8; 8]) -> Option<Access> {
     match letters.iter().find(|&&letter| letter != b'F')? {
         b'R' => Some(Access::Read),

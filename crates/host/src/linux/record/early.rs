@@ -7,7 +7,7 @@ use super::seen::{Seen, What};
 use machine::Nanos;
 use std::collections::{HashMap, HashSet};
 
-/// By thread and time.
+/// New descriptors, by thread and time.
 #[derive(Default)]
 pub(super) struct EarlyNames(HashMap<(i32, Nanos), Found>);
 

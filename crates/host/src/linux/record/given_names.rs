@@ -11,20 +11,20 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// For about 2,000 names; more are lost.
+/// The size of the ring, for about 2,000 names; those that do not fit are lost.
 const RING_BYTES: usize = 1 << 20;
 
-/// Longer ones are not used.
+/// The maximum length of a name; longer ones are not used.
 const NAME_BYTES: usize = 512;
 
-/// Time, thread, length, and which name of the call it is.
+/// The bytes before the name: time, thread, the name's length, and which name of the call it is.
 const HEAD_BYTES: usize = 32;
 const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
-/// Names that wait for their call.
+/// The maximum number of names that wait for their call.
 const MAX_WAITING: usize = 1 << 16;
 
-/// From a call's name to its trace event.
+/// The maximum distance of a call's trace event from its name.
 const SAME_CALL_NS: Nanos = 10_000_000;
 
 const MAP_CREATE: libc::c_long = 0;
@@ -36,7 +36,7 @@ const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const TYPE_TRACE_POINT: u32 = 2;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 
-/// The kernel still writes the record.
+/// A flag of a record's length in the ring: the kernel still writes it.
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
@@ -54,7 +54,7 @@ pub(super) enum Which {
     Second,
 }
 
-/// A page with our position, one with the kernel's, and the data twice in a row.
+/// The ring's memory: a page with our position, one with the kernel's, and the data twice in a row.
 struct Ring {
     page: usize,
     own: NonNull<u8>,
@@ -131,7 +131,7 @@ impl Drop for Ring {
 
 pub(super) struct NameReader {
     ring: Ring,
-    /// Closing these removes the programs from the kernel.
+    /// The files whose closing removes the programs from the kernel.
     _open: Vec<File>,
 }
 
@@ -174,10 +174,10 @@ impl NameReader {
     }
 }
 
-/// In the order of calls, with the time; `None` if it could not be copied.
+/// Names of calls in their order, with the time; `None` if a name could not be copied.
 type Names = VecDeque<(Nanos, Option<String>)>;
 
-/// By thread.
+/// Names that were copied, by thread.
 #[derive(Default)]
 pub(super) struct GivenNames {
     waiting: HashMap<(i32, Which), Names>,
@@ -204,7 +204,7 @@ impl GivenNames {
         });
     }
 
-    /// The nearest to this time; earlier ones are of calls that were not seen.
+    /// Returns the name nearest to this time; earlier ones are of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =
@@ -246,7 +246,7 @@ fn ring_buffer() -> io::Result<File> {
     bpf(MAP_CREATE, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>())
 }
 
-/// Layout: code, destination and source, offset, number.
+/// Returns an instruction: code, destination and source, offset, number.
 fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] {
     let mut bytes = [code, from << 4 | to, 0, 0, 0, 0, 0, 0];
     bytes[2..4].copy_from_slice(&offset.to_le_bytes());
@@ -254,7 +254,7 @@ fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> [u8; 8] 
     bytes
 }
 
-/// Copies the name whose address is at the place in the event to the ring.
+/// Returns a program that copies the name whose address is at the place in the event to the ring.
 fn program(map: &File, place: NamePlace) -> Vec<u8> {
     const MOVE: u8 = 0xbf;
     const SET: u8 = 0xb7;

@@ -7,7 +7,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Device, inode, name: a deleted file's number can come back under another name.
+/// The identity of a file: device, inode, name. A deleted file's number can come back under another
+/// name.
 pub(super) type Identity = (u64, u64, String);
 
 #[derive(Clone)]
@@ -16,11 +17,11 @@ pub(super) struct Found {
     pub(super) file: TracedFile,
     pub(super) open: OpenFile,
     pub(super) position: Option<u64>,
-    /// O_CLOEXEC.
+    /// Whether the descriptor has O_CLOEXEC.
     pub(super) ends_at_exec: bool,
 }
 
-/// `None` if the process or the descriptor is gone.
+/// Looks at a descriptor; `None` if the process or the descriptor is gone.
 pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     let path = format!("/proc/{thread}/fd/{descriptor}");
     // Follows the kernel's link to the open file itself.
@@ -57,8 +58,8 @@ pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     })
 }
 
-/// By the name that a program gave, if its descriptor has another file: it may be another one's by
-/// now.
+/// Returns a file by the name that a program gave, if that is not the file that was found at its
+/// descriptor: the descriptor may be another one's by now.
 pub(super) fn by_name(
     thread: i32,
     found: Option<Found>,
@@ -122,7 +123,7 @@ pub(super) fn by_name(
     })
 }
 
-/// Each process sees another file.
+/// Names that mean another file in each process.
 const OWN_NAMES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 fn is_descriptor(name: &Path) -> bool {
@@ -135,7 +136,8 @@ pub(super) fn descriptor_of(name: &Path) -> Option<i32> {
     number.to_str()?.parse().ok()
 }
 
-/// Not in a container. A thread that is gone is taken for one of ours.
+/// Returns whether a thread's names mean the same files as ours: not in a container. A thread that
+/// is gone is taken for one of ours.
 fn is_in_our_mounts(thread: i32) -> bool {
     let of = |thread: &str| fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
     of(&thread.to_string()).is_none_or(|mounts| Some(mounts) == of("self"))
@@ -163,12 +165,12 @@ fn kind(metadata: &Metadata, name: &str) -> Kind {
     }
 }
 
-/// No storage holds such files, unless mounted there.
+/// Returns whether no storage holds the file of this name, unless one is mounted there.
 fn is_virtual(name: &str) -> bool {
     ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
 }
 
-/// From flags of open(2).
+/// Parses flags of open(2).
 pub(super) fn open_file(flags: i32) -> OpenFile {
     OpenFile {
         direct: flags & libc::O_DIRECT != 0,
@@ -178,7 +180,7 @@ pub(super) fn open_file(flags: i32) -> OpenFile {
     }
 }
 
-/// As they are, or as hashes with a key that is never written.
+/// Names as they are, or as hashes with a key that is never written.
 pub(super) struct Names(Option<RandomState>);
 
 impl Names {

@@ -48,29 +48,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tracker::Tracker;
 
-/// About 200,000 events, a second of 100,000 requests/s.
+/// The buffer of a processor: about 200,000 events, a second of 100,000 requests/s.
 const BUFFER_KIB: u32 = 16384;
 
 /// Events may take this long to reach the buffer.
 const SETTLE_NS: Nanos = 1_000_000;
 
-/// Between two readings: lets events gather, so that reading is cheap.
+/// The rest between two readings: lets events gather, so that reading is cheap.
 const REST: Duration = Duration::from_millis(1);
 
 /// The rest if file names do not depend on a look at descriptors.
 const LONG_REST: Duration = Duration::from_millis(4);
 
-/// Beyond 2 % of processor time; then the recorder rests.
+/// The recorder rests after it has used this much processor time beyond 2 %.
 const FREE_CPU_NS: Nanos = 5_000_000;
 
 const MAX_TURN: Duration = Duration::from_millis(200);
 
 const WAIT_NS: i64 = 50_000_000;
 
-/// For the command to end by itself after Ctrl-C.
+/// The time for which the command may end by itself after Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
+/// The PID namespace of the kernel itself (Linux, include/linux/proc_ns.h, PROC_PID_INIT_INO).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 const PROCESS_EVENTS: [&str; 5] = [
@@ -81,7 +81,7 @@ const PROCESS_EVENTS: [&str; 5] = [
     "ext4/ext4_unlink_exit",
 ];
 
-/// Of any thread.
+/// Requests of devices and of io_uring's threads: events of any thread.
 const SYSTEM_EVENTS: [&str; 5] = [
     "block/block_bio_queue",
     "block/block_rq_complete",
@@ -93,11 +93,11 @@ const SYSTEM_EVENTS: [&str; 5] = [
 /// The subject of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// Started by the recorder.
+    /// A program and its arguments, started by the recorder.
     Command(Vec<OsString>),
-    /// With all its threads and children.
+    /// A running process with all its threads and children.
     Process(u32),
-    /// All its processes.
+    /// All processes of a control group.
     ControlGroup(PathBuf),
     /// Requests from any program to a block device.
     Device(PathBuf),
@@ -105,11 +105,11 @@ pub enum Subject {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// Ends the recording, whatever runs on.
+    /// The time after which the recording ends, whatever still runs.
     pub at_most: Option<Duration>,
-    /// Names become hashes with a key that is thrown away.
+    /// Whether names are replaced by hashes with a key that is thrown away.
     pub anonymous: bool,
-    /// Name and version, for the header.
+    /// The program's name and version, for the header.
     pub source: String,
 }
 
@@ -125,7 +125,7 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// `None` if not permitted: files closed at once may have no name.
+    /// The copied names; `None` if not permitted: files closed at once may then have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,
@@ -315,7 +315,7 @@ impl Recorder {
         }
     }
 
-    /// Takes up all events that no earlier one can still join.
+    /// Reads the events that are there, and takes up all that no earlier one can still join.
     fn take<W: Write>(
         &mut self,
         tracker: &mut Tracker<W>,
@@ -396,7 +396,8 @@ fn is_alive(process: u32) -> bool {
     fs::metadata(format!("/proc/{process}")).is_ok()
 }
 
-/// After Ctrl-C it gets the signal, too, and some time.
+/// Waits for a command that the recording does not follow any more. After Ctrl-C it gets the
+/// signal, too, and some time.
 fn wait_for(child: &mut Child, stop: &AtomicBool) -> Result<Option<ExitStatus>, RecordError> {
     let mut asked: Option<Instant> = None;
     loop {

@@ -5,7 +5,7 @@ use machine::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Requests that take 12 MB.
+/// The maximum number of requests held back: 12 MB.
 const MAX_HELD: usize = 1 << 17;
 
 struct Held {
@@ -45,7 +45,7 @@ impl Order {
         self.heap.push(Held { key: Reverse((request.at_ns, self.count)), request });
     }
 
-    /// If it started before `horizon` or too many are held.
+    /// Returns the next request, if it started before `horizon` or too many are held.
     pub(super) fn next(&mut self, horizon: Nanos) -> Option<Request> {
         let Reverse((at, _)) = self.heap.peek()?.key;
         (at < horizon || self.heap.len() > MAX_HELD)

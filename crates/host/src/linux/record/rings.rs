@@ -16,7 +16,7 @@ pub(super) struct RingRequest {
     pub(super) file: Option<Index>,
 }
 
-/// By the kernel's address.
+/// The requests under way, by the kernel's address of them.
 #[derive(Default)]
 pub(super) struct Rings(HashMap<u64, RingRequest>);
 
@@ -42,7 +42,8 @@ impl Rings {
     }
 }
 
-/// Only transfers and syncs (Linux, include/uapi/linux/io_uring.h).
+/// Returns the access of an operation that transfers or syncs data (Linux,
+/// include/uapi/linux/io_uring.h).
 fn access(opcode: u8) -> Option<Access> {
     Some(match opcode {
         1 | 4 | 22 => Access::Read,

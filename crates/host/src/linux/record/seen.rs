@@ -9,7 +9,7 @@ use machine::Nanos;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
-    /// On the monotonic clock.
+    /// The time on the monotonic clock.
     pub(super) at: Nanos,
     pub(super) thread: i32,
     pub(super) what: What,
@@ -19,13 +19,13 @@ pub(super) struct Seen {
 pub(super) enum What {
     Enter(Call, [u64; 6]),
     Leave(Call, i64),
-    /// With the flags of clone(2).
+    /// A new thread or process, with the flags of clone(2).
     Started {
         child: i32,
         flags: u64,
     },
     Ended,
-    /// Begins another program.
+    /// The process begins another program.
     Executed,
     /// A page of a mapped file was not in the page tables.
     Fault {
@@ -33,7 +33,7 @@ pub(super) enum What {
         inode: u64,
         page: u64,
     },
-    /// `result` is as of a system call.
+    /// A name of a file was removed; `result` is as of a system call.
     Unlinked {
         device: u32,
         inode: u64,
@@ -65,7 +65,7 @@ pub(super) struct Sectors {
     pub(super) device: (u32, u32),
     pub(super) first: u64,
     pub(super) count: u64,
-    /// `R`, `WS`, `FF`, `FWFSM`.
+    /// The first letters of the kernel's description: `R`, `WS`, `FF`, `FWFSM`.
     pub(super) letters: [u8; 8],
 }
 
@@ -97,7 +97,7 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Returns names for `set_event`, and the places of file names.
+    /// Adds system calls' events; returns names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,
@@ -127,7 +127,7 @@ impl Decoder {
         Ok((names, places))
     }
 
-    /// Returns `false` if the kernel lacks it.
+    /// Adds an event; returns `false` if the kernel lacks it.
     pub(super) fn other(
         &mut self,
         instance: &TraceInstance,

@@ -39,7 +39,7 @@ struct Pending {
     call: Call,
     arguments: [u64; 6],
     file: Option<Target>,
-    /// Where a copy writes.
+    /// The file that a copy writes to.
     to: Option<Target>,
 }
 
@@ -75,31 +75,31 @@ pub(super) struct Tracker<W: Write> {
     inodes: HashMap<(u64, u64), Index>,
     /// Devices with files of the recording.
     file_systems: HashSet<u64>,
-    /// As far as requests show them.
+    /// Sizes as far as the requests show them, by file.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
     threads: HashMap<i32, ThreadState>,
     pending: HashMap<i32, Pending>,
-    /// Process, address: bytes, file, offset.
+    /// Shared mappings by process and address: bytes, file, offset.
     mappings: BTreeMap<(u32, u64), (u64, Index, u64)>,
     rings: Rings,
     devices: Devices,
-    /// Whether all requests are taken, not only those of followed threads and write-back to their
-    /// files' devices.
+    /// Whether every request of a device is taken, not only those of followed threads and of
+    /// write-back to the devices of their files.
     only_devices: bool,
     pub(super) order: Order,
     pub(super) early: EarlyNames,
     pub(super) given: GivenNames,
-    /// Of calls that have not returned.
+    /// The names in calls that have not returned, by thread.
     called: HashMap<(i32, Which), String>,
     /// Present names of files and directories.
     paths: BTreeMap<PathBuf, Index>,
-    /// By file: device and inode.
+    /// The device and inode of each file.
     places: Vec<(u64, u64)>,
     began: SystemTime,
-    /// For names relative to them.
+    /// Directories of the recording, for names that are relative to them.
     directories: HashMap<Index, PathBuf>,
-    /// By process.
+    /// Working directories, by process.
     working: HashMap<u32, PathBuf>,
     unseen: BTreeMap<&'static str, u64>,
     pub(super) lost: u64,
@@ -234,7 +234,7 @@ impl<W: Write> Tracker<W> {
         Ok(())
     }
 
-    /// Writes also requests whose end was not seen, and everything held back.
+    /// Writes the requests whose end was not seen, and everything held back.
     pub(super) fn end(&mut self) -> Result<()> {
         (self.rings, self.devices) = Default::default();
         let pending: Vec<(i32, Pending)> = self.pending.drain().collect();
@@ -386,7 +386,7 @@ impl<W: Write> Tracker<W> {
         Ok(self.descriptors.open(table, descriptor, open, found.ends_at_exec))
     }
 
-    /// Looks at a descriptor that was not seen yet.
+    /// Returns the open file of a descriptor; looks at one that was not seen yet.
     pub(super) fn descriptor(&mut self, thread: i32, descriptor: i32) -> Result<OpenId> {
         let table = self.state(thread).table;
         if let Some(id) = self.descriptors.get(table, descriptor) {

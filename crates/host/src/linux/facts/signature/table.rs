@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) places: &'static [At],
     pub(super) magic_at: u64,
     pub(super) magics: &'static [&'static [u8]],
-    /// For a magic string that may occur by chance, or that two kinds share.
+    /// A check of the head, for a magic string that may occur by chance or that two kinds share.
     pub(super) check: Option<fn(&[u8; HEAD]) -> bool>,
 }
 
@@ -72,15 +72,15 @@ fn sum16(head: &[u8; HEAD], end: usize) -> u16 {
     (0..end).step_by(2).fold(0, |sum: u16, at| sum.wrapping_add(le16(head, at)))
 }
 
-/// Of swap space: the last ten bytes of a page, for each page size.
+/// The signature of swap space: the last ten bytes of a page, for each page size.
 const PAGE_ENDS: &[At] =
     &[start(4096 - 10), start(8192 - 10), start(16384 - 10), start(32768 - 10), start(65536 - 10)];
 
-/// The third block, of 512 to 4096 bytes.
+/// The offsets of the third block, of 512 to 4096 bytes.
 const DASD_LABELS: &[At] = &[start(1024), start(2048), start(4096), start(8192)];
 const DASD: &str = "a label of a mainframe disk";
 
-/// 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
+/// The magic 0xa92b4efc: native byte order in version 0.90, little-endian in version 1.
 const MD_MAGIC: &[u8] = b"\xfc\x4e\x2b\xa9";
 const MD_MAGIC_BIG: &[u8] = b"\xa9\x2b\x4e\xfc";
 
@@ -384,7 +384,7 @@ const FILE_SYSTEMS: &[Row] = &[
     row("swsuspend", "a hibernated system", FIRST, &[b"\xed\xc3\x02\xe9\x98\x56\xe5\x0c"]),
 ];
 
-/// Without the MBR, which needs its own function.
+/// Partition tables and disk labels, except the MBR, which needs its own function.
 const PARTITIONS: &[Row] = &[
     // Logical sectors have 512 or 4096 bytes.
     row("gpt", "a GPT partition table", &[start(512), start(4096)], &[b"EFI PART"]),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 const MAX_MAPPINGS: usize = 1 << 16;
 
-/// Smaller writable mappings are often indexes, as SQLite's.
+/// Writable mappings of this size or more are counted: smaller ones are often indexes, as SQLite's.
 const LARGE_MAPPING: u64 = 1 << 20;
 
 impl<W: Write> Tracker<W> {
@@ -227,8 +227,8 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, Access::Open, None, 0, 0)
     }
 
-    /// The full name of a path that is relative to a descriptor among the arguments, or to the
-    /// working directory.
+    /// Returns the name that the program gave, with its directory: that of a descriptor among the
+    /// arguments, or the working one.
     pub(super) fn full_name(
         &mut self,
         seen: &Seen,
@@ -290,7 +290,7 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
-    /// Returns the old position.
+    /// Moves the position of a descriptor over what was done; returns where it began.
     fn moved(
         &mut self,
         thread: i32,
@@ -309,8 +309,8 @@ impl<W: Write> Tracker<W> {
         Ok(at)
     }
 
-    /// The kernel shows one time for the read and the write: each has half of it, or all if the
-    /// other is not storage.
+    /// Adds a read of one file and a write of another: each has half the time, or all if the other
+    /// is not storage.
     fn copy(&mut self, seen: &Seen, pending: &Pending, how: CopyCall, result: i64) -> Result<()> {
         // The program copies in another way.
         const REFUSED: [i32; 5] =

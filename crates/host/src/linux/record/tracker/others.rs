@@ -45,8 +45,7 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Takes requests of followed threads and of kernel threads: write-back, or what a throttle
-    /// delays.
+    /// Adds a request of a followed or kernel thread: write-back, or what a throttle delays.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
@@ -88,13 +87,13 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// The kernel has its own form of device numbers.
+    /// Returns a file by the kernel's own form of its device's number.
     fn file_of(&self, device: u32, inode: u64) -> Option<Index> {
         let device = rustix::fs::makedev(device >> 20, device & 0xf_ffff);
         self.inodes.get(&(device, inode)).copied()
     }
 
-    /// The program's own code and libraries are left out.
+    /// Adds a fault of a file that the program opened, so not of its own code and libraries.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         self.add(Traced {
@@ -106,7 +105,7 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// It has no command line.
+/// Returns whether it is a kernel thread, which has no command line.
 fn is_kernel_thread(thread: i32) -> bool {
     thread == 0
         || std::fs::read(format!("/proc/{thread}/cmdline")).is_ok_and(|words| words.is_empty())

@@ -38,7 +38,7 @@ impl<W: Write> Tracker<W> {
         self.give_names(moved, &from, &to)
     }
 
-    /// With all below it.
+    /// Removes the names of a file or directory, with all that is below it.
     fn take_paths(&mut self, at: &Path) -> Vec<(PathBuf, Index)> {
         let below = self.paths.range(at.to_owned()..).take_while(|(path, _)| path.starts_with(at));
         let below: Vec<(PathBuf, Index)> =
