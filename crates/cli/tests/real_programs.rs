@@ -25,7 +25,8 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// Every user may enter; `None`, with a message, without the permission.
+/// Creates a file system on a loop device that every user may enter; `None`, with a message,
+/// without the permission.
 fn volume() -> Option<Mount> {
     if !Path::new("/sys/kernel/tracing/instances").is_dir() {
         skip("recording needs root and tracefs");
@@ -52,7 +53,7 @@ fn profile(trace: &Path) -> Value {
     finish(command(HALFPOWER, ["profile", trace.to_str().unwrap(), "--json"])).good_json()
 }
 
-/// Over the files whose name holds `part`.
+/// Sums a figure over the files whose name contains `part`.
 fn sum(profile: &Value, part: &str, pointer: &str) -> f64 {
     let files = profile["files"].as_array().unwrap();
     let of_part = files.iter().filter(|file| file["name"].as_str().unwrap().contains(part));
@@ -134,7 +135,7 @@ fn postgres() -> Option<PathBuf> {
     Some(PathBuf::from(found))
 }
 
-/// The server writes its log where its data are.
+/// Creates a pgbench database on a volume; the server writes its log next to its data.
 fn pgbench_database(at: &Path, commands: &Path) {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -148,7 +149,7 @@ fn pgbench_database(at: &Path, commands: &Path) {
     sh(at, &script);
 }
 
-/// One client; the server is stopped at once.
+/// Starts the server, runs this many transactions of one client, and stops it at once.
 fn pgbench(commands: &Path, transactions: u32) -> String {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -187,7 +188,7 @@ fn postgresql_syncs_its_log_as_it_counts() {
     assert!(sizes.iter().all(whole), "{longest:#}");
 }
 
-/// Records the server while it runs; returns pgbench's seconds.
+/// Runs pgbench on a server that is recorded meanwhile; returns pgbench's seconds.
 fn recorded_pgbench(at: &Path, commands: &Path, transactions: u32, trace: Option<&Path>) -> f64 {
     let commands = commands.display();
     let as_user = format!("runuser -u postgres -- env PATH={commands}:$PATH");
@@ -222,7 +223,7 @@ fn recorded_pgbench(at: &Path, commands: &Path, transactions: u32, trace: Option
     f64::from(transactions) / rate.split(' ').next().unwrap().parse::<f64>().unwrap()
 }
 
-/// The seconds that `plan` predicts for a device limited to this many writes per second.
+/// Returns the seconds that `plan` predicts for a device limited to this many writes per second.
 fn planned(trace: &Path, iops: u32) -> f64 {
     let catalogue = trace.with_extension("toml");
     let limits = format!(
@@ -237,7 +238,7 @@ fn planned(trace: &Path, iops: u32) -> f64 {
     number(&plan, "/predictions/0/elapsed_s")
 }
 
-/// Planned and replayed from a recording, where the program then runs.
+/// Records on one device; plans and replays for another, on which the program itself then runs.
 #[test]
 fn a_replay_takes_as_long_as_postgresql_here_and_elsewhere() {
     const TRANSACTIONS: u32 = 600;
