@@ -12,7 +12,7 @@ use std::fmt::Write;
 use sustained::pts::{Estimate, PtsPlan, PtsResult};
 use sustained::span;
 use tables::{histograms, single_cells, tables, with_matrix};
-/// Heads a report that is not to the specification.
+/// Returns the notice above a report that is not to the specification.
 fn notice(result: &PtsResult) -> Option<String> {
     let why = if !result.plan.to_specification() {
         format!("--scale {}", result.plan.scale)
