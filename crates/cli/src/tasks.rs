@@ -77,7 +77,7 @@ impl<'l, 'a, G: Group, M: Machine> OverGroup<'l, 'a, G, M> {
         OverGroup { leader, worker, files: &here.files, members, looks, ended: None }
     }
 
-    /// Returns why the ranks cannot go on, if they cannot.
+    /// Returns why the ranks cannot go on; `None` if they can.
     #[cfg(feature = "mpi")]
     pub(crate) fn into_ended(self) -> Option<hosts::Error> {
         self.ended

@@ -123,6 +123,7 @@ struct Left {
     begun: Begun,
     opened: Option<Opened>,
     runs: Vec<RunLine>,
+    /// The length of the whole lines; the last may be incomplete.
     bytes: u64,
 }
 

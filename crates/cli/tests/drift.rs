@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// The device's limit before the change, in bytes per second.
+/// The higher of the two limits of a device, in bytes per second.
 const FAST: u64 = 8_000_000;
 const SLOW: u64 = 800_000;
 

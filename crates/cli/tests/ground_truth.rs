@@ -244,6 +244,7 @@ fn sum(report: &Value, pointer: &str) -> f64 {
     report["jobs"].as_array().unwrap().iter().map(|job| number(job, pointer)).sum()
 }
 
+/// Returns why a recording is not as expected; empty if it is.
 fn faults(case: &Case, recording: &Recording) -> Vec<String> {
     let mut faults = Vec::new();
     let mut check = |what: &str, found: f64, truth: f64, is_so: bool| {

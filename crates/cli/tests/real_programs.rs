@@ -125,6 +125,7 @@ fn rocksdb_syncs_its_log_at_each_write() {
     assert_eq!(longest["role"], "log", "{longest:#}");
 }
 
+/// Returns the programs of the newest PostgreSQL; `None`, with a message, if it is not installed.
 fn postgres() -> Option<PathBuf> {
     let found = sh(Path::new("/"), "ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -1 || true");
     let found = found.trim();

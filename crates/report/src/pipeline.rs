@@ -16,6 +16,7 @@ pub(crate) struct Pipeline {
 
 pub(crate) struct Column {
     pub(crate) op: OpKind,
+    /// The rate at the right edge in bytes per second.
     pub(crate) edge: f64,
     pub(crate) plain: Option<f64>,
 }

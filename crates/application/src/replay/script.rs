@@ -109,6 +109,7 @@ impl Step {
 pub struct FileScript {
     pub name: String,
     pub role: Role,
+    /// The furthest end of a request.
     pub bytes: u64,
     /// Whether the file has data before the first request.
     pub filled: bool,

@@ -206,6 +206,7 @@ impl Evidence<'_> {
         ))
     }
 
+    /// Returns the best rate of sequential reads past the page cache, in bytes per second.
     fn best_stream(&self) -> Option<f64> {
         let references = super::References::new(self.study, self.demand);
         references.streaming().map(|one| one.iops * one.request_bytes)

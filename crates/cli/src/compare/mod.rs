@@ -157,7 +157,7 @@ fn read(
     Ok(results::compare::compare(&a, &b, crate::context::program(), worth))
 }
 
-/// Returns the failure of an interrupted comparison.
+/// Fails if the user interrupted the comparison.
 fn not_interrupted() -> Result<(), Failure> {
     if crate::interrupt::flag().load(Ordering::Relaxed) {
         Err(Failure::Interrupted)

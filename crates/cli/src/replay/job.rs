@@ -101,7 +101,7 @@ impl ReplayJob {
         Ok(document?)
     }
 
-    /// Makes the files on these targets, and removes them.
+    /// Checks that these targets can hold the files: makes them, and removes them.
     pub(crate) fn prepare<M: Machine>(
         &self,
         machine: &M,

@@ -97,8 +97,8 @@ fn log_label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Returns ticks at every, every second, every fourth power ..., the finest whose labels fit. With
-/// fewer than two such powers it labels the ends.
+/// Returns ticks at every, every second, every fourth power of two ..., the finest whose labels
+/// fit. With fewer than two such powers it labels the ends.
 pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec<Tick> {
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);

@@ -545,7 +545,7 @@ pub fn best(points: &[Point], read: bool) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the index of a workload's point, or the first without a match.
+/// Returns the index of the first measured point that matches, or 0 without any.
 pub fn find(points: &[Point], wanted: impl Fn(&Workload) -> bool) -> usize {
     points.iter().position(|point| point.numbers.is_some() && wanted(&point.workload)).unwrap_or(0)
 }

@@ -41,8 +41,8 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
     }
 }
 
-/// Returns whether halfpower wrote the file under this name. Reads it only if it has a mark with
-/// its length.
+/// Returns whether the file is as halfpower wrote it under this name. Reads it only if it has a
+/// mark with its length.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let reported =
