@@ -23,7 +23,7 @@ fn highest() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// A second of a server: commits of a log, reads of a table all over it, and a new file.
+/// Returns a second of a server: commits of a log, reads of a table all over it, and a new file.
 fn second(number: u64) -> Vec<Event> {
     let mut events = Vec::new();
     if number < u64::from(FILES) {

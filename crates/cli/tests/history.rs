@@ -369,7 +369,7 @@ fn killed_writers_leave_a_history_that_opens() {
     assert!(kept >= finished, "{kept} of {finished} finished runs are kept");
 }
 
-/// A service has no HOME; other homes cannot hold a file.
+/// Runs as a service, which has no HOME, and with homes that cannot hold a file.
 #[test]
 fn without_a_home_results_go_to_the_state_directory() {
     let place = tempfile::tempdir().unwrap();

@@ -400,7 +400,7 @@ mod over_mpi {
         assert!(test_files(directory.path()).is_empty());
     }
 
-    /// The disk admits 100 MB/s: requests in flight are a small part of each run, and the
+    /// Uses a disk that admits 100 MB/s: requests in flight are a small part of each run, and the
     /// processors are not the limit.
     #[test]
     fn a_study_finds_the_number_of_clients_and_their_limit() {

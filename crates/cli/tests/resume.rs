@@ -96,7 +96,7 @@ fn workloads(document: &Value) -> Vec<Value> {
     document["points"].as_array().unwrap().iter().map(point).collect()
 }
 
-/// Each kept run is a run of a point.
+/// Checks that each kept run is a run of a point.
 fn has_all(document: &Value, kept: &[Value]) {
     let rates: Vec<f64> = document["points"]
         .as_array()

@@ -152,7 +152,8 @@ fn risky_values_are_planned_only_by_name() {
     assert!(named["plan"][0]["risk"].is_string());
 }
 
-/// With 4 KiB the device reads single blocks of 4 KiB, with 128 KiB 32 at a time.
+/// Uses a read-ahead of 4 KiB, with which the device reads single blocks of 4 KiB; with 128 KiB it
+/// reads 32 at a time.
 #[test]
 fn a_small_read_ahead_is_found_and_restored() {
     let _one = common::alone();
@@ -449,7 +450,7 @@ fn a_recorded_application_is_tuned_on_a_simulated_machine() {
     assert_eq!(kept["plan"], plan["plan"]);
 }
 
-/// A throttle of 500 requests per second: 600 reads of 4 KiB in a row take 1.2 s with a read-ahead
+/// Throttles to 500 requests per second: 600 reads of 4 KiB in a row take 1.2 s with a read-ahead
 /// of 4 KiB, and a thirty-second of that with 128 KiB.
 #[test]
 fn the_read_ahead_of_a_recorded_application_is_found_and_restored() {

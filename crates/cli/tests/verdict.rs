@@ -9,7 +9,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// A thread that reads 4 KiB here and there: reads are `us` long, with `pause_us` between them.
+/// Returns a thread that reads 4 KiB here and there: reads are `us` long, with `pause_us` between
+/// them.
 fn reader(us: u64, pause_us: u64) -> String {
     let mut text = String::from(
         "7 1700000000.000000 openat(AT_FDCWD, \"/var/data\", O_RDONLY|O_DIRECT) = 3 <0.000010>\n",

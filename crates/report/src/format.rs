@@ -76,7 +76,7 @@ pub(crate) fn range(low: &str, high: &str) -> String {
     }
 }
 
-/// Half an interval in percent of its value: `± 2.1 %`.
+/// Formats half an interval in percent of its value: `± 2.1 %`.
 pub(crate) fn plus_minus(value: f64, interval: Option<[f64; 2]>) -> Option<String> {
     let [low, high] = interval?;
     (value != 0.0)

@@ -132,7 +132,7 @@ fn studied(verdict: &Verdict) -> String {
     format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))
 }
 
-/// The verdict on an application.
+/// Shows the verdict on an application.
 pub fn terminal(verdict: &Verdict, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::from("\n");

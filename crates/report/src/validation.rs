@@ -36,7 +36,7 @@ pub struct Table {
     pub title: String,
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
-    /// Collapsed until opened.
+    /// Whether the table is collapsed until opened.
     pub folded: bool,
 }
 

@@ -15,7 +15,7 @@ type Wanted = (usize, String);
 
 /// The devices whose scheduler changes for a set of jobs.
 pub(super) struct Schedulers {
-    /// The saved schedulers; `None` if each device has the right one already.
+    /// The session that saves schedulers; `None` if each device has the right one already.
     session: Option<Session>,
     /// The changes for each set of jobs.
     wanted: Vec<Vec<Wanted>>,
@@ -102,7 +102,7 @@ fn wrong(job: &Job, why: &str) -> Failure {
     job.wrong(format!("ioscheduler={}: {why}", printable(name))).into()
 }
 
-/// The devices with schedulers, and the one that holds a directory or file.
+/// The devices with schedulers; finds the one that holds a directory or file.
 #[derive(Default)]
 struct Devices {
     knobs: Vec<HostKnob>,

@@ -37,7 +37,8 @@ macro_rules! or_skip {
     };
 }
 
-/// Whether `halfpower record` works here; says why not, and fails if everything is required.
+/// Returns whether `halfpower record` works here; says why not, and fails if everything is
+/// required.
 pub fn can_record() -> bool {
     use std::os::unix::fs::MetadataExt;
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);

@@ -66,7 +66,7 @@ pub enum Step {
 
 #[derive(Debug, Clone, Copy)]
 pub enum Stops {
-    /// SIGSTOP and SIGCONT.
+    /// By SIGSTOP and SIGCONT.
     Signals,
     Freezer(&'static str),
 }
@@ -120,7 +120,7 @@ pub struct Ends {
     pub failed_points: bool,
 }
 
-/// Refused before anything is done.
+/// Expects a refusal before anything is done.
 pub const fn refused(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[2], words, failed_points: false }
 }

@@ -45,7 +45,7 @@ impl EntryComparison {
         if said.is_empty() { vec!["Nothing else changed between them.".into()] } else { said }
     }
 
-    /// The last reading against the first.
+    /// Compares the last reading with the first.
     fn sentence(question: &[(Measure, HistoryRow)]) -> String {
         let say = |(measure, row): &(Measure, HistoryRow)| {
             let values = &row.trend.values;

@@ -45,7 +45,7 @@ const DIMENSIONS: [Dimension; 8] = [
     Dimension { axis: None, value: |_| 0.0, name: Point::mode },
 ];
 
-/// Rate, and processor time per request, by the first dimension that varies; one curve per
+/// Draws rate, and processor time per request, by the first dimension that varies; one curve per
 /// combination of the others.
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     let varies = |dimension: &&Dimension| {
@@ -101,7 +101,7 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     figures
 }
 
-/// Rate and p99 of every second of `run --live`, one curve per run.
+/// Draws rate and p99 of every second of `run --live`, one curve per run.
 pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
     let runs = seconds.iter().map(|one| one.run).max().map_or(0, |last| last + 1);
     let curve = |run: u64, y: fn(&SecondRecord) -> f64| -> Series {

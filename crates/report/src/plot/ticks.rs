@@ -148,7 +148,7 @@ pub(crate) fn of_values(
     ticks
 }
 
-/// The 1, 2, 5 x 10^n at or below, or at or above, a positive value.
+/// Returns the 1, 2 or 5 x 10^n at or below, or at or above, a positive value.
 fn round_log(value: f64, up: bool) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let digits = [1.0, 2.0, 5.0, 10.0];

@@ -142,8 +142,8 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// A table without borders: a rule under the header, two spaces between columns. The first `left`
-/// columns align left, the others right.
+/// Formats a table without borders: a rule under the header, two spaces between columns. The first
+/// `left` columns align left, the others right.
 pub fn table(
     header: &[String],
     rows: &[Vec<String>],

@@ -157,7 +157,7 @@ pub fn kind_name(kind: Kind) -> &'static str {
 pub struct Other<'a> {
     /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// One of [`WITHOUT_POINTS`].
+    /// The kind, one of [`WITHOUT_POINTS`].
     pub kind: &'a str,
     /// The target's name, independent of the current directory.
     pub target: String,

@@ -138,7 +138,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// Also sets the rate to stable storage, if the rate includes a flush.
+    /// Sets the rate to stable storage, too, if the rate includes a flush.
     fn note_flush(&mut self) {
         if self.achieved.returned_bytes_per_s.is_some() {
             self.achieved.synced_bytes_per_s = Some(self.throughput_bytes_per_s);
