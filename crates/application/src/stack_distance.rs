@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use workload::rng;
 
-/// The same on every run.
+/// Mixes the bits of a block's number, in the same way on every run.
 #[derive(Default)]
 struct BlockHasher(u64);
 
@@ -30,14 +30,14 @@ impl Hasher for BlockHasher {
 type BlockMap<T> = HashMap<u64, T, BuildHasherDefault<BlockHasher>>;
 
 pub struct StackDistances {
-    /// Fenwick tree over time slots: 1 at each block's last access.
+    /// A Fenwick tree over time slots: 1 at each block's last access.
     tree: Vec<u32>,
     last: BlockMap<u32>,
     next: u32,
     counts: Vec<f64>,
     cold: f64,
     accesses: f64,
-    /// Sampled range, half open, out of [`SCALE`].
+    /// The sampled range of hashes, half open, out of [`SCALE`].
     hashes: (u64, u64),
 }
 
@@ -53,8 +53,8 @@ impl StackDistances {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    /// Two disjoint halves of [`StackDistances::sampled`]: the difference of their curves estimates
-    /// the sampling error.
+    /// Returns two disjoint halves of [`StackDistances::sampled`]: the difference of their curves
+    /// estimates the sampling error.
     pub fn sampled_halves(share: f64) -> [Self; 2] {
         let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
         [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
@@ -84,7 +84,7 @@ impl StackDistances {
         }
     }
 
-    /// Last accesses up to and including this slot.
+    /// Returns the number of last accesses up to and including this slot.
     fn up_to(&self, slot: u32) -> u32 {
         let (mut index, mut sum) = (slot as usize + 1, 0);
         while index > 0 {
@@ -133,12 +133,12 @@ impl StackDistances {
         self.add(slot, 1);
     }
 
-    /// Distinct blocks seen, estimated for a sample.
+    /// Returns the number of distinct blocks seen, estimated for a sample.
     pub fn blocks(&self) -> f64 {
         self.last.len() as f64 / self.share()
     }
 
-    /// The share of accesses that an LRU cache of `blocks` blocks misses.
+    /// Returns the share of accesses that an LRU cache of `blocks` blocks misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;
@@ -154,7 +154,7 @@ impl StackDistances {
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
-    /// Miss ratios over cache sizes in bytes.
+    /// Returns miss ratios over cache sizes in bytes.
     pub fn curve(&self, block_bytes: u64, sizes: impl IntoIterator<Item = u64>) -> Vec<MissRatio> {
         sizes
             .into_iter()

@@ -12,18 +12,18 @@ use std::rc::Rc;
 
 const SECOND: u64 = 1_000_000_000;
 const SECONDS: u64 = 24 * 3600;
-/// More than have a profile of their own.
+/// The files of a day: more than have a profile of their own.
 const FILES: u32 = 6000;
 const PER_SECOND: u64 = 16;
 
-/// Resident bytes of this process so far.
+/// Returns the highest resident size of this process so far, in bytes.
 fn highest() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// A second of a server: commits of a log, reads of a table all over it, and a new file.
+/// Returns a second of a server: commits of a log, reads of a table all over it, and a new file.
 fn second(number: u64) -> Vec<Event> {
     let mut events = Vec::new();
     if number < u64::from(FILES) {
@@ -57,7 +57,7 @@ fn second(number: u64) -> Vec<Event> {
     events
 }
 
-/// Bytes written and not yet read.
+/// The bytes written and not yet read.
 #[derive(Clone, Default)]
 struct Pipe(Rc<RefCell<VecDeque<u8>>>);
 

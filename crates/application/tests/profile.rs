@@ -158,7 +158,7 @@ fn without_offsets_nothing_is_said_about_order() {
     assert!(profile.files[0].sentence(1).contains("their order was not recorded"));
 }
 
-/// From 0 to 1 (Numerical Recipes' linear congruential generator).
+/// A generator of numbers from 0 to 1 (Numerical Recipes' linear congruential one).
 struct Random(u32);
 
 impl Random {
@@ -172,9 +172,9 @@ impl Random {
     }
 }
 
-/// A busy database: commits of several clients in one write, the last block written again, slow
-/// syncs while more is written, and a recorder that drops some requests and swaps others. In every
-/// second log a replica reads.
+/// Returns the log of a busy database: commits of several clients in one write, the last block
+/// written again, slow syncs while more is written, and a recorder that drops some requests and
+/// swaps others. In every second log a replica reads.
 fn busy_log(random: &mut Random, is_read: bool) -> Vec<Event> {
     const BLOCK: u64 = 8192;
     let mut requests = Vec::new();

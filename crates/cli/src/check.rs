@@ -22,10 +22,11 @@ use workload::{OpKind, Stop, Workload};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Few enough for a minute.
+/// The maximum number of points: few enough for a minute.
 const MAX_POINTS: usize = 5;
 
-/// Baselines; the first found is taken. Against last night's check a slow decline would never show.
+/// The kinds of baseline; the first found is taken. Against last night's check a slow decline would
+/// never show.
 const BASELINES: [&str; 2] = ["study", "sweep"];
 
 const MAX_RUN_NS: u64 = 2 * SECOND_NS;
@@ -183,7 +184,7 @@ fn set_baseline(
     context.console.print(&format!("{}: checks compare with entry {id} from now on\n", of.name))
 }
 
-/// `true` if it is slower.
+/// Measures and compares one target; returns whether it is slower.
 fn check_one(
     context: &Context,
     arguments: &Arguments,
@@ -241,7 +242,8 @@ fn check_one(
     Ok(!slower.is_empty())
 }
 
-/// The named entry, else that of --set-baseline, else the newest study or sweep of the target.
+/// Returns the named entry, else that of --set-baseline, else the newest study or sweep of the
+/// target.
 fn baseline(
     history: &History,
     target: &str,
@@ -263,7 +265,7 @@ fn baseline(
     Ok((id, history.results(id)?))
 }
 
-/// The named entry, else the first run of the preset: a later one may be slower already.
+/// Returns the named entry, else the first run of the preset: a later one may be slower already.
 fn baseline_of_preset(
     history: &History,
     target: &str,
@@ -303,12 +305,12 @@ fn baseline_of_preset(
     )))
 }
 
-/// The minimum share of the fastest point's rate.
+/// The minimum share of the fastest point's rate that a chosen point reaches.
 const NEAR: f64 = 0.95;
 
-/// For each operation and pattern the smallest depth about as fast as the fastest, direct I/O
-/// first. Large requests are few in a run, so its rate has steps. Points of a few runs may be fast
-/// by chance, or by requests that a throttle admitted in advance, so others come first.
+/// Chooses for each operation and pattern the smallest depth about as fast as the fastest, direct
+/// I/O first. Large requests are few in a run, so its rate has steps. Points of a few runs may be
+/// fast by chance, or by requests that a throttle admitted in advance, so others come first.
 fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
     let usable = |point: &&Point| {
         let workload = &point.workload;

@@ -28,7 +28,7 @@ impl FromStr for Clients {
 }
 
 impl Clients {
-    /// There are `all` clients.
+    /// Returns the numbers of clients to measure, of which there are `all`.
     pub(crate) fn of(&self, all: usize) -> Result<Vec<usize>, String> {
         match self {
             Clients::Powers => {

@@ -56,7 +56,7 @@ pub(crate) struct Cli {
 }
 
 impl Command {
-    /// Whether it may take longer than a moment.
+    /// Returns whether the command may take longer than a moment.
     fn measures(&self) -> bool {
         !matches!(
             self,
@@ -258,7 +258,7 @@ mod tests {
     }
 
     proptest! {
-        /// An answer prints such commands.
+        /// Checks that the commands that an answer prints parse back to the measured workloads.
         #[test]
         fn options_of_a_workload_parse_back(
             (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),

@@ -3,7 +3,7 @@
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use std::ffi::OsStr;
 
-/// Directories, files, devices and simulated machines.
+/// Completes directories, files, devices and simulated machines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Targets;
 

@@ -105,7 +105,7 @@ fn each(
     Ok((place, names.iter().map(spec).collect()))
 }
 
-/// One workload on each of several targets, or several on one.
+/// Measures one workload on each of several targets, or several on one.
 fn measured<M: Machine>(
     context: &Context,
     machine: &M,

@@ -7,11 +7,11 @@ use machine::units::Units;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write};
 use std::sync::Arc;
 
-/// Clones share the progress that is drawn there.
+/// The terminal of a command. Clones share the progress that is drawn there.
 #[derive(Clone, Default)]
 pub(crate) struct Console {
     progress: Arc<Progress>,
-    /// Rank 0 speaks for all.
+    /// Whether to print nothing, because rank 0 speaks for all.
     silent: bool,
 }
 
@@ -63,7 +63,7 @@ impl Console {
         Bar::of_steps(&self.progress, steps)
     }
 
-    /// Lasts as long as the budget.
+    /// Shows a part of the command that lasts as long as the budget.
     pub(crate) fn time_bar(&self, budget_ns: u64) -> Bar {
         Bar::of_time(&self.progress, budget_ns)
     }
@@ -73,7 +73,8 @@ pub(crate) fn cannot_print(error: io::Error) -> Failure {
     Failure::Run(format!("cannot write to standard output: {error}"))
 }
 
-/// For another tool's report. Escapes unprintable names; discards output once the pipe is closed.
+/// Standard output for another tool's report. Escapes unprintable names; discards output once the
+/// pipe is closed.
 pub(crate) struct Report {
     to: PrintableWriter<Stdout>,
     progress: Arc<Progress>,

@@ -8,12 +8,12 @@ use results::Program;
 use std::fmt;
 use std::path::PathBuf;
 
-/// In place of `--history`; `none` disables the history.
+/// The variable that replaces `--history`; `none` disables the history.
 pub(crate) const HISTORY_VARIABLE: &str = "HALFPOWER_HISTORY";
 
 #[derive(Clone)]
 pub(crate) struct Context {
-    /// Outputs may replace files that halfpower did not create.
+    /// Whether outputs may replace files that halfpower did not create.
     pub(crate) force: bool,
     history: HistoryChoice,
     pub(crate) console: Console,
@@ -42,8 +42,8 @@ impl Context {
         context
     }
 
-    /// Only once: the options may appear twice, before the command and among another tool's
-    /// arguments.
+    /// Sets the history, but only once: the options may appear twice, before the command and among
+    /// another tool's arguments.
     fn choose_history(&mut self, no_history: bool, file: Option<PathBuf>) {
         if matches!(self.history, HistoryChoice::Usual) {
             self.history = match (no_history, file) {
@@ -81,7 +81,7 @@ impl Context {
         Ok(rest)
     }
 
-    /// The state directory holds it if there is no home.
+    /// Returns the history file, which is in the state directory if there is no home.
     pub(crate) fn history_file(&self) -> Result<PathBuf, NoHistory> {
         match &self.history {
             HistoryChoice::Nowhere => return Err(NoHistory::Disabled),

@@ -18,13 +18,13 @@ pub(crate) enum Document {
     Replay(Box<ReplayDocument>),
 }
 
-/// The schema shows how to parse the rest.
+/// The part of a document that shows how to parse the rest.
 #[derive(Deserialize)]
 struct Head {
     schema: String,
 }
 
-/// `None` unless it is a document of halfpower.
+/// Returns the schema; `None` unless it is a document of halfpower.
 pub(crate) fn schema(text: &str) -> Option<String> {
     serde_json::from_str::<Head>(text).ok().map(|head| head.schema)
 }
@@ -36,7 +36,7 @@ fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<Box<T>, Failure>
 }
 
 impl Document {
-    /// `None` for another document; an error if it is damaged.
+    /// Parses a document; `None` for another kind, an error if it is damaged.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Option<Document>, Failure> {
         let Some(schema) = schema(text) else { return Ok(None) };
         Ok(Some(match schema.as_str() {
@@ -62,7 +62,7 @@ impl Document {
         }
     }
 
-    /// `None` if this kind has no page.
+    /// Renders the page; `None` if this kind has no page.
     pub(crate) fn html(&self) -> Result<Option<String>, Failure> {
         let drawn = match self {
             Document::Sustained(result) => report::sustained::html(result),
@@ -73,7 +73,8 @@ impl Document {
         drawn.map(Some).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
     }
 
-    /// `None` if the document has no figures, or is a comparison.
+    /// Returns the figures as a side of a comparison; `None` if the document has none, or is a
+    /// comparison.
     pub(crate) fn side(&self, name: &str) -> Option<Side> {
         match self {
             Document::Sustained(result) => {

@@ -1,10 +1,10 @@
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Invalid or refused: exit code 2.
+    /// The command line is invalid or was refused: exit code 2.
     Usage(String),
-    /// A measurement or an output: exit code 1.
+    /// A measurement or an output failed: exit code 1.
     Run(String),
-    /// Exit code 130, the shell convention.
+    /// The user interrupted the command: exit code 130, the shell convention.
     Interrupted,
     /// The reason was already printed; this is the exit code.
     Printed(u8),

@@ -70,7 +70,7 @@ impl From<FioError> for Failure {
     }
 }
 
-/// Facts that fio reports and a `Machine` does not count.
+/// The system's facts that fio reports and a `Machine` does not count.
 struct LinuxStats;
 
 impl SystemStats for LinuxStats {
@@ -154,7 +154,7 @@ pub(crate) fn fio(mut context: Context, arguments: &[String]) -> Result<(), Fail
     ))
 }
 
-/// The text of `--enghelp` or `--cmdhelp`.
+/// Returns the text of `--enghelp` or `--cmdhelp`.
 fn described(command: &Command) -> Result<Option<String>, Failure> {
     match (command.engine_help.as_deref(), command.option_help.as_deref()) {
         (Some(""), _) => Ok(Some(format!("Available IO engines:\n{}", engine_names()))),
@@ -175,7 +175,7 @@ fn shown(name: &str) -> String {
     printable(&name.chars().take(60).collect::<String>())
 }
 
-/// As in fio, `-` is standard input.
+/// Reads a job file; as in fio, `-` is standard input.
 fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("-") {
         JOB_FILE.bounded(io::stdin().lock()).all()
@@ -184,7 +184,7 @@ fn job_file(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A file with all the sections allowed has a few MiB.
+/// The maximum size of a job file; one with all the sections allowed has a few MiB.
 const JOB_FILE: Input = Input::new("a job file", 16 << 20);
 
 const STATE: Input = Input::new("a verification state", 16 << 20);
@@ -272,7 +272,7 @@ fn fio_on<M: Machine>(
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
 
-/// A simulated machine, to which the local counters do not apply.
+/// The facts of a simulated machine, to which the local counters do not apply.
 struct Nowhere;
 
 impl SystemStats for Nowhere {
@@ -398,8 +398,8 @@ fn measured<M: Machine>(
     Ok(FioResult { warnings: [result.warnings, sets.warnings].concat(), ..result })
 }
 
-/// Written to standard error unless the report includes them. JSON does, and programs that parse it
-/// take output there as a failure.
+/// Prints warnings on standard error unless the report includes them. JSON does, and programs that
+/// parse it treat any output there as a failure.
 fn warn(context: &Context, command: &Command, warnings: &[String]) {
     let json_to_a_person =
         !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
@@ -418,7 +418,7 @@ fn formatted(command: &Command, result: &FioResult) -> String {
     command.formats.iter().map(one).collect()
 }
 
-/// Tries report, logs and halfpower's own result even if one fails.
+/// Writes the report, the logs and halfpower's own result, even if one fails.
 fn report(
     context: &Context,
     command: &Command,

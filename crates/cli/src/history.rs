@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tune::Tuning;
 
-/// The export is built in memory.
+/// The maximum size of an export, which is built in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
-/// Those with the most readings come first.
+/// The maximum number of trends shown; those with the most readings come first.
 const MAX_TRENDS: usize = 12;
 
-/// A history that cannot be written causes a warning, not an error.
+/// Keeps a result. A history that cannot be written causes a warning, not an error.
 fn kept(context: &Context, keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
     let result = match context.history_file() {
         Ok(path) => History::open(&path)
@@ -50,7 +50,7 @@ pub(crate) fn keep(context: &Context, results: &Results) {
     keep_as(context, results, None);
 }
 
-/// An interrupted measurement is left out: it cannot be a baseline.
+/// Stores results, unless the measurement was interrupted: it cannot be a baseline.
 pub(crate) fn keep_as(context: &Context, results: &Results, kind: Option<&str>) {
     let measured =
         results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
@@ -102,7 +102,7 @@ pub(crate) const REPLAY: &str = "replay";
 
 /// A measurement whose result is not a list of points.
 pub(crate) struct Measured<'a> {
-    /// One of [`results::history::WITHOUT_POINTS`].
+    /// The kind, one of [`results::history::WITHOUT_POINTS`].
     pub(crate) kind: &'static str,
     pub(crate) machine: &'a MachineFacts,
     pub(crate) target: &'a TargetFacts,
@@ -111,7 +111,7 @@ pub(crate) struct Measured<'a> {
     pub(crate) began_unix_s: u64,
 }
 
-/// Keeps the figures, too, for trends and comparisons.
+/// Keeps a document with its figures, for trends and comparisons.
 pub(crate) fn keep_measured(
     context: &Context,
     document: &str,
@@ -159,7 +159,7 @@ fn file(context: &Context) -> Result<PathBuf, Failure> {
     context.history_file().map_err(|why| Failure::Usage(format!("no history: {why}")))
 }
 
-/// All reports, or none.
+/// Imports all reports, or none.
 fn import(context: &Context, reports: &[PathBuf], target: Option<&str>) -> Result<(), Failure> {
     let mut read = Vec::new();
     for path in reports {
@@ -450,7 +450,7 @@ fn trend(
     )
 }
 
-/// Adds what changed on the machine between the readings.
+/// Adds to a trend what changed on the machine between the readings.
 fn with_changes(history: &History, trend: Trend) -> Result<HistoryRow, HistoryError> {
     let of = |place: usize| history.fingerprint(trend.values[place].entry);
     let changed = |&place: &usize| Ok((place, difference(&of(place - 1)?, &of(place)?)));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 const REPORT: Input = Input::new("a report", 64 << 20);
 
-/// The history stores it like this.
+/// Another tool's report as the history stores it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Imported {
     schema: String,
@@ -24,7 +24,7 @@ impl Imported {
         Ok(Imported { schema: IMPORT_SCHEMA.into(), name: name(path), text: text_of(path)? })
     }
 
-    /// A document of halfpower is none.
+    /// Returns whether it is another tool's report, not a document of halfpower.
     pub(crate) fn is_report(&self) -> bool {
         dialect::reading::is_report(&self.name, &self.text)
             && documents::schema(&self.text).is_none()
@@ -51,7 +51,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| unreadable(format!("{error}; name a results.json or a tool's report")))
 }
 
-/// UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
+/// Decodes UTF-8, or UTF-16 with a byte-order mark, which Windows shells write on redirection.
 fn text(bytes: &[u8]) -> String {
     let units = |bytes: &[u8], order: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| order([pair[0], pair[1]])).collect();
@@ -65,7 +65,7 @@ fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// Adds the last directory if the name is too generic.
+/// Returns the file name, with its directory if the name is too generic.
 fn name(path: &Path) -> String {
     let file = path
         .file_name()

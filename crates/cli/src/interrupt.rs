@@ -11,16 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once, OnceLock};
 use std::time::Duration;
 
-/// An interrupted run ends in this time, unless the storage does not respond.
+/// The time in which an interrupted run ends, unless the storage does not respond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Signals that end a program, except real-time signals and the program's own faults.
+/// The signals that end a program, except real-time signals and those for the program's own faults.
 const FATAL: [i32; 13] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF,
     SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
-/// Those not ignored at the start; `nohup` and background shell jobs ignore some.
+/// Returns the fatal signals that were not ignored at the start; `nohup` and background shell jobs
+/// ignore some.
 pub(crate) fn signals() -> &'static [i32] {
     static SIGNALS: LazyLock<Vec<i32>> = LazyLock::new(|| {
         FATAL
@@ -34,7 +35,7 @@ pub(crate) fn signals() -> &'static [i32] {
 
 static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Signals concern the whole process.
+/// The terminal for messages about signals, which concern the whole process.
 static CONSOLE: OnceLock<Console> = OnceLock::new();
 
 pub(crate) fn report_to(console: &Console) {
@@ -47,7 +48,7 @@ fn tell(message: &str) {
     }
 }
 
-/// True after the first of [`signals`].
+/// Returns a flag that becomes true at the first of [`signals`].
 pub(crate) fn flag() -> &'static AtomicBool {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
@@ -61,7 +62,7 @@ pub(crate) fn flag() -> &'static AtomicBool {
     &INTERRUPTED
 }
 
-/// Used if no thread can be started.
+/// Handles the signals directly if no thread can be started.
 fn without_thread() {
     for &signal in signals() {
         // The order matters: the second signal finds the flag set and ends the program.
@@ -104,7 +105,8 @@ fn say_what_is_waited_for() {
     ));
 }
 
-/// Turns the limit into a write error (EFBIG), like a full disk, instead of a fatal signal.
+/// Turns the file size limit into a write error (EFBIG), like a full disk, instead of a fatal
+/// signal.
 pub(crate) fn survive_file_limit() {
     // Any handler replaces the default action.
     let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));

@@ -56,10 +56,11 @@ use machine::text::PrintableWriter;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// With less, the program moves to a thread: the command-line parser uses up to 250 KiB.
+/// The stack limit below which the program moves to a thread: the command-line parser uses up to
+/// 250 KiB.
 const SMALL_STACK: u64 = 1 << 20;
 
-/// The usual limit on Linux.
+/// The stack of that thread in bytes: the usual limit on Linux.
 const STACK_BYTES: usize = 8 << 20;
 
 pub fn main() -> ExitCode {
@@ -82,12 +83,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Bytes for the first allocation.
+/// The bytes of address space that the first allocation may take.
 const FIRST_MEMORY: usize = 1 << 20;
 
 const NEEDED_MEMORY: usize = 8 << 20;
 
-/// A small allocation that fails later would abort the program. The message needs none.
+/// Returns whether memory is left: a small allocation that fails later would abort the program. The
+/// message needs none.
 fn has_memory(bytes: usize) -> bool {
     let has = Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if !has {

@@ -13,12 +13,13 @@ use std::time::Duration;
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// All have counted a second this long after the first stream, unless they wait for the storage.
+/// The time after the first stream in which all have counted a second, unless they wait for the
+/// storage.
 const SETTLED: Duration = Duration::from_millis(200);
 
 const HEADING_EVERY: usize = 20;
 
-/// Prints as long as it lives.
+/// Prints each second's rates as long as it lives.
 pub(crate) struct Live {
     log: Arc<SecondLog>,
     ended: Arc<AtomicBool>,

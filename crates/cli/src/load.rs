@@ -10,13 +10,13 @@ use machine::units::{parse_time, show_rate, show_time};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A scheduler tick counts as 10 ms.
+/// The length of a look; a scheduler tick counts as 10 ms.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// An idle machine has no busy program in all of these.
+/// The number of looks in a row that find no busy program on an idle machine.
 const IDLE_LOOKS: u32 = 5;
 
-/// Others are counted.
+/// The maximum number of programs named in a message; others are counted.
 const MAX_NAMED: usize = 4;
 
 /// Options of commands that wait until the machine is idle.
@@ -68,7 +68,7 @@ impl LoadArguments {
     }
 }
 
-/// `postgres (0.9 CPUs), rsync (0.1 CPUs, 120 MiB/s) and 2 more`.
+/// Names busy programs: `postgres (0.9 CPUs), rsync (0.1 CPUs, 120 MiB/s) and 2 more`.
 fn named(busy: &[BusyProgram]) -> String {
     let each = busy.iter().take(MAX_NAMED).map(|one| {
         let mut uses = Vec::new();

@@ -8,12 +8,12 @@ use crate::context::Context;
 use crate::failure::Failure;
 use hosts::Launch;
 
-/// `None` for a single process.
+/// Returns the launch of this process together with others; `None` for a single process.
 pub(crate) fn launch() -> Option<Launch> {
     Launch::of(|name| std::env::var(name).ok())
 }
 
-/// Only rank 0 reports the reason.
+/// Turns a failure into an exit code: only rank 0 reports the reason.
 pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
     match failure {
         failure if launch.leads() => failure,
@@ -24,7 +24,7 @@ pub(crate) fn silently(launch: &Launch, failure: Failure) -> Failure {
     }
 }
 
-/// For a command that was started several times.
+/// Runs a command that was started several times.
 pub(crate) fn run(context: &Context, cli: Cli, launch: &Launch) -> Result<(), Failure> {
     let measures = matches!(
         cli.command,

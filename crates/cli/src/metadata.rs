@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The first option that needs several clients.
+    /// Returns the first option that needs several clients.
     fn of_several(&self) -> Option<&'static str> {
         let given = [
             (self.clients.is_some(), "--clients"),
@@ -175,7 +175,7 @@ fn prepare(
     Ok(())
 }
 
-/// Also keeps the document in the history.
+/// Prints the document, and keeps it in the history.
 fn show<T: serde::Serialize>(
     context: &Context,
     json: bool,

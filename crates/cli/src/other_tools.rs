@@ -3,11 +3,11 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// An option of halfpower, empty for the target, and the words that say so.
+/// An option of halfpower, empty for the target, and the words that name it.
 type Instead = (&'static str, &'static str);
 
-/// Of fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd; the first of the options that the
-/// command has replaces them.
+/// Names of options in fio, diskspd, CrystalDiskMark, elbencho, mdtest and dd, and what replaces
+/// them: the first option that the command has.
 const NAMES: [(&[&str], &[Instead]); 21] = [
     (
         &["--rw", "--readwrite"],
@@ -172,7 +172,7 @@ pub(crate) fn hint(
     ))
 }
 
-/// Replaces words of the programming language.
+/// Replaces the programming language's words in an error of the parser.
 pub(crate) fn plain(message: &str) -> String {
     [
         ("invalid digit found in string", "it is not a whole number"),
@@ -185,7 +185,7 @@ pub(crate) fn plain(message: &str) -> String {
     .fold(message.to_owned(), |text, (its, ours)| text.replace(its, ours))
 }
 
-/// Also its path: `history show`.
+/// Returns the command of a line and its path: `history show`.
 fn innermost(
     cli: &clap::Command,
     words: impl Iterator<Item = OsString>,
@@ -207,7 +207,7 @@ fn has(command: &clap::Command, option: &str) -> bool {
     }
 }
 
-/// `run` comes first.
+/// Returns the other commands that have an option, `run` first.
 fn others(cli: &clap::Command, path: &str, name: &str) -> Vec<String> {
     let Some(option) = name.strip_prefix("--") else { return Vec::new() };
     let mut names: Vec<&str> = cli

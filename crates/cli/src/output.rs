@@ -25,8 +25,8 @@ impl From<OutputError> for Failure {
     }
 }
 
-/// Opens the file of `option` before the measurement. It may be none of `targets` (the measured and
-/// input files), no layer under one, not the history, and not another user's.
+/// Opens the file of `option` before the measurement. It must not be one of `targets` (the measured
+/// and input files) or a layer under one, the history, or another user's file.
 pub(crate) fn output(
     context: &Context,
     option: &str,
@@ -52,7 +52,7 @@ pub(crate) fn optional(
     path.map(|path| output(context, option, path, targets)).transpose()
 }
 
-/// Also the layers under it, or a simulated machine's description.
+/// Returns the target and the layers under it, or a simulated machine's description file.
 fn with_backing(target: &Path) -> Vec<PathBuf> {
     let mut all = vec![target.to_path_buf()];
     if let Some(machine) = crate::target::machine_file(target) {
@@ -70,8 +70,8 @@ pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> 
     text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
 }
 
-/// On failure, saves the text to a new temporary file and names it in the error. Also fails if the
-/// directory was moved.
+/// Writes an output. On failure, saves the text to a new temporary file and names it in the error.
+/// Also fails if the directory was moved.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     match output.write(text.as_bytes()) {
         Ok(()) => Ok(()),
@@ -117,7 +117,7 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
     })
 }
 
-/// As [`save`], for an output that could not be opened earlier.
+/// Writes an output that could not be opened earlier, as [`save`] does.
 pub(crate) fn save_late(
     context: &Context,
     option: &str,
@@ -173,8 +173,8 @@ pub(crate) fn report_page(results: &Results) -> Result<String, Failure> {
     report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// The answer on one screen, then the path of the report. `details` come first, so that the answer
-/// stays on the screen.
+/// Prints the answer on one screen, then the path of the report. `details` come first, so that the
+/// answer stays on the screen.
 pub(crate) fn show_study(
     context: &Context,
     results: &Results,
@@ -205,7 +205,7 @@ pub(crate) fn show_study(
 pub(crate) enum Form {
     Json,
     Screen,
-    /// The experiments' tables, the evidence, then the answer.
+    /// The tables of the experiments, the evidence, then the answer.
     Details,
 }
 
@@ -227,7 +227,7 @@ pub(crate) struct Directory<'a> {
     made: Vec<MadeDirectory>,
 }
 
-/// Removes empty directories, so a refused command leaves nothing.
+/// Removes directories that stayed empty, so a refused command leaves nothing.
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
         files::remove_empty(&self.made);
@@ -235,7 +235,7 @@ impl Drop for Directory<'_> {
 }
 
 impl<'a> Directory<'a> {
-    /// Checks that the known file names can be written.
+    /// Creates the directory and checks that the known file names can be written.
     pub(crate) fn new(
         context: &'a Context,
         path: &'a Path,
@@ -260,7 +260,8 @@ impl<'a> Directory<'a> {
         save_late(self.context, "--output", &path, self.targets, text).map(|()| path)
     }
 
-    /// Writes a table for each experiment, too. Tries all files and returns the first failure.
+    /// Writes report.html and a table for each experiment. Tries all files and returns the first
+    /// failure.
     pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
         let report = self.save("report.html", &report_page(results)?);
         let tables: Vec<_> =

@@ -20,10 +20,11 @@ const MIXED_READS: u8 = 70;
 
 pub(crate) const RUN_NS: u64 = 1_000_000_000;
 
-/// Short runs give many blocks.
+/// The length of runs in turn with others, in ns: short, for many blocks.
 pub(crate) const TURN_RUN_NS: u64 = 400_000_000;
 
-/// For depth without an engine; more would measure the scheduler.
+/// The maximum number of threads that emulate depth without an engine; more would measure the
+/// scheduler.
 const MAX_THREADS: u32 = 256;
 
 const MAX_IN_FLIGHT: u32 = 256;
@@ -73,10 +74,10 @@ fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
     ]
 }
 
-/// More would take weeks.
+/// The maximum number of workloads in a sweep; more would take weeks.
 const MAX_WORKLOADS: usize = 100_000;
 
-/// Refuses more than can be measured, or held in memory.
+/// Refuses more combinations than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     check_op(arguments)?;
     let count = lists(arguments)
@@ -171,7 +172,8 @@ fn points(context: &Context, arguments: &PointArguments, kind: Kind) -> Result<(
     }
 }
 
-/// A simulated file is as large as the data moved: the 1997 study's 100 MB at the outer edge.
+/// Returns the target. A simulated file is as large as the data moved: the 1997 study's 100 MB at
+/// the outer edge.
 pub(crate) fn target_of(
     context: &Context,
     arguments: &PointArguments,
@@ -183,7 +185,7 @@ pub(crate) fn target_of(
     Ok((place, spec))
 }
 
-/// Bytes of all members of a target of at least this size.
+/// Returns the bytes, with parity, of all members of a target of at least this size.
 fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     let members = spec.places.len() as u64;
     if members < 2 {
@@ -194,7 +196,7 @@ fn bytes_with_parity(spec: &TargetSpec, bytes: u64) -> u64 {
     bytes.div_ceil(chunk).div_ceil(with_data).saturating_mul(chunk).saturating_mul(members)
 }
 
-/// Adds what the command knows to a document before it is shown.
+/// A function that adds what the command knows to a document before it is shown.
 pub(crate) type Finish<'f> = &'f dyn Fn(&mut Results) -> Result<(), Failure>;
 
 pub(crate) fn points_on<M: Machine>(
@@ -292,7 +294,7 @@ pub(crate) fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
-/// Whether the preset's point meets the bar published for it, if any.
+/// Returns whether the preset's only point meets the bar published for it, if any.
 pub(crate) fn published_bar(
     preset: &tune::Profile,
     point: &Point,
@@ -333,7 +335,7 @@ fn one_process(arguments: &PointArguments) -> Result<(), Failure> {
     }
 }
 
-/// Refuses options for many clients.
+/// Refuses options for many clients if there is only one.
 pub(crate) fn one_client(arguments: &PointArguments) -> Result<(), Failure> {
     let given = [
         (arguments.clients.is_some(), "--clients"),
@@ -392,7 +394,7 @@ pub(crate) fn repeats(arguments: &PointArguments) -> Repeats {
     }
 }
 
-/// One point per depth tried.
+/// Finds the best rate of each workload within the p99 goal, with one point per depth tried.
 fn within_p99<M: Machine>(
     context: &Context,
     runner: &mut Runner<'_, M>,
@@ -443,7 +445,8 @@ fn within_p99<M: Machine>(
     Ok((points, goals))
 }
 
-/// Enough at an offered rate that requests queue at the target, not in the program.
+/// Returns the maximum of requests in flight at an offered rate: enough that they queue at the
+/// target, not in the program.
 fn in_flight(workload: &Workload, max: u32) -> u32 {
     let fitting = MAX_IN_FLIGHT_BYTES
         / u64::from(workload.request_bytes.max(1))
@@ -470,8 +473,8 @@ fn with_bar(
     Ok(points)
 }
 
-/// The preset's workloads, or every combination of the options' lists; the last option varies
-/// fastest.
+/// Returns the preset's workloads, or every combination of the options' lists; the last option
+/// varies fastest.
 pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
     if let Some(profile) = arguments.profile() {
@@ -535,7 +538,7 @@ fn client_files(arguments: &PointArguments) -> ClientFiles {
     }
 }
 
-/// Adds the options that the preset leaves open.
+/// Returns a preset's workload with the options that it leaves open.
 fn of_preset(arguments: &PointArguments, preset: &Workload) -> Vec<Workload> {
     let base = base(arguments);
     let with = |&memory: &Memory| Workload {

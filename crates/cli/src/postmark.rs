@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 
 const START_FILE: &str = ".pmrc";
 
-/// Longer input lines are truncated.
+/// The maximum length of an input line; longer ones are truncated.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 
 const HISTORY: usize = 1000;
@@ -170,7 +170,8 @@ impl SessionRunner<'_> {
         }
     }
 
-    /// Has a history. An interrupted run returns to the prompt.
+    /// Reads edited lines from a terminal, with a history. An interrupted run returns to the
+    /// prompt.
     fn edited(&mut self) -> Result<Outcome, Failure> {
         let unreadable = |error: ReadlineError| {
             Failure::Run(format!("cannot read commands from the terminal: {error}"))
@@ -331,7 +332,7 @@ fn edits_lines() -> bool {
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// `None` at the end. Discards the rest of an overlong line.
+/// Reads the next line; `None` at the end. Discards the rest of an overlong line.
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();
@@ -347,7 +348,7 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// The default file, if it exists; refuses another user's as root.
+/// Returns the default file if it exists; refuses another user's as root.
 fn start_file() -> Result<Option<&'static Path>, Failure> {
     let path = Path::new(START_FILE);
     match std::fs::metadata(path) {
@@ -361,7 +362,7 @@ fn start_file() -> Result<Option<&'static Path>, Failure> {
     }
 }
 
-/// A regular file that the user trusts, or a new one.
+/// Returns whether this can be the history file: a regular file that the user trusts, or a new one.
 fn is_usable(path: &Path) -> bool {
     let (Ok((directory, _)), Some(name)) =
         (Directory::make(parent(path), PRIVATE), path.file_name())

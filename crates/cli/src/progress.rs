@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 const TICK: Duration = live::SPARE_LOOK;
 
-/// Shorter commands show none.
+/// The time that a command must take before progress is shown.
 const FIRST_BAR: Duration = Duration::from_millis(750);
 
 const FIRST_LINE: Duration = Duration::from_millis(2500);
 const LINES: Duration = Duration::from_secs(10);
 
-/// Ticks to average a rate over.
+/// The number of ticks over which a rate is averaged.
 const WINDOW: usize = 4;
 
 /// `--progress`.
@@ -39,7 +39,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// Resolves `auto` and `bar` by the terminal.
+    /// Resolves `auto` and `bar` by what the terminal allows.
     fn here(self) -> Mode {
         let dumb = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
         match (self, std::io::stderr().is_terminal() && !dumb) {
@@ -51,7 +51,7 @@ impl Mode {
     }
 }
 
-/// Another tool's words may hold it, too.
+/// Returns the mode of a command line. Another tool's words may hold the option, too.
 pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode {
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let own = words.iter().enumerate().find_map(|(at, word)| match word.as_str() {
@@ -63,7 +63,7 @@ pub(crate) fn mode(parsed: Mode, words: impl Iterator<Item = OsString>) -> Mode 
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Done {
-    /// The last step ended at this time from the start.
+    /// Steps, the last of which ended at this time from the start.
     Steps {
         done: u64,
         of: u64,
@@ -103,7 +103,7 @@ impl Task {
         .clamp(0.0, 1.0)
     }
 
-    /// `None` as long as nothing can be extrapolated.
+    /// Returns the time left; `None` as long as nothing can be extrapolated.
     fn left(&self) -> Option<Duration> {
         match self.done {
             Done::Time { passed_ns, of_ns } => {
@@ -133,7 +133,7 @@ struct Picture {
 struct Drawn {
     task: Option<Task>,
     bar: Option<ProgressBar>,
-    /// The report on the terminal stopped within a line.
+    /// Whether the report on the terminal stopped within a line.
     within_line: bool,
     in_line: bool,
     stopped: bool,
@@ -152,7 +152,7 @@ impl Progress {
         self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something else will be printed.
+    /// Removes what is drawn, because something else will be printed.
     fn clear(&self, stop: bool) {
         let mut drawn = self.drawn();
         drawn.task = None;
@@ -170,7 +170,7 @@ impl Progress {
         self.drawn().suspend(print)
     }
 
-    /// The part may stop within a line.
+    /// Prints a part of a report, which may stop within a line.
     pub(crate) fn reported<T>(&self, within_line: bool, print: impl FnOnce() -> T) -> T {
         let mut drawn = self.drawn();
         if within_line {
@@ -237,13 +237,13 @@ impl Drop for Display {
     }
 }
 
-/// Erases the rest of the line.
+/// The sequence that erases the rest of the line.
 const ERASE: &[u8] = b"\x1b[K";
 
-/// Columns of a picture after a part of a report on its line.
+/// The width in columns of a picture that follows a part of a report on its line.
 const IN_LINE: usize = 44;
 
-/// The cursor stays where it is.
+/// Draws a picture after the cursor, which does not move.
 fn draw_in_line(drawn: &mut Drawn, picture: &Picture) {
     let percent = format!("{:.0} %", picture.share * 100.0);
     let numbers = picture.numbers.replace("operations/s", "/s");
@@ -313,7 +313,7 @@ impl Painter {
         }
     }
 
-    /// The rate now, or that of the last run with its workload.
+    /// Returns the rate now, or that of the last run with its workload.
     fn numbers(&mut self) -> (Option<String>, String) {
         let now = Instant::now();
         let filled = live::FILLING.read().map_or(0, |(done, _)| done);
@@ -374,7 +374,7 @@ fn rates(bytes_per_s: f64, iops: f64, mean_latency_ns: f64) -> String {
     format!("{}, {iops:.0} IOPS, mean {}", show_rate(bytes_per_s), show_time(mean_latency_ns))
 }
 
-/// `None` if there is nothing to show.
+/// Returns the picture; `None` if there is nothing to show.
 fn picture(
     task: Option<&Task>,
     work: Option<(f64, Option<Duration>)>,
@@ -416,7 +416,7 @@ impl Picture {
     }
 }
 
-/// Includes the percentage.
+/// The width in columns of the bar with the percentage.
 const BAR_COLUMNS: usize = 24;
 
 fn draw(drawn: &mut Drawn, picture: &Picture) {
@@ -511,10 +511,10 @@ impl Drop for Bar {
     }
 }
 
-/// Has a bar over a time budget.
+/// A clock with a bar over a time budget.
 pub(crate) struct Watch {
     began: Instant,
-    /// Also counts the runs before `--resume`.
+    /// The journal, which also counts the runs before `--resume`.
     journal: Option<Arc<Journal>>,
     bar: Bar,
 }

@@ -292,7 +292,7 @@ fn show_plan(
     context.console.print(&text)
 }
 
-/// They purge the drive.
+/// Returns the commands that purge the drive.
 fn sanitize_commands(facts: Option<&TargetFacts>) -> String {
     let device = facts.filter(|facts| facts.kind == TargetKind::Device);
     let name =
@@ -340,7 +340,7 @@ fn stored(path: &Path) -> Result<Option<PtsResult>, Failure> {
     Ok(Some(state))
 }
 
-/// Refuses another test.
+/// Goes on with a stored test; refuses another one.
 fn continued(state: PtsResult, plan: &PtsPlan, facts: &TargetFacts) -> Result<PtsResult, Failure> {
     let other = |what: &str| {
         Err(Failure::Usage(format!(

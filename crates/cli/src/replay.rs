@@ -70,7 +70,7 @@ fn factor(text: &str) -> Result<f64, String> {
     })
 }
 
-/// Any format; also returns its name.
+/// Reads a trace of any format; also returns the format's name.
 pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
     let named = |why: String| Failure::Usage(printable(&format!("{}: {why}", trace.display())));
     let (format, events) =
@@ -80,7 +80,7 @@ pub(crate) fn load(trace: &Path) -> Result<(Script, &'static str), Failure> {
 }
 
 impl Arguments {
-    /// The current directory if none is named.
+    /// Returns the targets, or the current directory if none is named.
     fn targets(&self) -> Vec<PathBuf> {
         if self.targets.is_empty() { vec![PathBuf::from(".")] } else { self.targets.clone() }
     }
@@ -113,7 +113,7 @@ pub(crate) fn replay(context: &Context, arguments: &Arguments) -> Result<(), Fai
     context.console.print(&text(&document))
 }
 
-/// Shows a bar; keeps the result in the history.
+/// Replays with a bar; keeps the result in the history.
 pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocument, Failure> {
     let began_unix_s = crate::history::now_unix_s();
     let runs = job.settings.runs;
@@ -139,7 +139,8 @@ pub(crate) fn replayed(context: &Context, job: &ReplayJob) -> Result<ReplayDocum
     Ok(document)
 }
 
-/// A directory or a simulated machine, else regions of the targets.
+/// Returns the place of a trace's files: a directory or a simulated machine, else regions of the
+/// targets.
 pub(crate) fn layout(targets: &[&Path], destroy: &[PathBuf], destroy_signed: bool) -> Layout {
     match targets {
         [place] if is_twin(place) || place.is_dir() => Layout::Files(place.to_path_buf()),

@@ -3,13 +3,14 @@
 use crate::arguments::PointArguments;
 use clap::Args;
 
-/// Those that are not UTF-8 are file names, not options.
+/// Returns this program's arguments, except those that are not UTF-8: they are file names, not
+/// options.
 pub(crate) fn words_typed() -> impl Iterator<Item = String> {
     std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// The options of `run`, with values, in order. `Own` are the command's other options: their values
-/// may look like options of `run`.
+/// Returns the options of `run`, with values, in order. `Own` are the command's other options:
+/// their values may look like options of `run`.
 pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> Vec<String> {
     let own = Own::augment_args(clap::Command::new("own"));
     let takes_value = |name: &str| {
@@ -37,7 +38,7 @@ pub(crate) fn words_of_runs<Own: Args>(words: impl Iterator<Item = String>) -> V
     kept
 }
 
-/// Given to a command whose work has no such requests.
+/// Returns the options of `run` that were given to a command whose work has no such requests.
 pub(crate) fn workload_options<Own: Args>() -> Vec<String> {
     let words = words_of_runs::<Own>(words_typed());
     words.into_iter().filter(|word| word.starts_with("--") && word != "--json").collect()

@@ -10,12 +10,12 @@ use clap_complete::env::Shells;
 use std::io;
 use std::path::PathBuf;
 
-/// Set by a completion script that runs the program.
+/// The variable that a completion script sets when it runs the program.
 const VARIABLE: &str = "HALFPOWER_COMPLETE";
 
 const NAME: &str = "halfpower";
 
-/// Also ends the program if a completion script runs it.
+/// Completes a command line and ends the program, if a completion script runs it.
 pub(crate) fn complete(program: fn() -> Command) {
     CompleteEnv::with_factory(program).var(VARIABLE).bin(NAME).complete();
 }
@@ -28,7 +28,7 @@ pub(crate) struct CompletionsArguments {
     shell: String,
 }
 
-/// Joins what Bash splits at colons: `twin:NAME` is one word.
+/// Bash code that joins what Bash splits at colons: `twin:NAME` is one word.
 const BASH_COLONS: &str = r#"
 _halfpower() {
     local -a joined=()

@@ -18,7 +18,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 const MIN_BUDGET_NS: u64 = 5 * SECOND_NS;
 
-/// The kept runs are there until it is shown.
+/// A measured study, and its kept runs until it is shown.
 pub(crate) type Studied = (Result<Results, Failure>, Option<Unfinished>);
 
 pub(crate) fn study(context: &Context, arguments: &StudyArguments) -> Result<(), Failure> {
@@ -277,7 +277,7 @@ mod tests {
         (crate::points::grid(&arguments, &Engine::ALL), spec)
     }
 
-    /// They repeat the workloads of the study.
+    /// Checks that commands repeat the workloads of the study.
     #[test]
     fn commands_of_a_study_ask_what_it_measured() {
         let mut found = 0;

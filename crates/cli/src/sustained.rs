@@ -87,7 +87,7 @@ impl SustainedArguments {
     }
 }
 
-/// They must ascend.
+/// Returns the shares; fails unless they ascend.
 fn fills(percents: &[u8]) -> Result<Vec<u8>, Failure> {
     if percents.is_sorted_by(|one, next| one < next) {
         return Ok(percents.to_vec());
@@ -200,7 +200,7 @@ fn page(result: &SustainedResult) -> Result<String, Failure> {
         .map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))
 }
 
-/// An initial fill would use up the cache before the measurement.
+/// Returns a target without an initial fill, which would use up the cache before the measurement.
 fn unwritten(spec: TargetSpec, max_written: u64) -> Result<TargetSpec, Failure> {
     let mut spec = TargetSpec { as_is: true, new_file: NewFile::Reserved, ..spec };
     let in_directory = spec.places.iter().any(|place| place.is_dir());

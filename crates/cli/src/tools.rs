@@ -22,7 +22,7 @@ fn helped(context: &Context, words: &[String], help: &str) -> Result<bool, Failu
 }
 
 struct Document<'a> {
-    /// Also the JSON key of its own results.
+    /// The tool's name, which is also the JSON key of its own results.
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,
@@ -31,7 +31,7 @@ struct Document<'a> {
     seed: u64,
 }
 
-/// The document that `report` reads.
+/// Returns the full document that `report` reads.
 fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
     let Document { points, warnings, interrupted, began, seed, .. } = document;
     let results =
@@ -48,7 +48,7 @@ fn ended(context: &Context, interrupted: bool) -> Result<(), Failure> {
     }
 }
 
-/// In the history, and in a file if requested.
+/// Keeps the document in the history, and writes it to a file if requested.
 fn keep_document<M: Machine>(
     context: &Context,
     output: Option<&Output>,

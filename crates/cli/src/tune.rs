@@ -193,14 +193,14 @@ fn limits(arguments: &Arguments, noisy: bool) -> Limits {
     }
 }
 
-/// Knobs are set through the journal.
+/// The local machine, whose knobs are set through the journal.
 struct OnHost {
     machine: Resumable<Host>,
     target: host::HostTarget,
     facts: TargetFacts,
-    /// `None` if only workload settings are tried.
+    /// The session that sets knobs; `None` if only workload settings are tried.
     session: Option<Session>,
-    /// Also the number of the stripe's knob.
+    /// The number of kernel knobs, which is also the number of the stripe's knob.
     of_kernel: usize,
     watch: Watch,
 }
@@ -330,7 +330,7 @@ fn on_host(
     Ok(tuning)
 }
 
-/// Without root there are no kernel knobs.
+/// Returns the plan for the local machine; without root it has no kernel knobs.
 fn plan(
     workloads: Vec<Workload>,
     found: &[HostKnob],
@@ -376,7 +376,7 @@ fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// Rebuilt for each setting.
+/// A simulated machine, rebuilt for each setting.
 struct OnTwin {
     spec: TargetSpec,
     knobs: Vec<Knob>,

@@ -19,10 +19,10 @@ const DIRECTORY: &str = "unfinished";
 
 const SUFFIX: &str = ".jsonl";
 
-/// A week's study of a large machine has less.
+/// The maximum size of kept runs; a week's study of a large machine has less.
 const KEPT_RUNS: Input = Input::new("kept runs", 4 << 30);
 
-/// Older runs are removed.
+/// The age in seconds at which runs that no command resumed are removed.
 const KEPT_FOR_S: u64 = 30 * 86_400;
 
 /// Options that do not change what is measured, and whether they take a value.
@@ -43,7 +43,7 @@ const OF_OUTPUT: [(&str, bool); 14] = [
     ("--progress", true),
 ];
 
-/// The words that say what is measured.
+/// Returns the words of a command that say what is measured.
 fn settings(words: impl Iterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words;
@@ -67,7 +67,7 @@ fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(1, |sum, byte| rng::hash(sum, u64::from(byte)))
 }
 
-/// Made when there is a run to keep.
+/// The file being written, created once there is a run to keep.
 struct Writer {
     console: Console,
     directory: PathBuf,
@@ -123,11 +123,12 @@ struct Left {
     begun: Begun,
     opened: Option<Opened>,
     runs: Vec<RunLine>,
+    /// The length of the whole lines; the last may be incomplete.
     bytes: u64,
 }
 
 impl Left {
-    /// `None` if a process still writes them, or none can be used.
+    /// Reads kept runs; `None` if a process still writes them, or none can be used.
     fn read(directory: &Directory, name: &OsStr) -> Option<Left> {
         let file = directory.open_to_append(name).ok()?;
         match file.try_lock() {
@@ -169,14 +170,14 @@ pub(crate) struct Unfinished {
     journal: Arc<Journal>,
     writer: Arc<Mutex<Writer>>,
     command: &'static str,
-    /// Start of the file names of the same settings on the same targets.
+    /// The start of the names of files of the same settings on the same targets.
     prefix: String,
     resumed: Option<(Begun, Vec<String>)>,
 }
 
 impl Unfinished {
-    /// With `resume`, goes on with the runs that the last interrupted command of this name kept for
-    /// these targets; fails if there are none.
+    /// Starts to keep runs. With `resume`, goes on with those that the last interrupted command of
+    /// this name kept for these targets; fails if there are none.
     pub(crate) fn begin(
         context: &Context,
         command: &'static str,
@@ -291,12 +292,12 @@ impl Unfinished {
         Resumable::new(machine, Arc::clone(&self.journal))
     }
 
-    /// Counts the time of the earlier runs, too.
+    /// Returns a clock that counts the time of the earlier runs, too.
     pub(crate) fn watch(&self, context: &Context, budget_ns: u64) -> Watch {
         Watch::new(context.console.time_bar(budget_ns)).over(Arc::clone(&self.journal))
     }
 
-    /// `None` unless this process resumes a command.
+    /// Returns when the interrupted command began; `None` unless this process resumes one.
     pub(crate) fn began_unix_s(&self) -> Option<u64> {
         self.resumed.as_ref().map(|(begun, _)| begun.unix_s)
     }
@@ -357,7 +358,7 @@ fn names(directory: &Directory, prefix: &str) -> Vec<OsString> {
     directory.names().unwrap_or_default().into_iter().filter(fits).collect()
 }
 
-/// The newest of the first prefix, with `any` else of the other. Removes old ones.
+/// Returns the newest runs of the first prefix; with `any`, else of the other. Removes old ones.
 fn newest(directory: &Path, [own, other]: [&str; 2], any: bool) -> Option<Left> {
     let directory = Directory::held(directory).ok()?;
     let age_s = |name: &OsStr| {

@@ -65,10 +65,10 @@ pub(crate) fn measured<M: Machine>(
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
-/// Read one record at a time.
+/// The maximum size of a log, which is read one record at a time.
 const LOG: Input = Input::new("a log of writes", 1 << 40);
 
-/// Never overwrites: a log is the only record of what its run wrote.
+/// Creates the log. Never overwrites one: it is the only record of what its run wrote.
 pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
     let make = || match path.file_name() {
         Some(name) => Directory::held(parent(path))?.create(name, 0o666),

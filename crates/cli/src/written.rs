@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use sustained::WearChange;
 use workload::Workload;
 
-/// Writes of the runs, apart from making their targets.
+/// The bytes that the runs of a command write, apart from making their targets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) enum Planned {
-    /// As another tool's options ask.
+    /// As many bytes as another tool's options ask for.
     #[default]
     AsAsked,
-    /// Known in advance, except for runs that only time ends.
+    /// A range known in advance, apart from runs that only time ends.
     Runs(PlannedWrites),
-    /// The most bytes, perhaps from an assumed rate, and the shortest and longest time.
+    /// The maximum bytes, perhaps from an assumed rate, and the shortest and longest time.
     UpTo { bytes: u64, seconds: [f64; 2], note: String },
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Planned {
 struct State {
     planned: Planned,
     destroys: bool,
-    /// Bytes that the drive may take over its life, given by the user.
+    /// The bytes that the drive may take over its life, as given by the user.
     endurance: Option<u64>,
     max: Option<u64>,
     announced: bool,
@@ -35,11 +35,11 @@ struct State {
 
 const HINT: &str = "raise --max-written, or ask for less";
 
-/// The plan, the first line and the limit of one command.
+/// The bytes that one command writes: their plan, first line and limit.
 #[derive(Clone)]
 pub(crate) struct Writes {
     announcement: Arc<Announcement>,
-    /// Made at its first use, after the options were read.
+    /// The limit, created at its first use, after the options were read.
     allowance: Arc<OnceLock<Arc<Allowance>>>,
 }
 
@@ -71,14 +71,14 @@ impl Writes {
         self.state().max
     }
 
-    /// Call before a machine is made.
+    /// Sets the value of `--max-written`. Call it before a machine is made.
     pub(crate) fn allow(&self, max: Option<u64>) {
         if max.is_some() {
             self.state().max = max;
         }
     }
 
-    /// Call before the targets are opened.
+    /// Sets what the runs will write. Call it before the targets are opened.
     pub(crate) fn plan(&self, planned: Planned) {
         self.state().planned = planned;
     }
@@ -91,7 +91,7 @@ impl Writes {
         self.plan(Planned::Runs(PlannedWrites::of(workloads, repeats)));
     }
 
-    /// For runs that only time ends.
+    /// Sets the time of runs that only time ends, if they write.
     pub(crate) fn plan_for(&self, writes: bool, ns: u64) {
         let timed_ns = if writes { ns } else { 0 };
         self.plan(Planned::Runs(PlannedWrites { timed_ns, ..PlannedWrites::default() }));
@@ -101,7 +101,7 @@ impl Writes {
         self.state().endurance = bytes;
     }
 
-    /// Existing files and devices may be overwritten.
+    /// Notes whether existing files and devices may be overwritten.
     pub(crate) fn destroys(&self, destroy: &[PathBuf]) {
         self.state().destroys |= !destroy.is_empty();
     }
@@ -114,14 +114,14 @@ impl Writes {
         self.max().filter(|_| self.is_reached()).map(show_size)
     }
 
-    /// Warns about results that the limit cut short.
+    /// Returns a warning about results that the limit cut short.
     pub(crate) fn note(&self) -> Option<String> {
         self.reached().map(|max| {
             format!("--max-written {max} was reached: some writes are shorter or were left out; a larger limit shows them")
         })
     }
 
-    /// `None` if the user, not the limit, interrupted it.
+    /// Returns the limit's failure; `None` if the user, not the limit, interrupted the command.
     pub(crate) fn limited(&self) -> Option<Failure> {
         self.reached().map(|max| {
             Failure::Run(format!(
@@ -130,7 +130,7 @@ impl Writes {
         })
     }
 
-    /// For a command whose files no machine opens.
+    /// Announces and checks the bytes of a command whose files no machine opens.
     pub(crate) fn of_files(
         &self,
         [min_bytes, max_bytes]: [u64; 2],
@@ -165,7 +165,7 @@ impl Announcement {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Called before the first byte of the targets.
+    /// Announces and checks the bytes before the first one is written to the targets.
     fn before(&self, targets: &[TargetFacts], fill_bytes: u64) -> Result<()> {
         if !targets.iter().any(|facts| facts.writable) {
             return Ok(());
@@ -199,12 +199,13 @@ impl Announcement {
     }
 }
 
-/// Scripts that call another tool expect nothing on standard error.
+/// Returns whether to print no line: scripts that call another tool expect nothing on standard
+/// error.
 fn is_silent(destroys: bool) -> bool {
     !destroys && !std::io::stderr().is_terminal()
 }
 
-/// The share of the drives' endurance that a long run takes.
+/// Returns the share of the drives' endurance that a long run takes.
 fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     let most = match &state.planned {
         Planned::UpTo { bytes, .. } => *bytes as f64,
@@ -233,7 +234,7 @@ fn share_of_life(state: &State, targets: &[TargetFacts]) -> Option<String> {
     }
 }
 
-/// Only if it is known to be too much.
+/// Refuses more than `--max-written` allows, if it is known to be more.
 fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     let Some(max) = max else { return Ok(()) };
     let least = fill_bytes.saturating_add(match planned {
@@ -251,7 +252,7 @@ fn refuse(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Result<()> {
     ))
 }
 
-/// The words before and after the place; `None` if nothing is written.
+/// Returns the amount in words, before and after the place; `None` if nothing is written.
 fn amount(planned: &Planned, fill_bytes: u64, max: Option<u64>) -> Option<[String; 2]> {
     let limit = max.map_or(String::new(), |max| format!(", at most {},", show_size(max)));
     let shown = |bytes: u64| show_size_rounded(bytes as f64);

@@ -10,7 +10,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Markdown links and images, outside code.
+/// Returns the targets of Markdown links and images, outside code.
 fn links(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut fenced = false;
@@ -29,7 +29,7 @@ fn links(text: &str) -> Vec<String> {
     found
 }
 
-/// As GitHub and mdBook make them.
+/// Returns the anchors of a page's headings, as GitHub and mdBook make them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let heading = |line: &str| {
         let title = line.trim_start_matches('#').trim().to_lowercase();

@@ -15,7 +15,7 @@ fn read(name: &str) -> String {
     fs::read_to_string(format!("{CONTRIB}/{name}")).unwrap()
 }
 
-/// `None` without a parser.
+/// Parses a YAML document; `None` without a parser.
 fn yaml(name: &str) -> Option<Value> {
     const PARSER: &str =
         "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))";
@@ -32,7 +32,7 @@ fn yaml(name: &str) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// The history knows the directory `data`.
+/// Creates a directory with a history that knows its directory `data`.
 fn measured() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join("data")).unwrap();
@@ -47,7 +47,7 @@ fn run_in(place: &Path, words: &str) -> Ended {
     finish(run)
 }
 
-/// Exported its verdict, whatever it found.
+/// Checks that a check exported its verdict, whatever it found.
 fn assert_checked(ended: &Ended, metrics: &Path) {
     assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
     let text = fs::read_to_string(metrics).unwrap();
@@ -113,7 +113,7 @@ fn the_cron_job_checks_its_volume() {
     assert_checked(&ended, &place.path().join("halfpower.prom"));
 }
 
-/// Runs the steps as the runner does.
+/// Runs the steps of the action as the runner does.
 #[test]
 fn the_action_measures_and_compares() {
     let Some(action) = yaml("github-action/action.yml") else { return };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// They would take long or change this computer.
+/// Commands that are only parsed: they would take long or change this computer.
 const PARSED_ONLY: [(&str, &str); 8] = [
     ("halfpower record", "needs root and a process to record; record.rs runs it"),
     ("halfpower profile", "needs a recording; record.rs runs it"),
@@ -66,7 +66,7 @@ struct Shown {
     text: String,
 }
 
-/// In indented and fenced blocks.
+/// Returns the commands in a page's indented and fenced blocks.
 fn shown(page: &str) -> Vec<Shown> {
     let mut found: Vec<Shown> = Vec::new();
     let (mut fenced, mut continued) = (false, false);
@@ -86,7 +86,7 @@ fn shown(page: &str) -> Vec<Shown> {
     found
 }
 
-/// A comment begins with `#` after a blank, outside quotes.
+/// Removes a shell comment, which begins with `#` after a blank, outside quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
@@ -126,7 +126,7 @@ fn shortened(text: &str) -> String {
     text
 }
 
-/// Has everything that a page's commands name.
+/// A directory with everything that a page's commands name.
 struct Scratch {
     root: tempfile::TempDir,
     devices: Result<[Loop; 3], String>,
@@ -182,8 +182,8 @@ impl Scratch {
         scratch
     }
 
-    /// Names of this computer become names in the directory. `None`: a device is named, and none
-    /// can be made.
+    /// Replaces names of this computer by names in the directory. `None`: a device is named, and
+    /// none can be made.
     fn placed(&self, text: &str) -> Option<String> {
         let root = self.root.path().to_str().expect("paths of tests are UTF-8");
         let mut text = text.to_owned();
@@ -213,12 +213,12 @@ impl Scratch {
         finish(command)
     }
 
-    /// `--help` after all words is reached only if they are accepted.
+    /// Parses a command: `--help` after all words is reached only if they are accepted.
     fn parse(&self, text: &str) -> Ended {
         self.shell(&format!("{} --help", text.replace(['[', ']'], "")))
     }
 
-    /// `None` if it works.
+    /// Returns why a shown command does not work; `None` if it does.
     fn fault(&self, shown: &Shown) -> Option<String> {
         let reason = PARSED_ONLY
             .iter()
@@ -247,7 +247,7 @@ impl Scratch {
     }
 }
 
-/// 20 runs; entry 21 is a comparison.
+/// Creates a history with 20 runs, and a comparison as entry 21.
 fn history(directory: &Path) -> PathBuf {
     let file = directory.join("history.sqlite");
     let run = |words: &str| {
@@ -263,7 +263,7 @@ fn history(directory: &Path) -> PathBuf {
     file
 }
 
-/// docs/reliability.md shows no commands.
+/// Returns README and the pages of docs; docs/reliability.md shows no commands.
 fn pages() -> Vec<(String, String)> {
     let docs =
         fs::read_dir(format!("{REPOSITORY}/docs")).unwrap().map(|entry| entry.unwrap().path());

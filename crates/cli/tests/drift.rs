@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// Before and after, in bytes per second.
+/// The higher of the two limits of a device, in bytes per second.
 const FAST: u64 = 8_000_000;
 const SLOW: u64 = 800_000;
 
@@ -141,7 +141,7 @@ fn a_steady_throttle_shows_no_change() {
     }
 }
 
-/// Each uses a processor until dropped.
+/// Processes that each use a processor until dropped.
 struct Busy(Vec<std::process::Child>);
 
 impl Busy {

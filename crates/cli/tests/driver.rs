@@ -14,7 +14,8 @@ use std::time::Duration;
 /// of one has this error.
 const TOLERANCE: f64 = 0.03;
 
-/// A run that is late by half a slice gets a burst of 5 %, so take the median.
+/// The number of runs, of which the median counts: one that is late by half a slice gets a burst of
+/// 5 %.
 const RUNS: usize = 3;
 
 fn point(words: &str) -> Value {
@@ -94,7 +95,8 @@ fn throttled_devices_are_as_fast_as_their_limits() {
     }
 }
 
-/// Percent of a run's request time, from trace points; `None` if others interfered.
+/// Returns the percentage of a run's request time per stage, from trace points; `None` if others
+/// interfered.
 fn stages(words: &str) -> Option<Vec<(String, f64)>> {
     let point = point(words);
     let times = &point["achieved"]["request_times"];
@@ -187,8 +189,8 @@ fn the_null_engine_measures_only_the_generator() {
     );
 }
 
-/// Without pages of the program and libraries: those belong to the page cache, and an unoptimised
-/// program has many.
+/// Returns the peak resident memory, without pages of the program and libraries: those belong to
+/// the page cache, and an unoptimised program has many.
 fn peak_resident(status: &str) -> Option<u64> {
     let text = std::fs::read_to_string(status).ok()?;
     let bytes = |name: &str| {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Requests per second.
+/// The device's limit in requests per second.
 const ADMITTED: u64 = 400;
 
 fn fio() -> Result<&'static Path, String> {
@@ -155,7 +155,7 @@ fn a_job_continues_after_ignored_errors() {
     }
 }
 
-/// Their options determine requests and bytes.
+/// Jobs whose options determine their requests and bytes.
 const COUNTED: &str = "\
 [global]\nsize=4m\n\
 [files]\nnrfiles=4\nrw=read\nbs=16k\n\
@@ -251,7 +251,8 @@ fn counts_match_debians_fio() {
     }
 }
 
-/// With io_size and loops: whole passes if each has an end, else the requested number of requests.
+/// Checks jobs with io_size and loops: whole passes if each has an end, else the requested number
+/// of requests.
 #[test]
 fn passes_match_debians_fio() {
     let fio = or_skip!(fio());

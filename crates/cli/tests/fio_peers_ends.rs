@@ -9,7 +9,7 @@ use common::places::Mount;
 use std::fs;
 use std::path::Path;
 
-/// Per job: error, requests and bytes written, in an emptied directory.
+/// Returns each job's error, requests and bytes written, in an emptied directory.
 fn written(ours: bool, directory: &Path, options: &str) -> Vec<[u64; 3]> {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_file() {

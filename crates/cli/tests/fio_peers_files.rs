@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Bytes read and written, and name and length of each file left.
+/// Returns the bytes read and written, and name and length of each file left.
 fn done(ours: bool, at: &Path, options: &str) -> ([u64; 2], Vec<(String, u64)>) {
     let output = run(ours, at, &format!("--name=j {options} --output-format=json"));
     assert!(output.status.success(), "{ours}: {options}: {output:?}");
@@ -143,7 +143,7 @@ fn a_job_that_appends_begins_at_the_end_of_the_file() {
     assert!(unknown.status.code() == Some(2) && said.contains("write size="), "{said}");
 }
 
-/// In order: file, kind, offset and length.
+/// Returns a job's requests in order: file, kind, offset and length.
 fn requests(ours: bool, options: &str) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     succeeds(ours, directory.path(), &format!("--name=j {options} --write_iolog=log"));
@@ -197,7 +197,7 @@ fn files_of_several_sizes_are_as_large_as_those_of_fio_and_end_by_themselves() {
     }
 }
 
-/// On whole files, in order, with the file's name.
+/// Returns a job's operations on whole files in order, with the file's name.
 fn operations(ours: bool, options: &str) -> Vec<(&'static str, String)> {
     let directory = tempfile::tempdir().unwrap();
     let mut command = Command::new("strace");
@@ -225,7 +225,7 @@ fn operations(ours: bool, options: &str) -> Vec<(&'static str, String)> {
     texts.flat_map(|text| text.lines().filter_map(operation).collect::<Vec<_>>()).collect()
 }
 
-/// `openat(AT_FDCWD, "j.0.0", O_RDWR|O_CREAT, 0600) = 6`.
+/// Parses `openat(AT_FDCWD, "j.0.0", O_RDWR|O_CREAT, 0600) = 6`.
 fn operation(line: &str) -> Option<(&'static str, String)> {
     let (call, rest) = line.split_once('(')?;
     let name = rest.split('"').nth(1).filter(|name| name.starts_with("j."))?;

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 struct Done {
-    /// Offset and length.
+    /// The offset and length of each write.
     writes: Vec<(u64, u64)>,
-    /// Reads and writes, and their bytes.
+    /// The numbers of reads and writes, and their bytes.
     counts: [u64; 2],
     bytes: [u64; 2],
     error: i64,
@@ -38,7 +38,8 @@ fn done(ours: bool, options: &str) -> Done {
     }
 }
 
-/// Writes and bytes if each removes all older writes that it overlaps.
+/// Returns the number and bytes of the remaining writes if each removes all older ones that it
+/// overlaps.
 fn left(writes: &[(u64, u64)]) -> [u64; 2] {
     let mut kept: BTreeMap<u64, u64> = BTreeMap::new();
     for &(offset, len) in writes {

@@ -10,10 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-/// System call, file, and offset (0 for a sync).
+/// A call: its name, the file, and the offset (0 for a sync).
 type Call = (String, String, u64);
 
-/// Calls on files whose names begin with `j.`, by thread.
+/// Returns a job's calls on files whose names begin with `j.`, by thread.
 fn calls(ours: bool, options: &str) -> Vec<Call> {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path();
@@ -46,7 +46,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// `pwrite64(6</tmp/x/j.0.0>, ""..., 4096, 8192) = 4096`.
+/// Parses `pwrite64(6</tmp/x/j.0.0>, ""..., 4096, 8192) = 4096`.
 fn call(line: &str, names: &HashMap<String, String>) -> Option<Call> {
     let (name, rest) = line.split_once('(')?;
     let (path, rest) = rest.split_once('<')?.1.split_once('>')?;
@@ -88,7 +88,7 @@ fn syncs_are_of_the_same_file_as_in_fio() {
     }
 }
 
-/// Offset and length in order, from the job's log.
+/// Returns each request's offset and length in order, from the job's log.
 fn places(ours: bool, at: &Path, options: &str) -> Vec<(u64, u64)> {
     succeeds(ours, at, &format!("--name=j --bs=4k --write_iolog=log {options}"));
     let log = fs::read_to_string(at.join("log")).unwrap();
@@ -163,7 +163,7 @@ fn strided_zones_go_on_to_the_end_of_the_file() {
     assert_eq!(zones(true), zones(false));
 }
 
-/// File and block in order, from `write_iolog`.
+/// Returns each request's file and block in order, from `write_iolog`.
 fn requests(ours: bool, options: &str) -> Vec<(String, u64)> {
     let directory = tempfile::tempdir().unwrap();
     let words = format!("--name=a --bs=4k --size=256k --write_iolog=log {options}");
@@ -211,7 +211,7 @@ fn several_files_have_the_order_of_fio() {
     assert_eq!(files(true), files(false));
 }
 
-/// Requests per second and ms of both directions.
+/// Returns requests per second and ms of both directions.
 fn rates(ours: bool, options: &str) -> [(f64, u64); 2] {
     let directory = tempfile::tempdir().unwrap();
     let words = format!("--name=j --filename=f --size=1m --bs=4k {options} --output-format=json");

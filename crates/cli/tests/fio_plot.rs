@@ -19,7 +19,8 @@ fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// A virtual environment in the build directory, created once if Python and pip are installed.
+/// Returns the directory of the programs: a virtual environment in the build directory, created
+/// once if Python and pip are installed.
 fn programs() -> Result<PathBuf, String> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-plot");
     let programs = environment.join("bin");
@@ -35,7 +36,7 @@ fn programs() -> Result<PathBuf, String> {
     Ok(programs)
 }
 
-/// A `fio` that is halfpower, data, output.
+/// The files of one test: a `fio` that is halfpower, data, output.
 struct Bench {
     directory: tempfile::TempDir,
     path: String,
@@ -81,7 +82,7 @@ impl Bench {
         assert!(output.status.success(), "{program} {arguments:?}: {reported}");
     }
 
-    /// Checks that it is an image.
+    /// Plots a figure and checks that it is an image.
     fn draw(&self, name: &str, arguments: &[&str]) {
         let file = format!("{name}.png");
         let mut all = vec!["-i", "out/data/4k", "-T", "halfpower", "-o", &file];

@@ -10,14 +10,14 @@ use common::{Ended, alone, halfpower_in, number, points};
 use serde_json::Value;
 use std::path::Path;
 
-/// Bytes per second.
+/// The device's limit in bytes per second.
 const ADMITTED: u64 = 20_000_000;
-/// Allowed for a rate, or a time relative to fio's.
+/// The allowed error of a rate, or of a time relative to fio's.
 const TOLERANCE: f64 = 0.15;
-/// The machine is shared.
+/// The maximum attempts of a comparison: the machine is shared.
 const TRIES: u32 = 3;
 
-/// Throttled to [`ADMITTED`]; the throttle is removed first.
+/// A file system on a device throttled to [`ADMITTED`]; the throttle is removed first.
 struct Slow {
     _throttle: Throttle,
     mount: Mount,
@@ -34,7 +34,7 @@ fn near(value: f64, truth: f64) -> bool {
     (value / truth - 1.0).abs() < TOLERANCE
 }
 
-/// Runs again until its values are as expected.
+/// Repeats a run until its values are as expected.
 fn settles(what: &str, mut run: impl FnMut() -> Result<(), String>) {
     let mut last = Ok(());
     for _ in 0..TRIES {
@@ -86,7 +86,7 @@ fn fio_jobs_time_their_flush_as_fio_does() {
     }
 }
 
-/// Per job: ms, bytes per second, syncs (timed separately).
+/// Returns for each job: ms, bytes per second, syncs (timed separately).
 fn writes(ours: bool, directory: &Path, options: &str) -> Vec<[f64; 3]> {
     for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_file() {
@@ -166,7 +166,7 @@ fn warnings(point: &Value) -> String {
     point["warnings"].to_string()
 }
 
-/// Warnings about writes left in a cache, and about reads from it.
+/// Words of the warnings about writes left in a cache, and about reads from it.
 const TAKEN: &str = "in the page cache and not on a device when the last write returned";
 const SERVED: &str = "came from the page cache and not from a device";
 

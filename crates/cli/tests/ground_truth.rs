@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-/// Exists before the job.
+/// The job's file, which exists before the job.
 const DATA: &str = "data";
 const DATA_BYTES: u64 = 4 << 20;
 
@@ -25,16 +25,16 @@ enum Order {
 }
 
 struct Case {
-    /// For fio, or `halfpower run` if they begin with `run`.
+    /// Options of fio, or of `halfpower run` if they begin with `run`.
     options: &'static str,
-    /// The size of every request; 0: several sizes.
+    /// The size of every request in bytes; 0: several sizes.
     bytes: u64,
     order: Order,
-    /// At least and at most.
+    /// The requests of a file at once: minimum and maximum.
     depth: (f64, f64),
-    /// Shares with O_DIRECT and with O_DSYNC.
+    /// The shares of requests with O_DIRECT and with O_DSYNC.
     how: (f64, f64),
-    /// Between the first and the last request.
+    /// The requests per second between the first and the last.
     rate: Option<f64>,
 }
 
@@ -175,7 +175,7 @@ struct Recording {
     requests: Vec<Request>,
     file: u32,
     report: Value,
-    /// `rchar` and `wchar`, with children.
+    /// `rchar` and `wchar` of the job with its children.
     io: [f64; 2],
 }
 
@@ -244,6 +244,7 @@ fn sum(report: &Value, pointer: &str) -> f64 {
     report["jobs"].as_array().unwrap().iter().map(|job| number(job, pointer)).sum()
 }
 
+/// Returns why a recording is not as expected; empty if it is.
 fn faults(case: &Case, recording: &Recording) -> Vec<String> {
     let mut faults = Vec::new();
     let mut check = |what: &str, found: f64, truth: f64, is_so: bool| {
@@ -387,7 +388,7 @@ fn sectors(volume: &Mount) -> [f64; 2] {
     [numbers[2] * 512.0, numbers[6] * 512.0]
 }
 
-/// Requests that only the device shows, and all other ways to it.
+/// Checks requests that only the device shows, and all other ways to it.
 #[test]
 fn what_reaches_the_device_is_what_its_counters_say() {
     if !can_record() || !common::fio::fio_is_here() {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Some time after its first file.
+/// Starts a command, and interrupts it some time after its first file.
 fn interrupted(directory: &Path, words: &str, input: &str) -> Ended {
     let mut command = command(HALFPOWER, words.split_whitespace());
     let mut child = command.current_dir(directory).stdin(Stdio::piped()).spawn().unwrap();
@@ -35,7 +35,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Also returns the report; only the document is left.
+/// Returns the document of an interrupted command, and its report; only the document is left.
 fn reported(words: &str, input: &str) -> (Value, String) {
     let directory = tempfile::tempdir().unwrap();
     let done = interrupted(directory.path(), words, input);

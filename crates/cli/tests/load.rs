@@ -7,7 +7,8 @@ use serde_json::Value;
 
 const TWIN: &str = "run twin:gateway-1997 --pattern random --request 8k";
 
-/// The only point's: from, to and offered rate, the count of latencies, and what was not issued.
+/// Returns the only point's intervals: from, to and offered rate, the count of latencies, and what
+/// was not issued.
 fn intervals(document: &Value) -> Vec<(f64, f64, Option<f64>, u64, u64)> {
     let all = points(document)[0]["over_time"].as_array().expect("a result over time");
     let of = |one: &Value| {

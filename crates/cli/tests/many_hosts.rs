@@ -10,7 +10,7 @@ mod together;
 
 use common::{HALFPOWER, command, finish};
 
-/// As if a launcher had started several processes.
+/// Runs a command as if a launcher had started several processes.
 fn as_rank(rank: &str, words: &str) -> common::Ended {
     let mut command = command(HALFPOWER, words.split_whitespace());
     command.env("OMPI_COMM_WORLD_SIZE", "4").env("OMPI_COMM_WORLD_RANK", rank);
@@ -71,7 +71,7 @@ mod over_mpi {
         }
     }
 
-    /// Blocks of processes, as mpirun separates them with a colon.
+    /// Launches blocks of processes, as mpirun separates them with a colon.
     pub fn launch(directory: &Path, blocks: &[(usize, &[&str], &str)], words: &str) -> Command {
         let mut all: Vec<String> = MPIRUN.map(String::from).to_vec();
         for (place, (processes, before, program)) in blocks.iter().enumerate() {
@@ -92,7 +92,7 @@ mod over_mpi {
         finish(launch(directory, &[(processes, &[], HALFPOWER)], words))
     }
 
-    /// mpirun must end well.
+    /// Returns the document; mpirun must end well.
     pub fn document(ended: &Ended) -> Value {
         let document = ended.good_json();
         let schema: Value = serde_json::from_str(&results::schema()).unwrap();
@@ -113,7 +113,7 @@ mod over_mpi {
         all.map(|text| text.as_str().unwrap().to_owned() + "\n").collect()
     }
 
-    /// Any computer carries it.
+    /// A paced load that any computer carries.
     const PACED: &str = "--size 2m --buffered --request 4k --rate 300 --runtime 300ms --repeats 2 --max-repeats 2 --progress none --json";
 
     #[test]
@@ -181,7 +181,7 @@ mod over_mpi {
         }
     }
 
-    /// Has its own limit.
+    /// A control group with a limit of its own.
     pub struct SlowGroup(PathBuf);
 
     impl SlowGroup {
@@ -238,7 +238,7 @@ mod over_mpi {
         assert!(sentence(&document).contains("rank 2 ("), "{}", sentence(&document));
     }
 
-    /// A copy of the program with another version.
+    /// Writes a copy of the program with another version.
     pub fn write_other_version(path: &Path) {
         let label = b"halfpower-hosts-version ";
         let mut program = fs::read(HALFPOWER).unwrap();
@@ -314,7 +314,7 @@ mod over_mpi {
         }
     }
 
-    /// Among mpirun's own children.
+    /// Returns the process of a rank, among mpirun's own children.
     pub fn process_of(mpirun: u32, rank: &str) -> Option<u32> {
         let tasks = fs::read_dir(format!("/proc/{mpirun}/task")).ok()?;
         let children: String = tasks
@@ -400,7 +400,7 @@ mod over_mpi {
         assert!(test_files(directory.path()).is_empty());
     }
 
-    /// The disk admits 100 MB/s: requests in flight are a small part of each run, and the
+    /// Uses a disk that admits 100 MB/s: requests in flight are a small part of each run, and the
     /// processors are not the limit.
     #[test]
     fn a_study_finds_the_number_of_clients_and_their_limit() {
@@ -447,8 +447,8 @@ mod over_mpi {
         assert!(test_files(Path::new(mount.name())).is_empty());
     }
 
-    /// Interrupts a command of two clients and goes on with it. It takes the kept runs, and the
-    /// history has the result.
+    /// Interrupts a command of two clients and goes on with it; returns its document. It takes the
+    /// kept runs, and the history has the result.
     fn resumed(words: &str, interrupt: impl Fn(u32)) -> Value {
         let directory = memory_directory();
         let state = memory_directory();
@@ -485,7 +485,7 @@ mod over_mpi {
         common::places::tool("kill", &[signal, &process.to_string()]).unwrap();
     }
 
-    /// It can no longer write.
+    /// Kills rank 0, which can no longer write anything.
     fn kill_rank_0(mpirun: u32) {
         send("-KILL", process_of(mpirun, "0").unwrap());
     }

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// From Debian's python3-prometheus-client. The collector uses the second parser, which knows less.
+/// The parsers of Debian's python3-prometheus-client. The collector uses the second, which knows
+/// less.
 const PARSERS: &str = "
 import json, sys
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
@@ -21,7 +22,7 @@ assert ours == samples(collector)
 print(json.dumps(ours))
 ";
 
-/// Name, labels and value of every sample; `None` without the parsers.
+/// Returns name, labels and value of every sample; `None` without the parsers.
 fn parsed(file: &Path) -> Option<Vec<(String, Value, f64)>> {
     const PYTHON: &str = "/usr/bin/python3";
     let known = Command::new(PYTHON).args(["-c", "import prometheus_client"]).output();

@@ -13,7 +13,7 @@ const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz");
 
 const CASES: u32 = 500;
 
-/// For parsers that draw reports or write a file.
+/// The number of cases for parsers that draw reports or write a file.
 const SLOW_CASES: u32 = 50;
 
 const WORDS: [&str; 16] = [
@@ -35,7 +35,7 @@ const WORDS: [&str; 16] = [
     "/../",
 ];
 
-/// Positions are modulo the length.
+/// A change of the bytes; positions are modulo the length.
 #[derive(Debug, Clone)]
 enum Change {
     Flip(usize, u8),

@@ -61,7 +61,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Without our own section, with `_` for whole seconds and rates.
+/// Returns the text without our own section, with `_` for whole seconds and rates.
 fn normalised(text: &str) -> String {
     let mut kept = Vec::new();
     let mut ours = false;
@@ -89,7 +89,7 @@ fn normalised(text: &str) -> String {
     kept.join("\n")
 }
 
-/// Only times may differ.
+/// Checks that both programs print the same for the same input, except for times.
 fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]) {
     let Some(original) = ["/usr/bin/postmark", "/usr/games/postmark"]
         .iter()
@@ -148,7 +148,7 @@ fn a_file_of_commands_matches_the_original() {
     assert_beside_debian(&[start, runs], &["commands"], b"show\n");
 }
 
-/// The original's manual has these counts.
+/// Checks the counts of the default run against the original's manual.
 #[test]
 fn the_default_run_without_the_original() {
     let here = tempfile::tempdir().unwrap();
@@ -349,7 +349,7 @@ fn a_disk_fills_up_during_a_run() {
     assert!(names(here).is_empty(), "{:?}", names(here));
 }
 
-/// Signals once the directory exists.
+/// Starts a long command and signals it once its directory exists.
 fn interrupted(
     arguments: &[&str],
     directory: &Path,
@@ -520,8 +520,8 @@ fn metadata_on_a_simulated_machine() {
     assert!(names(here.path()).is_empty());
 }
 
-/// A look takes one of the server's 8 threads 60 us, a change 540 us; the path there and back takes
-/// some 128 us, and a client 3 us for a request.
+/// Uses a server on which a look takes one of 8 threads 60 us, a change 540 us; the path there and
+/// back takes some 128 us, and a client 3 us for a request.
 #[test]
 fn metadata_by_the_clients_of_a_simulated_server() {
     let here = tempfile::tempdir().unwrap();
@@ -605,7 +605,8 @@ fn metadata_that_cannot_be_measured() {
     assert_eq!(names(here.path()), ["plain"]);
 }
 
-/// Lines are editable and have a history; Ctrl-C cancels a line or a run, but not the session.
+/// Checks that lines are editable and have a history; Ctrl-C cancels a line or a run, but not the
+/// session.
 #[test]
 fn a_session_at_a_terminal() {
     if Command::new("script").arg("--version").output().is_err() {
@@ -677,7 +678,7 @@ fn a_session_at_a_terminal() {
     assert_eq!(names(here.path()), [".local"]);
 }
 
-/// Published for a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB.
+/// Checks the times published for a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB.
 #[test]
 fn the_published_laptop_gains_as_published_from_a_ram_cache() {
     let here = tempfile::tempdir().unwrap();

@@ -154,7 +154,7 @@ fn a_simulated_test_killed_20_times_has_the_same_tables() {
     assert_eq!(whole["steps"], killed["steps"]);
 }
 
-/// A limit on requests decides all cells, so the tables are known by hand.
+/// Limits requests per second, which decides all cells: the tables are known by hand.
 #[test]
 fn a_throttled_loop_device_killed_20_times_keeps_its_steps_and_its_tables() {
     let _alone = alone();

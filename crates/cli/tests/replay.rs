@@ -7,7 +7,7 @@ use common::{HALFPOWER, alone, command, finish, halfpower, halfpower_in, number,
 use std::fmt::Write;
 use std::fs;
 
-/// One thread reads 4 KiB 100 times, 4 ms each, with 6 ms of pause.
+/// Returns a trace of one thread that reads 4 KiB 100 times, 4 ms each, with pauses of 6 ms.
 fn strace() -> String {
     let mut text = String::from(
         "7 1700000000.000000 openat(AT_FDCWD, \"/var/data\", O_RDONLY|O_DIRECT) = 3 <0.000010>\n",
@@ -87,7 +87,7 @@ fn what_cannot_be_replayed_is_refused() {
     assert!(planned.stdout.contains("100 requests of 1 threads on 1 files"), "{planned:?}");
 }
 
-/// 100 requests per second: 300 reads in a row take 3 s.
+/// Throttles to 100 requests per second: 300 reads in a row take 3 s.
 #[test]
 fn a_replay_on_a_throttled_device_takes_the_known_time() {
     let _one = alone();

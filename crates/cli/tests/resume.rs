@@ -40,7 +40,7 @@ impl Place {
             .unwrap_or_default()
     }
 
-    /// Whole lines that hold a run.
+    /// Returns the whole lines that hold a run.
     fn kept(&self) -> Vec<Value> {
         let text: String =
             self.files().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
@@ -49,7 +49,8 @@ impl Place {
         lines.filter_map(|line| line.get("run").cloned()).collect()
     }
 
-    /// Signals when this many runs are kept; `None` if the command has already finished.
+    /// Starts a command and signals it when this many runs are kept; `None` if it has already
+    /// finished.
     fn stopped(&self, words: &[&str], signal: i32, after_runs: usize) -> Option<Ended> {
         let child = self.command(words).spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
@@ -71,7 +72,7 @@ impl Place {
         (stopped.code != Some(0)).then_some(stopped)
     }
 
-    /// Counted without parsing: the last may be incomplete.
+    /// Counts lines without parsing: the last may be incomplete.
     fn kept_lines(&self) -> usize {
         let of = |file: &PathBuf| fs::read(file).map_or(0, |text| bytes(&text, b'\n'));
         self.files().iter().map(of).sum()
@@ -95,7 +96,7 @@ fn workloads(document: &Value) -> Vec<Value> {
     document["points"].as_array().unwrap().iter().map(point).collect()
 }
 
-/// Each kept run is a run of a point.
+/// Checks that each kept run is a run of a point.
 fn has_all(document: &Value, kept: &[Value]) {
     let rates: Vec<f64> = document["points"]
         .as_array()
@@ -116,7 +117,8 @@ fn has_all(document: &Value, kept: &[Value]) {
     }
 }
 
-/// Nothing may be lost. `None` if it has already finished: on a busy machine a study has few runs.
+/// Stops a command, goes on, and checks that nothing was lost. `None` if it has already finished:
+/// on a busy machine a study has few runs.
 fn stop_and_resume(line: &str, signal: i32, after_runs: usize) -> Option<Value> {
     let place = Place::new();
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -79,7 +79,7 @@ fn an_unwritable_member_protects_the_others() {
     assert_eq!(read, [7; 8192], "not a byte of it has changed");
 }
 
-/// `data`, by each dialect: a long run and a short one.
+/// Returns runs of each dialect that create `data`: a long one and a short one.
 fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     vec![
         (
@@ -107,8 +107,8 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// After a kill the file is refused. Then runs each again, over its own kept file, and over the
-/// file after a change by the user.
+/// Kills each writer: the file it leaves is refused. Then runs each again, over its own kept file,
+/// and over the file after a change by the user.
 fn made_by_halfpower(here: &Path) {
     let data = here.join("data.dat");
     for (tool, long, short) in writers("data.dat") {

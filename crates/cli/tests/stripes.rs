@@ -7,14 +7,14 @@ use common::{halfpower, number, points};
 use std::fs;
 use std::path::Path;
 
-/// In bytes.
+/// The size of a member in bytes.
 const MEMBER: u64 = 4 << 20;
 
 fn names(set: &[Loop]) -> String {
     set.iter().map(|member| member.device.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// The data of a logged run, through the set.
+/// Verifies the data of a logged run through the set.
 fn verified(log: &Path, set: &[Loop], options: &str) -> Option<i32> {
     let ended = halfpower(&format!(
         "verify {} --raid 5 --chunk 16k {} {options} --json",
@@ -86,8 +86,8 @@ fn a_raid_5_set_survives_any_lost_member_and_its_rebuild() {
     assert_eq!(verified(&log, &set, "--failed 1"), Some(0));
 }
 
-/// A request's own reads give the lost data: three survivors of 10 MiB/s give 30, and 20 if each
-/// were read twice.
+/// Checks that a request's own reads give the lost data: three survivors of 10 MiB/s give 30, and
+/// 20 if each were read twice.
 #[test]
 fn survivors_are_read_once() {
     const LIMIT: u64 = 10 << 20;

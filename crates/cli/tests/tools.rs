@@ -24,7 +24,7 @@ fn entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Every halfpower command can read its points.
+/// Returns the document of a tool's run; every halfpower command can read its points.
 fn document(path: &Path, tool: &str, points: usize) -> serde_json::Value {
     let read = results::read(path).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(read.points.len(), points);
@@ -66,7 +66,7 @@ fn iozone_prints_its_version_and_machine() {
     assert!(said("iozone -M -s 64k -r 64k -i 0 --repeats 1").contains("\tMachine = Linux"));
 }
 
-/// Files that the user changed in between are kept.
+/// Checks that outputs are replaced, but files that the user changed in between are kept.
 fn replaces_its_own_outputs(here: &Path) {
     let jobs = "fio --name=j --size=64k --bs=4k --rw=write --verify=crc32c";
     let lines = [
@@ -139,8 +139,8 @@ fn sqlio() {
     assert_eq!(entries(here.path()), ["one.json", "two.json"]);
 }
 
-/// Published (KB/s): 21 to 37 MB/s from 16 MB on, 164 to 280 with a RAM cache, and 32 to 41 for a
-/// file of twice the cache.
+/// Checks the published matrix (KB/s): 21 to 37 MB/s from 16 MB on, 164 to 280 with a RAM cache,
+/// and 32 to 41 for a file of twice the cache.
 #[test]
 fn iozones_buffered_writes_run_at_memory_speed_below_the_ram_cache() {
     let here = tempfile::tempdir().unwrap();
@@ -169,7 +169,7 @@ fn iozones_buffered_writes_run_at_memory_speed_below_the_ram_cache() {
     }
 }
 
-/// The gains of `twin validate`, from the command of the study.
+/// Checks the gains of `twin validate`, from the command of the study.
 #[test]
 fn sqlios_study_of_the_published_volume_has_the_published_gains() {
     let here = tempfile::tempdir().unwrap();
@@ -209,7 +209,8 @@ fn sqlios_study_of_the_published_volume_has_the_published_gains() {
     assert!((commanded - validated).abs() < 1.0, "one study: {commanded} and {validated}");
 }
 
-/// Published alignment: one file starts 31.5 KiB into a row of chunks, the other at a row.
+/// Checks the published alignment: one file starts 31.5 KiB into a row of chunks, the other at a
+/// row.
 #[test]
 fn sqlios_study_on_two_targets() {
     let here = tempfile::tempdir().unwrap();

@@ -71,7 +71,7 @@ impl Place {
         self.state.path().join("tune.journal")
     }
 
-    /// `DEVICE` is the device.
+    /// Returns a command with these arguments, in which `DEVICE` is the device.
     fn halfpower(&self, words: &str) -> Command {
         let words = words
             .split_whitespace()
@@ -152,7 +152,8 @@ fn risky_values_are_planned_only_by_name() {
     assert!(named["plan"][0]["risk"].is_string());
 }
 
-/// With 4 KiB the device reads single blocks of 4 KiB, with 128 KiB 32 at a time.
+/// Uses a read-ahead of 4 KiB, with which the device reads single blocks of 4 KiB; with 128 KiB it
+/// reads 32 at a time.
 #[test]
 fn a_small_read_ahead_is_found_and_restored() {
     let _one = common::alone();
@@ -196,8 +197,8 @@ fn a_small_read_ahead_is_found_and_restored() {
     assert_eq!(place.read_ahead(), "4");
 }
 
-/// A kernel that shows `nr_requests` 128 may hold fewer tags (6.18 does); setting the scheduler
-/// again restores them.
+/// Checks that a restored scheduler restores the tags: a kernel that shows `nr_requests` 128 may
+/// hold fewer (6.18 does).
 #[test]
 fn a_restored_queue_has_the_tags_it_shows() {
     let _one = common::alone();
@@ -284,7 +285,7 @@ fn a_value_changed_by_another_process_is_kept_and_reported() {
     assert!(silent.stderr.is_empty(), "{}", silent.stderr);
 }
 
-/// Leaves out the line's numbers.
+/// Returns the kernel's line of a mount, without its numbers.
 fn options_of(mount: &Mount) -> String {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(mount.name())).unwrap();
@@ -393,7 +394,7 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
     assert!(prove.contains("twin:gateway-1997,") && prove.contains("wce=on"), "{prove}");
 }
 
-/// One thread writes 8 KiB, syncs, and waits 1 ms.
+/// Returns a trace of one thread that writes 8 KiB, syncs, and waits 1 ms.
 fn commits() -> String {
     let mut text =
         String::from("7 1.000000 openat(AT_FDCWD, \"/var/wal\", O_WRONLY) = 3 <0.000010>\n");
@@ -449,7 +450,7 @@ fn a_recorded_application_is_tuned_on_a_simulated_machine() {
     assert_eq!(kept["plan"], plan["plan"]);
 }
 
-/// A throttle of 500 requests per second: 600 reads of 4 KiB in a row take 1.2 s with a read-ahead
+/// Throttles to 500 requests per second: 600 reads of 4 KiB in a row take 1.2 s with a read-ahead
 /// of 4 KiB, and a thirty-second of that with 128 KiB.
 #[test]
 fn the_read_ahead_of_a_recorded_application_is_found_and_restored() {

@@ -17,7 +17,7 @@ fn prints(words: &str) -> String {
     ended.stdout
 }
 
-/// MiB/s of every point.
+/// Returns the MiB/s of every point.
 fn rates(words: &str) -> Vec<f64> {
     let document = halfpower(&format!("{words} --json")).good_json();
     points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s") / MIB).collect()
@@ -226,8 +226,8 @@ fn validate_meets_every_goal() {
     }
 }
 
-/// Figures 7 and 10, one request outstanding: each drive of a stripe is idle while the program
-/// reads the others' chunks.
+/// Checks figures 7 and 10, with one request outstanding: each drive of a stripe is idle while the
+/// program reads the others' chunks.
 #[test]
 fn one_small_request_at_a_time_is_slower_on_a_stripe_than_on_one_drive() {
     let rate = |volume: &str, request: &str| {
@@ -436,7 +436,7 @@ fn fit_refuses_unsuitable_results() {
     halfpower(&format!("twin fit {}", file.display())).refused(&["few.json"]);
 }
 
-/// Reads 8 MiB twice, then writes it.
+/// Writes a trace that reads 8 MiB twice, then writes it.
 fn trace(path: &Path) {
     let mut text = String::from("time_ns,op,offset,bytes\n# three passes\n");
     for index in 0..3 * 128u64 {
@@ -562,7 +562,7 @@ fn the_sweep_of_the_published_machine() {
     );
 }
 
-/// Figures 15 and 16 of the 1997 study: stripes of the host, the adapter and an array.
+/// Checks figures 15 and 16 of the 1997 study: stripes of the host, the adapter and an array.
 #[test]
 fn the_processor_pays_only_for_the_stripe_that_the_host_makes() {
     let at = |start: &str, by: &str, request: &str| {
@@ -802,7 +802,7 @@ fn a_run_reports_the_bus_phases() {
     );
 }
 
-/// Nothing here varies between runs.
+/// Runs the command of every advice; nothing here varies between runs.
 #[test]
 fn every_advice_delivers_its_gain() {
     let out = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 
 const SIZE: u64 = 16 << 20;
 
-/// Written once over by a verifying run, and its log.
+/// Returns a file that a verifying run wrote once over, and its log.
 fn written(directory: &Path, name: &str) -> (String, String) {
     let (file, log) = (directory.join(name), directory.join(format!("{name}.log")));
     fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
@@ -34,7 +34,7 @@ fn written(directory: &Path, name: &str) -> (String, String) {
     (file, log)
 }
 
-/// Exit code, faults by kind, the first fault in words.
+/// Runs `verify`; returns the exit code, faults by kind, and the first fault in words.
 fn verified(file: &str, log: &str) -> (Option<i32>, serde_json::Value, String) {
     let ended = halfpower(&format!("verify {log} {file} --json"));
     let document = ended.json();
@@ -148,7 +148,7 @@ fn unverifiable_targets_are_refused() {
     missing.refused(&["--verify"]);
 }
 
-/// Seeded, with overlapping requests over engines, patterns, sizes, file systems and stripes;
+/// Makes seeded, overlapping requests over engines, patterns, sizes, file systems and stripes;
 /// bench/verify_alarms.py runs 2,000.
 #[test]
 fn intact_data_passes_and_damage_is_found() {

@@ -33,7 +33,7 @@ pub(crate) struct Page<'a> {
     pub(crate) about: String,
     pub(crate) program: &'a Program,
     pub(crate) doubts: &'a [String],
-    /// Is above the answer, in the colour of a failure.
+    /// The text above the answer, in the colour of a failure.
     pub(crate) notice: Option<String>,
     pub(crate) sentences: &'a [String],
     pub(crate) parts: Vec<PagePart>,

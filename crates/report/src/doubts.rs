@@ -2,7 +2,7 @@
 
 use results::{Answer, PeakDoubt};
 
-/// Doubts about several unsettled peaks become one.
+/// Returns an answer's doubts; those about several unsettled peaks become one.
 pub(crate) fn merged(answer: &Answer) -> Vec<String> {
     let unsettled: Vec<&PeakDoubt> = answer
         .peak_doubts

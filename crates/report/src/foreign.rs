@@ -12,7 +12,7 @@ use results::Program;
 use results::compare::{Measure, Measurement, Reading, Side};
 use serde::Serialize;
 
-/// The table has all cases.
+/// The maximum number of bars in a figure; the table has all cases.
 const MAX_BARS: usize = 40;
 
 fn reading(one: &Measurement, measure: Measure) -> Option<&Reading> {
@@ -24,7 +24,7 @@ fn measures(side: &Side) -> Vec<Measure> {
     Measure::ALL.into_iter().filter(has).collect()
 }
 
-/// A row for each case, a column for each measure.
+/// Returns the head, and a row for each case with a column for each measure.
 fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     let measures = measures(side);
     let mut head = vec!["case".to_string()];
@@ -39,7 +39,7 @@ fn rows(side: &Side) -> (Vec<String>, Vec<Vec<String>>) {
     (head, side.asked.iter().map(row).collect())
 }
 
-/// Counts of cases and runs.
+/// Counts cases and runs in words.
 fn summary(side: &Side) -> String {
     let runs = side.asked.iter().flat_map(|one| &one.readings).map(|one| one.runs.len().max(1));
     let most = runs.max().unwrap_or(0);

@@ -9,7 +9,7 @@ use results::{
     Varied,
 };
 
-/// At most five characters: `950`, `12.6k`, `1.23M`.
+/// Formats a count in at most five characters: `950`, `12.6k`, `1.23M`.
 pub(crate) fn short_count(value: f64) -> String {
     match value.abs() {
         v if v < 999.5 => trim_zeros(&significant(value, 3)),
@@ -19,7 +19,7 @@ pub(crate) fn short_count(value: f64) -> String {
     }
 }
 
-/// `1.50` becomes `1.5`, `2.0` becomes `2`.
+/// Removes zeros at the end of a fraction: `1.50` becomes `1.5`, `2.0` becomes `2`.
 pub(crate) fn trim_zeros(text: &str) -> String {
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').into()
@@ -28,7 +28,7 @@ pub(crate) fn trim_zeros(text: &str) -> String {
     }
 }
 
-/// Exact if a unit fits, else rounded.
+/// Formats bytes: exactly if a unit fits, else rounded.
 pub(crate) fn size(bytes: f64) -> String {
     if bytes >= 0.0 && bytes.fract() == 0.0 && bytes < 9e15 {
         let bytes = bytes as u64;
@@ -50,13 +50,13 @@ pub(crate) fn heading<T>(column: &Column<T>) -> &'static str {
     }
 }
 
-/// `86,340 IOPS, p99 2.22 ms`.
+/// Formats rate and latency of small requests: `86,340 IOPS, p99 2.22 ms`.
 pub(crate) fn small_requests(one: &SmallRequests) -> String {
     let first = format!("{} IOPS", grouped(one.iops));
     std::iter::once(first).chain(one.tail.as_ref().map(tail)).collect::<Vec<_>>().join(", ")
 }
 
-/// `mean 2.28 ms, p99 8.20 ms`.
+/// Formats the latency of small requests: `mean 2.28 ms, p99 8.20 ms`.
 pub(crate) fn latency(one: &SmallRequests) -> String {
     let mean = format!("mean {}", show_time(one.mean_ns));
     let high = one.tail.as_ref().filter(|tail| tail.percentile > 50.0).map(tail);
@@ -68,7 +68,7 @@ fn tail(tail: &Tail) -> String {
     format!("p{percentile} {}", show_time(tail.ns as f64))
 }
 
-/// A common unit appears once: `410–415 MiB/s`.
+/// Formats an interval; a common unit appears once: `410–415 MiB/s`.
 pub(crate) fn range(low: &str, high: &str) -> String {
     match (low.rsplit_once(' '), high.rsplit_once(' ')) {
         (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
@@ -76,14 +76,14 @@ pub(crate) fn range(low: &str, high: &str) -> String {
     }
 }
 
-/// Half an interval in percent of its value: `± 2.1 %`.
+/// Formats half an interval in percent of its value: `± 2.1 %`.
 pub(crate) fn plus_minus(value: f64, interval: Option<[f64; 2]>) -> Option<String> {
     let [low, high] = interval?;
     (value != 0.0)
         .then(|| format!("± {} %", percent((high - low).abs() / 2.0 / value.abs() * 100.0)))
 }
 
-/// Significant digits only: `0.4`, `3.1`, `12`.
+/// Formats percent with significant digits only: `0.4`, `3.1`, `12`.
 pub(crate) fn percent(value: f64) -> String {
     if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
@@ -127,7 +127,7 @@ pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     }
 }
 
-/// For a sentence: `64 KiB requests`, `8 outstanding`.
+/// Formats an axis value for a sentence: `64 KiB requests`, `8 outstanding`.
 pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
     let shown = axis_value(axis, value);
     match axis {
@@ -146,7 +146,7 @@ pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
     }
 }
 
-/// `13.2 KiB`, `≤ 4 KiB`, `not reached`.
+/// Formats a half-power point: `13.2 KiB`, `≤ 4 KiB`, `not reached`.
 pub(crate) fn half_power_value(half: &HalfPower) -> String {
     let show = |value: f64| {
         if half.of == Varied::Depth { trim_zeros(&significant(value, 2)) } else { size(value) }
@@ -160,7 +160,7 @@ pub(crate) fn half_power_value(half: &HalfPower) -> String {
     }
 }
 
-/// `12.1–14.9 KiB`.
+/// Formats the interval of a half-power point: `12.1–14.9 KiB`.
 pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
     let [low, high] = half.interval_95.filter(|_| !half.at_or_below)?;
     let show = |value: f64| {
@@ -175,14 +175,14 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct HalfPowerLine {
-    /// `depth 8`, `256 KiB to 16 MiB requests`.
+    /// The condition: `depth 8`, `256 KiB to 16 MiB requests`.
     pub(crate) at: String,
     pub(crate) fixed: Option<[Fixed; 2]>,
     pub(crate) value: String,
     pub(crate) interval: String,
 }
 
-/// Merges neighbours with the same answer.
+/// Lists half-power points; merges neighbours with the same answer.
 pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     let answer =
         |half: &HalfPower| (half_power_value(half), half_power_interval(half).unwrap_or_default());
@@ -202,8 +202,8 @@ pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     alike.map(line).collect()
 }
 
-/// Common words appear once: `depth 1 to 8`, `512 B to 2 KiB requests`; the words before and after
-/// only if wanted.
+/// Formats a range of settings; common words appear once: `depth 1 to 8`, `512 B to 2 KiB
+/// requests`. `before` and `after` ask for the words around the numbers.
 pub(crate) fn fixed_span([first, last]: [Fixed; 2], before: bool, after: bool) -> String {
     let value = |fixed: Fixed| match fixed {
         Fixed::Depth(depth) => depth.to_string(),
@@ -232,7 +232,8 @@ pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostM
     })
 }
 
-/// `step by step: past the page cache ×0.28, then 8 outstanding ×7.3`.
+/// Says what each of several changes adds: `step by step: past the page cache ×0.28, then 8
+/// outstanding ×7.3`.
 pub(crate) fn finding_steps(finding: &Finding) -> String {
     let mut before = finding.cpu_ns_per_mib.map(|[before, _]| before);
     let mut last = finding.p99_ns.map(|[before, _]| before);
@@ -301,13 +302,13 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     }
 }
 
-/// `None` without values.
+/// Returns the median, or `None` without values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     Some(measure::stats::median(&finite)).filter(|_| !finite.is_empty())
 }
 
-/// `3 min 2 s`, `41 s`, `850 ms`.
+/// Formats a duration: `3 min 2 s`, `41 s`, `850 ms`.
 pub(crate) fn duration(ns: u64) -> String {
     match ns / 1_000_000_000 {
         0..10 => show_time(ns as f64),
@@ -320,14 +321,14 @@ pub(crate) fn duration(ns: u64) -> String {
     }
 }
 
-/// `166 points in 49 s`; simulated time is marked.
+/// Says how many points took how long: `166 points in 49 s`. Marks simulated time.
 pub(crate) fn spent(results: &results::Results) -> String {
     let simulated = if results.machine.simulated { " (simulated)" } else { "" };
     let points = plural(results.points.len(), "point");
     format!("{points} in {}{simulated}", duration(results.elapsed_ns))
 }
 
-/// UTC: `2026-02-01 13:05 UTC`.
+/// Formats a date in UTC: `2026-02-01 13:05 UTC`.
 pub(crate) fn date(unix_s: u64) -> String {
     // Civil date from days, after Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"
     // (2013).
@@ -343,26 +344,28 @@ pub(crate) fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
 }
 
-/// The share of an advertised rate; `None` without one.
+/// Formats the share of an advertised rate; `None` without one.
 pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite())
         .then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
-/// The length of a bar as a share of the longest; logarithmic, from a thousandth of the maximum.
+/// Returns the length of a rate's bar as a share of the longest. Bars are logarithmic, from a
+/// thousandth of the maximum.
 pub(crate) fn bar_share(rate: f64, max: f64) -> f64 {
     const MIN: f64 = 1e-3;
     1.0 - (rate / max).clamp(MIN, 1.0).ln() / MIN.ln()
 }
 
-/// `scheduler none, nr_requests 128`.
+/// Lists a stage's important settings: `scheduler none, nr_requests 128`.
 pub(crate) fn stage_settings(stage: &results::Stage) -> String {
     let one =
         |(name, value): &(String, String)| format!("{name} {}", machine::text::printable(value));
     stage.settings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// `of 410 us a request: submit 3 %, queue 12 %, device 80 %, completion 5 % (by trace points)`.
+/// Breaks down the time of a request: `of 410 us a request: submit 3 %, queue 12 %, device 80 %,
+/// completion 5 % (by trace points)`.
 pub(crate) fn request_times(times: &RequestTimes) -> String {
     let whole: f64 = times.stages.iter().map(|stage| stage.mean_ns).sum();
     let stages: Vec<String> = times
@@ -381,7 +384,7 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
     format!("of {} a request: {} (by {by}{each})", show_time(whole), stages.join(", "))
 }
 
-/// Why the breakdown is unknown; `None` if it is known, or the machine is simulated.
+/// Returns why the breakdown is unknown; `None` if it is known, or the machine is simulated.
 pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<String> {
     let numbers = point.numbers.as_ref().filter(|_| !results.machine.simulated)?;
     let throttled = || results.target.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
@@ -401,7 +404,7 @@ pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Opt
     Some(why.into())
 }
 
-/// Only those with known phases; a real machine has none.
+/// Returns the buses with known phases at each peak; a real machine has none.
 pub(crate) fn buses_at_peaks(
     results: &results::Results,
 ) -> Vec<(workload::OpKind, &machine::ResourceUse)> {

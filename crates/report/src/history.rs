@@ -37,7 +37,7 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     table(&head, &rows, head.len(), width.max(40), colour)
 }
 
-/// The command, if there is no note.
+/// Returns an entry's tags and note, or its command if there is no note.
 fn remark(one: &Entry) -> String {
     let tags: String = one.tags.iter().map(|tag| format!("[{tag}] ")).collect();
     tags + one.note.as_ref().unwrap_or(&one.command)
@@ -47,7 +47,7 @@ fn remark(one: &Entry) -> String {
 #[derive(Debug, Clone)]
 pub struct HistoryRow {
     pub trend: Trend,
-    /// The index of a reading, and what changed before it.
+    /// Changes of the machine: the index of a reading, and what changed before it.
     pub machine: Vec<(usize, Vec<String>)>,
 }
 
@@ -63,7 +63,7 @@ fn value(measure: Measure, value: f64) -> String {
     }
 }
 
-/// One for each change, in time order.
+/// Returns a sentence for each change, in time order.
 fn sentences(reported: &HistoryRow) -> Vec<(Tone, String)> {
     let HistoryRow { trend, machine } = reported;
     let day = |place: usize| date(trend.values[place].began_unix_s);
@@ -178,12 +178,12 @@ struct View {
     rows: Vec<[String; 3]>,
 }
 
-/// Where one level ends and another begins.
+/// The places at which the line of a level ends and another begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LevelBreaks {
     Changes,
-    /// Also at changes of the machine: a few readings show no change of the trend, and a mean over
-    /// different machines is meaningless.
+    /// Breaks also at changes of the machine: a few readings show no change of the trend, and a
+    /// mean over different machines is meaningless.
     Machines,
 }
 

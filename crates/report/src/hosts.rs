@@ -7,7 +7,7 @@ use machine::units::{show_rate, show_time, significant};
 use measure::ClientsRun;
 use results::{Point, PointClients, Results};
 
-/// More clients of a point are only counted.
+/// The maximum number of clients listed for a point; more are only counted.
 const LISTED: usize = 16;
 
 struct Text {
@@ -24,7 +24,7 @@ impl Text {
         }
     }
 
-    /// Only before the first line.
+    /// Adds a text with a mark before its first line only.
     fn mark(&mut self, mark: &str, tone: Tone, text: &str) {
         for (place, line) in wrap(text, self.width - 2).into_iter().enumerate() {
             let mark = if place == 0 { mark } else { " " };
@@ -47,7 +47,7 @@ fn of(point: &Point) -> Option<&PointClients> {
     point.numbers.as_ref()?.clients.as_ref()
 }
 
-/// The most clients of a point, and their hosts.
+/// Returns the maximum number of clients of a point, and the number of their hosts.
 fn all(results: &Results) -> (usize, usize) {
     let mut hosts: Vec<&str> = match &results.clients {
         Some(clients) => clients.ranks.iter().map(|one| one.host.as_str()).collect(),
@@ -129,13 +129,13 @@ fn points(text: &mut Text, result: &Results) {
     }
 }
 
-/// Leaves out the number of clients.
+/// Describes the workload without the number of clients.
 fn short(point: &Point) -> String {
     let workload = point.workload.workload.clone();
     workload::Workload { clients: None, ..workload }.short()
 }
 
-/// For each workload, the one with the most clients.
+/// Returns each workload's point with the most clients.
 fn last_points(result: &Results) -> Vec<(&Point, &PointClients)> {
     let mut last: Vec<(&Point, &PointClients)> = Vec::new();
     for one in result.points.iter().filter_map(|one| Some((one, of(one)?))) {

@@ -9,7 +9,8 @@ use results::{Point, Question, Results};
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
-/// All are gauges: the collector's parser lacks newer types, and a single command has no counter.
+/// The metrics. All are gauges: the collector's parser lacks newer types, and a single command has
+/// no counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gauge {
     Throughput,
@@ -31,7 +32,7 @@ use Gauge::{
     PublishedBar, Requests, Slower, Throughput,
 };
 
-/// Name without prefix and unit, unit, help.
+/// Each metric's name without prefix and unit, its unit, and its help.
 const GAUGES: [(Gauge, &str, &str, &str); 12] = [
     (Throughput, "throughput", "bytes_per_second", "Mean rate of the runs"),
     (Requests, "requests", "per_second", "Requests per second"),
@@ -79,7 +80,7 @@ impl Default for OpenMetrics {
 }
 
 impl OpenMetrics {
-    /// The full names of all metrics.
+    /// Returns the full names of all metrics.
     pub fn names() -> Vec<String> {
         let name = |(_, name, unit, _): &(Gauge, &str, &str, &str)| match *unit {
             "" => format!("{PREFIX}_{name}"),
@@ -152,7 +153,8 @@ impl OpenMetrics {
     }
 }
 
-/// Target and workload. The question distinguishes what the other labels do not name.
+/// Returns the labels of a point: target and workload. The question distinguishes what the other
+/// labels do not name.
 fn of_point(target: &Labels, point: &Point) -> Labels {
     let workload = &point.workload;
     let mut labels = target.clone();

@@ -4,11 +4,11 @@ use crate::format::rate_number;
 use results::{Overview, Results, Stage, StageKind, StageRate};
 use workload::OpKind;
 
-/// Multiple of the peak; wider stages reach the picture's edge.
+/// The picture shows rates up to this multiple of the peak; wider stages reach its edge.
 const WIDEST: f64 = 2.0;
 
 pub(crate) struct Pipeline {
-    /// Measured operations: reads, then writes.
+    /// A column for each measured operation: reads, then writes.
     pub(crate) columns: Vec<Column>,
     /// The plain program first, then the stages from the program down.
     pub(crate) rows: Vec<Row>,
@@ -16,14 +16,15 @@ pub(crate) struct Pipeline {
 
 pub(crate) struct Column {
     pub(crate) op: OpKind,
+    /// The rate at the right edge in bytes per second.
     pub(crate) edge: f64,
     pub(crate) plain: Option<f64>,
 }
 
 pub(crate) struct Row {
-    /// `page cache`, `device`.
+    /// The kind of stage: `page cache`, `device`.
     pub(crate) kind: &'static str,
-    /// `vda`; empty for a plain program.
+    /// The stage's name: `vda`; empty for a plain program.
     pub(crate) name: String,
     pub(crate) cells: Vec<Cell>,
 }
@@ -37,8 +38,8 @@ pub(crate) struct Cell {
 }
 
 impl Pipeline {
-    /// With at most this many stages, of which the narrowest are kept; `None` without a ladder. The
-    /// load generator is left out: no other program passes it.
+    /// Returns a picture with at most this many stages, of which the narrowest are kept; `None`
+    /// without a ladder. The load generator is left out: no other program passes it.
     pub(crate) fn of(results: &Results, overview: &Overview, most: usize) -> Option<Pipeline> {
         let ladder = results.ladder.as_ref()?;
         let columns: Vec<Column> = [OpKind::Read, OpKind::Write]
@@ -79,7 +80,7 @@ impl Pipeline {
 }
 
 impl Column {
-    /// 0 is the left edge, 1 the right.
+    /// Returns the place of a rate: 0 is the left edge, 1 the right.
     pub(crate) fn place(&self, rate: f64) -> f64 {
         let share = rate / self.edge;
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
@@ -91,7 +92,7 @@ impl Column {
 }
 
 impl Cell {
-    /// Achieved of advertised, without a unit: `1,810 of 2,970`.
+    /// Shows achieved of advertised, without a unit: `1,810 of 2,970`.
     pub(crate) fn words(&self, of: &str) -> String {
         let least = if self.at_least { "≥" } else { "" };
         match (self.achieved, self.advertised) {
@@ -132,7 +133,7 @@ fn column(stages: &[Stage], overview: &Overview, op: OpKind) -> Option<Column> {
     Some(Column { op, edge, plain })
 }
 
-/// Relative to the right edge, for its slower operation; 0 for the limit.
+/// Returns a stage's width relative to the right edge, for its slower operation; 0 for the limit.
 fn width(stage: &Stage, columns: &[Column]) -> f64 {
     let widths = columns.iter().filter_map(|column| {
         let cell = cell(rate(stage, column.op));

@@ -14,13 +14,13 @@ use machine::text::printable;
 use machine::units::{grouped, show_size, show_size_rounded, show_time, significant};
 use results::{Axis, Kind, Program};
 
-/// Only this many files have a map.
+/// The maximum number of files with a map.
 const MAPS: usize = 6;
-/// With fewer requests there is no map.
+/// The minimum number of requests for a map.
 const FEW: u64 = 16;
 const ROWS: usize = 40;
 
-/// `98 % (95 to 101 %)`.
+/// Shows a share with its interval: `98 % (95 to 101 %)`.
 fn percent(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -28,7 +28,7 @@ fn percent(share: &Share) -> String {
     format!("{:.0} %{}", share.ratio * 100.0, ends.unwrap_or_default())
 }
 
-/// `×6.1 (5.8 to 6.4)`.
+/// Shows a factor with its interval: `×6.1 (5.8 to 6.4)`.
 fn times(share: &Share) -> String {
     let ends = share
         .interval_95
@@ -46,7 +46,7 @@ fn outstanding(number: f64) -> String {
     }
 }
 
-/// `random reads of 8 KiB, one at a time`.
+/// Describes a flow's requests: `random reads of 8 KiB, one at a time`.
 fn form(flow: &FlowVerdict) -> String {
     let Shape { request_bytes, sequential, durable, direct, .. } = flow.shape;
     let order = if sequential { "sequential" } else { "random" };
@@ -126,13 +126,13 @@ fn sentences(flow: &FlowVerdict) -> Vec<String> {
     said
 }
 
-/// `the study of /data, 2026-11-27 00:20 UTC`.
+/// Names the study and its time: `the study of /data, 2026-11-27 00:20 UTC`.
 fn studied(verdict: &Verdict) -> String {
     let what = if verdict.study == Kind::Study { "the study of" } else { "measurements of" };
     format!("{what} {}, {}", verdict.target, date(verdict.studied_unix_s))
 }
 
-/// The verdict on an application.
+/// Shows the verdict on an application.
 pub fn terminal(verdict: &Verdict, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::from("\n");
@@ -371,7 +371,7 @@ fn left_out(profile: &Profile) -> String {
     }
 }
 
-/// Each flow's limit; without a verdict, the files that were waited for longest.
+/// Returns each flow's limit; without a verdict, the files that were waited for longest.
 fn answer(profile: &Profile) -> Vec<String> {
     match &profile.verdict {
         Some(verdict) => verdict

@@ -6,7 +6,7 @@ use workload::OpKind;
 use crate::format::rate;
 use machine::units::significant;
 
-/// From long to short; each leaves out one clause more.
+/// Versions of a text from long to short; each leaves out one clause more.
 pub(crate) struct Versions(Vec<String>);
 
 impl Versions {
@@ -18,14 +18,14 @@ impl Versions {
         &self.0[0]
     }
 
-    /// The shortest if none fits.
+    /// Returns the longest version that fits, or the shortest if none does.
     pub(crate) fn fitting(&self, fits: impl Fn(&str) -> bool) -> &str {
         self.0.iter().find(|text| fits(text)).unwrap_or(&self.0[self.0.len() - 1])
     }
 }
 
-/// Has the experiment that would refute it if no trial was decisive. The experiment is the first to
-/// go, then the trial, at last the figures in brackets.
+/// Describes a limit, with the experiment that would refute it if no trial was decisive. The
+/// experiment is the first to go, then the trial, at last the figures in brackets.
 pub(crate) fn limit(limit: &Limit) -> Versions {
     let mut clauses = limit.clauses();
     clauses.extend(limit.would_refute.clone());
@@ -38,8 +38,8 @@ pub(crate) fn cause(limit: &Limit) -> Versions {
     Versions(limit.clauses().into_iter().take(1).chain(limit.short()).collect())
 }
 
-/// Explain the first screen's rates: each operation's peak, and a plain program with its largest
-/// requests if another bottleneck limits that.
+/// Returns the limits that explain the first screen's rates: each operation's peak, and a plain
+/// program with its largest requests if another bottleneck limits that.
 pub(crate) fn shown_limits(answer: &Answer) -> Vec<&Limit> {
     let of_op = |op: OpKind| {
         let limits = || answer.limits.iter().filter(move |limit| limit.op == op);
@@ -59,7 +59,8 @@ pub(crate) fn other_trials(limit: &Limit) -> Vec<String> {
     others.map(|trial: &LimitTrial| trial.outcome.clone()).collect()
 }
 
-/// `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is the bus`.
+/// Describes a prediction: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the limit is
+/// the bus`.
 pub(crate) fn prediction(one: &Predicted) -> Versions {
     let gained = format!(
         "{}s with {} ({}): {}, ×{}",
@@ -72,7 +73,7 @@ pub(crate) fn prediction(one: &Predicted) -> Versions {
     Versions::of_clauses(&[gained, format!("then the limit is {}", one.then)])
 }
 
-/// The gain of more clients, also for the main operations on files.
+/// Returns the gain of more clients, for each workload and the main operations on files.
 pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     let of_workloads =
         results.scaling.iter().map(|one| format!("{}: {}", one.workload, one.sentence()));
@@ -80,7 +81,7 @@ pub(crate) fn of_clients(results: &Results) -> Vec<String> {
     of_workloads.chain(of_files).collect()
 }
 
-/// Tables have all.
+/// Returns whether an operation on files is on the first screen; tables have all.
 fn is_main(one: &OperationScaling) -> bool {
     let main: &[&str] = match one.files.is_empty() {
         true => &["create", "stat", "delete"],

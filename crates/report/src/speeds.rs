@@ -4,18 +4,18 @@ use crate::format::{grouped, latency, plus_minus, rate, small_requests};
 use machine::units::{show_size, show_span, show_time};
 use results::{Overview, SmallRequests, Speed};
 
-/// Empty cells were not measured.
+/// A quantity with a cell for each operation; empty if not measured.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) cells: Vec<String>,
 }
 
-/// `reads`, `writes`.
+/// Returns the headings of the cells: `reads`, `writes`.
 pub(crate) fn heads(overview: &Overview) -> Vec<String> {
     overview.speeds.iter().map(|speed| format!("{}s", speed.op)).collect()
 }
 
-/// Sequential and random requests, and a flush, if measured.
+/// Returns rows for sequential and random requests, and a flush, if measured.
 pub(crate) fn rows(overview: &Overview) -> Vec<Row> {
     let speeds = &overview.speeds;
     let row = |name: String, cell: &dyn Fn(&Speed) -> Option<String>| Row {

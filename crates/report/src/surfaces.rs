@@ -9,7 +9,7 @@ use minijinja::value::Value;
 use results::Results;
 use serde::Serialize;
 
-/// A file size that outgrows a cache.
+/// The file size that outgrows a cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cliff {
     pub first_slow_row: usize,
@@ -20,13 +20,14 @@ pub struct Cliff {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
     pub title: String,
-    /// Ascending file sizes.
+    /// The file sizes in bytes, ascending.
     pub rows: Vec<u64>,
-    /// Ascending record sizes.
+    /// The record sizes in bytes, ascending.
     pub columns: Vec<u64>,
-    /// Rates by row and column; `None` if not measured.
+    /// The rates in bytes per second by row and column; `None` if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
-    /// Range of the repeats over their median, by row and column; empty without repeats.
+    /// The range of the repeats over their median in percent, by row and column; empty without
+    /// repeats.
     pub spread_percent: Vec<Vec<Option<f64>>>,
     pub cliff: Option<Cliff>,
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// A page that compares simulations with references.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// `validate`, `whatif`.
+    /// The kind of page: `validate`, `whatif`.
     pub kind: String,
     pub title: String,
     pub about: String,
@@ -19,13 +19,13 @@ pub struct Page {
     pub sections: Vec<Section>,
 }
 
-/// Text, drawings and tables.
+/// A section of the page: text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     pub title: String,
     pub question: String,
     pub sentence: String,
-    /// Their values are tables below.
+    /// The figures, whose values are tables below.
     pub figures: Vec<Figure>,
     pub tables: Vec<Table>,
 }
@@ -36,7 +36,7 @@ pub struct Table {
     pub title: String,
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
-    /// Collapsed until opened.
+    /// Whether the table is collapsed until opened.
     pub folded: bool,
 }
 

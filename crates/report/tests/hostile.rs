@@ -26,7 +26,7 @@ const AXES: [Axis; 14] = [
 
 const ESCAPE: char = '\x1b';
 
-/// From users, devices and attackers.
+/// Generates names from users, devices and attackers.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,30}",
@@ -131,7 +131,7 @@ prop_compose! {
     }
 }
 
-/// Elements nest properly and texts hold no markup.
+/// Checks that elements nest properly and texts hold no markup.
 fn assert_well_formed(page: &str) {
     const VOID: [&str; 3] = ["!doctype", "meta", "br"];
     let mut open: Vec<&str> = Vec::new();
@@ -161,7 +161,7 @@ fn assert_well_formed(page: &str) {
     );
 }
 
-/// By RFC 4180.
+/// Parses CSV by RFC 4180.
 fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut chars) = (false, text.chars().peekable());

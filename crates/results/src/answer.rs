@@ -198,14 +198,14 @@ pub struct RandomBurst {
 }
 
 impl Burst {
-    /// Computes the mean rate of a run that ends at the `lasting` rate.
+    /// Computes the mean rate of a run of this length, which ends at the `lasting` rate.
     pub fn mean_rate(&self, lasting: f64, run_s: f64) -> f64 {
         let extra = (self.throughput_bytes_per_s - lasting).max(0.0) * self.length_s;
         lasting + extra / run_s.max(1e-9)
     }
 }
 
-/// Root-mean-square relative residual: a model with a larger one describes no points.
+/// The maximum relative residual (root mean square): a model with a larger one describes no points.
 pub const MAX_FIT_ERROR: f64 = 0.2;
 
 /// The rate of a plain program, and its share of the peak.
@@ -330,8 +330,8 @@ impl std::fmt::Display for Fixed {
 }
 
 impl HalfPower {
-    /// Returns where the curve crosses half of the peak, or the smallest measured setting that
-    /// reaches it.
+    /// Returns the setting at which the curve crosses half of the peak, or the smallest measured
+    /// one that reaches it.
     pub fn setting(&self) -> Option<f64> {
         self.crossing.or(self.smallest)
     }

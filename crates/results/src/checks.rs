@@ -8,36 +8,37 @@ use measure::stats::Verdict;
 use measure::{Sample, Verification};
 use workload::{Pattern, Stop, Workload};
 
-/// Of bytes that no device moved; above it, a cache served them.
+/// Percentage of bytes that no device moved above which a cache served them.
 pub const CACHED_PERCENT: f64 = 5.0;
-/// Extra device bytes per byte asked.
+/// Extra bytes at the devices per byte asked above which a warning is due.
 const FOREIGN_SHARE: f64 = 0.1;
-/// The hypervisor's share of one processor.
+/// The hypervisor's share of one processor above which a warning is due.
 const STEAL_PERCENT: f64 = 3.0;
-/// Deviation from Little's law.
+/// The deviation from Little's law above which a warning is due.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// Of the driver's ceiling: above, it takes a noticeable part of each request's time.
+/// Percentage of the driver's ceiling above which it takes a noticeable part of each request's
+/// time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// Smaller changes within a run are left to the interval.
+/// The minimum change within a run; smaller ones are left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// Smaller differences between points are left to their intervals.
+/// The minimum factor between points; smaller ones are left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
-/// Of a rotating disk: a run in order over more meets tracks of different length.
+/// Share of a rotating disk above which a run in order meets tracks of different length.
 const ACROSS_SHARE: f64 = 0.05;
-/// Of the outermost track's data, on the innermost.
+/// The innermost track's minimum share of the data of the outermost.
 const INNERMOST_SHARE: f64 = 0.45;
 
-/// For a rate in a run by time.
+/// The minimum requests for a rate in a run by time.
 const FEW_REQUESTS: u64 = 10;
 
-/// No data is transferred.
+/// The warning for an engine that transfers no data.
 pub const NO_IO: &str = "the engine null does no I/O: this is the generator's own rate";
 
-/// One sentence each.
+/// Returns the warnings, one sentence each.
 pub(crate) fn warnings(
     workload: &Workload,
     facts: &TargetFacts,
@@ -127,7 +128,8 @@ fn percent(value: f64) -> Figure {
     Figure::rounded(value, 0)
 }
 
-/// Shares that the cache served of reads, and still held of writes at the end.
+/// Doubts a run through the page cache, which served this share of the bytes read and still held
+/// this share of the bytes written at the end.
 fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<Warning> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {
@@ -160,7 +162,7 @@ fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<W
     doubts
 }
 
-/// If less than half could be judged.
+/// Warns if less than half of what was read back could be judged.
 pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     let read = found.checked_bytes + found.unjudged_bytes;
     (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
@@ -171,7 +173,7 @@ pub(crate) fn little_judged(found: &Verification) -> Option<Warning> {
     })
 }
 
-/// The generator may be the limit.
+/// Warns if the generator itself may be the limit.
 pub(crate) fn near_ceiling(workload: &Workload, share: f64, ceiling_iops: f64) -> Option<Warning> {
     (share > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         Warning::of(
@@ -237,7 +239,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// How the rate changed, as a limit, a credit or another program's load came or went.
+/// Returns how the rate changed, as a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -251,7 +253,7 @@ pub(crate) fn rate_change(
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
-/// Rate of the slowest over the fastest eighth.
+/// Returns the rate of a run's slowest eighth over that of its fastest.
 fn slowest_share(rates: &[f64]) -> f64 {
     let parts = rates
         .chunks(rates.len().div_ceil(8).max(1))
@@ -261,7 +263,7 @@ fn slowest_share(rates: &[f64]) -> f64 {
     if max > 0.0 { min / max } else { 1.0 }
 }
 
-/// Share covered by a run in order, at most 1; 0 if not rotating.
+/// Returns the share of a rotating disk that a run in order covers, at most 1; 0 for other targets.
 fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
     let rotating = facts.layers.iter().any(Layer::is_rotational);
     if !rotating

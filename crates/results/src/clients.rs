@@ -91,11 +91,11 @@ impl ClientNumbers {
     }
 }
 
-/// Of the median; below, a client is slow.
+/// The share of the median below which a client is slow.
 pub const SLOW_SHARE: f64 = 0.75;
 
 impl PointClients {
-    /// `None` with one client.
+    /// Summarizes the clients of a workload's runs; `None` with one client.
     pub(crate) fn of(samples: &[Sample]) -> Option<PointClients> {
         let all: Vec<_> = samples.iter().filter_map(|one| one.together.as_deref()).collect();
         let ranks = all.first()?.clients.iter().map(|one| one.rank);
@@ -122,7 +122,7 @@ impl PointClients {
         self.each.iter().filter(move |one| several && one.is_slow())
     }
 
-    /// Clients that differ from the others, and lateness.
+    /// Returns warnings about clients that differ from the others, and about lateness.
     pub(crate) fn warnings(&self, workload: &Workload) -> Vec<Warning> {
         let mut all: Vec<Warning> = Vec::new();
         for one in self.slow() {

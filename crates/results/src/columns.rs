@@ -12,7 +12,8 @@ pub enum Cell {
     Number(f64),
 }
 
-/// Files hold plain numbers in the unit that ends the column's name; people get them formatted.
+/// The unit of a column. Files hold plain numbers in the unit that ends the column's name; people
+/// get them formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Text, or a number without unit.
@@ -21,22 +22,23 @@ pub enum Unit {
     BytesPerS,
     PerS,
     Ns,
-    /// Displayed in us.
+    /// Processor time, displayed in us.
     CpuNs,
     Percent,
 }
 
 pub struct Column<T> {
-    /// In files, with the unit; empty if only for people.
+    /// The name in files, with the unit; empty if the column is only for people.
     pub name: &'static str,
-    /// In tables; empty if only for files.
+    /// The heading in tables; empty if the column is only for files.
     pub heading: &'static str,
     pub unit: Unit,
-    /// Part of the request, not of the results.
+    /// Whether the column is part of the request, not of the results.
     pub asked: bool,
-    /// Narrow terminals drop higher ranks first, and never 0. `None`: not in terminals.
+    /// The rank on a narrow terminal, which drops higher ranks first, and never 0. `None`: not
+    /// shown in terminals.
     pub readily: Option<u8>,
-    /// `None` if empty.
+    /// Returns the cell of a row; `None` if empty.
     pub get: fn(&T) -> Option<Cell>,
 }
 
@@ -101,14 +103,14 @@ macro_rules! achieved {
     };
 }
 
-/// `1000:30s,5000:60s`, if it changes over time.
+/// Returns the load if it changes over time: `1000:30s,5000:60s`.
 fn load(point: &Point) -> Option<Cell> {
     let steps = &point.workload.load;
     let shown: Vec<String> = steps.iter().map(ToString::to_string).collect();
     (!steps.is_empty()).then(|| Cell::Text(shown.join(",")))
 }
 
-/// As requested: `read 512-4096, write 65536:60%+4096:40%`.
+/// Returns the sizes as requested: `read 512-4096, write 65536:60%+4096:40%`.
 fn sizes(point: &Point) -> Option<Cell> {
     let mix = |mix: &SizeMix| match mix {
         SizeMix::Range { min_bytes, max_bytes, unaligned } => {

@@ -8,8 +8,8 @@ use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
-/// Returns names and texts: `points.csv`, `operations.csv` if file operations were measured, and
-/// one file per experiment with measurements, named after its id.
+/// Returns the names and texts of `points.csv`, `operations.csv` if file operations were measured,
+/// and one file per experiment with measurements, named after its id.
 ///
 /// Lines end in CR LF (RFC 4180). A failed point has its reason in the column `error` and no
 /// numbers. Warnings are separated by `; `.
@@ -39,7 +39,7 @@ pub fn csv(results: &Results) -> Vec<(String, String)> {
     files
 }
 
-/// Unique, valid on every file system.
+/// Returns a file name that is unique, and valid on every file system.
 fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = id
         .chars()
@@ -84,7 +84,7 @@ fn quoted(cell: &str) -> String {
     }
 }
 
-/// With all digits, or empty.
+/// Formats a number with all digits; empty for `None`.
 pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }
@@ -111,7 +111,7 @@ pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
         .chain(named_columns().map(|column| column.name))
 }
 
-/// As [`history_columns`].
+/// Returns a row per point, with the cells in the order of [`history_columns`].
 pub(crate) fn history_rows(
     entry: &Entry,
     results: &Results,
@@ -136,7 +136,7 @@ fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.name.is_empty())
 }
 
-/// Returns CSV whose rows begin with the entry's number, time, kind, target and machine.
+/// Returns an entry as CSV whose rows begin with its number, time, kind, target and machine.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
     let mut table = Table(String::new());
     if header {
@@ -169,7 +169,8 @@ fn axes(experiment: &Experiment, part: fn(&Figure) -> Axis) -> Vec<Axis> {
     axes
 }
 
-/// Each axis has its own column, because figures of an experiment may differ in their axes.
+/// Returns a row per value of each curve. Each axis has its own column, because figures of an
+/// experiment may differ in their axes.
 fn figures(experiment: &Experiment, points: &[Point]) -> String {
     let (xs, ys) = (axes(experiment, |figure| figure.x), axes(experiment, |figure| figure.y));
     let mut header = vec!["figure".to_string(), "series".to_string()];
@@ -198,7 +199,7 @@ fn figures(experiment: &Experiment, points: &[Point]) -> String {
     table.0
 }
 
-/// Index, repeats, warnings and error.
+/// Returns a point's index, repeats, warnings and error.
 fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
     let point = value.point.and_then(|index| points.get(index));
     let error = match point.and_then(|point| point.error.clone()) {
@@ -232,7 +233,7 @@ fn memory(experiment: &Experiment) -> String {
     table.0
 }
 
-/// With the unit, as in JSON.
+/// Returns the axis's name with its unit, as in JSON.
 fn axis_column(axis: Axis) -> &'static str {
     match axis {
         Axis::RequestBytes => "request_bytes",

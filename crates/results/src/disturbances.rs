@@ -6,16 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// More than an idle system's housekeeping.
+/// The processors that other programs keep busy above which a doubt is due: more than an idle
+/// system's housekeeping.
 const OTHERS_MATTER: f64 = 0.1;
-/// Quota periods in which the program was held.
+/// The percentage of quota periods in which the program was held from which a doubt is due.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// Time runnable but not scheduled.
+/// The percentage of time runnable but not scheduled from which a doubt is due.
 const CONTENTION_PERCENT: f64 = 5.0;
 const MEMORY_PERCENT: f64 = 10.0;
-/// Time in which other tasks waited for storage.
+/// The percentage of time in which other tasks waited for storage from which a doubt is due.
 const IO_PERCENT: f64 = 20.0;
-/// From here on this program does not wait for storage.
+/// The percentage of cached bytes from which this program does not wait for storage.
 const FROM_CACHE_PERCENT: f64 = 95.0;
 
 /// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the
@@ -102,7 +103,7 @@ impl Disturbances {
         }
     }
 
-    /// `cached_percent`: of the bytes.
+    /// Returns doubts about the runs, of whose bytes `cached_percent` came from a cache.
     pub(crate) fn doubts(&self, cached_percent: Option<f64>) -> Vec<Warning> {
         let mut said = Vec::new();
         let percent = |value| Figure::rounded(value, 0);

@@ -17,7 +17,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Fields may be added within a version; changing or removing one requires a new version.
+/// The document's schema. Fields may be added within a version; changing or removing one requires a
+/// new version.
 pub const SCHEMA: &str = "halfpower.results/1";
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +79,7 @@ pub struct Results {
     pub warnings: Vec<String>,
 }
 
-/// A command's start in calendar time and on the machine's clock.
+/// The start of a command in calendar time and on the machine's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Began {
     pub unix_s: u64,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use workload::OpKind;
 
-/// High over low end of an interval, for an unknown gain.
+/// The ratio of an interval's ends from which the gain is unknown.
 const UNKNOWN: f64 = 100.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,14 +61,14 @@ pub struct FindingStep {
 
 /// The two rates of a finding.
 pub struct RatesInWords {
-    /// With both workloads.
+    /// Both rates with both workloads.
     pub full: String,
-    /// Without the workload before the change.
+    /// Both rates without the workload before the change.
     pub short: String,
 }
 
 impl Finding {
-    /// Returns the rates; `None` if a point was not measured.
+    /// Returns the rates in words; `None` if a point was not measured.
     pub fn rates([before, after]: [&Point; 2]) -> Option<RatesInWords> {
         let after = format!("{} with {}", show_rate(after.rate()?), after.workload.short());
         let (rate, with) = (show_rate(before.rate()?), before.workload.short());

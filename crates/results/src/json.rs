@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A study's document is a few MiB.
+/// A results document as an input file; a study's is a few MiB.
 pub const DOCUMENT: Input = Input::new("a results document", 64 << 20);
 
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub enum Error {
     Version { path: PathBuf, found: String },
 }
 
-/// Converts to JSON with a final newline.
+/// Converts results to JSON with a final newline.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -28,7 +28,8 @@ pub fn to_json(results: &Results) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(results)? + "\n")
 }
 
-/// Converts to JSON, with a command's own result (and schema) in a field named after the command.
+/// Converts results to JSON, with a command's own result (and schema) in a field named after the
+/// command.
 ///
 /// # Errors
 /// A value that JSON cannot represent.
@@ -47,7 +48,7 @@ pub fn to_json_with(
 }
 
 /// # Errors
-/// An unreadable file, no halfpower document, or another schema version.
+/// The file cannot be read, is not a halfpower document, or has another schema version.
 pub fn read(path: &Path) -> Result<Results, Error> {
     let text = DOCUMENT.text(path).map_err(|source| Error::Io { path: path.into(), source })?;
     parse(path, &text)

@@ -12,16 +12,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
 
-/// From twice the depth; below, the rate has peaked.
+/// The minimum gain from twice the depth; below, the rate has peaked.
 const GAIN: f64 = 1.02;
 
-/// Doublings without gain that end the search.
+/// The number of doublings without gain that end the search.
 const FLAT: u32 = 2;
 
-/// At equal rates, the lower depth wins.
+/// The relative difference up to which rates are equal; the lower depth then wins.
 const SAME: f64 = 0.01;
 
-/// The search ends at adjacent depths, or within 1/16.
+/// The search ends at adjacent depths, or at depths within 1/16 of each other.
 const NEAR: u32 = 16;
 
 /// What the search varies.
@@ -88,7 +88,7 @@ pub struct LatencyGoal {
 /// bisects. Each depth becomes a point, from index `first` on.
 ///
 /// # Errors
-/// The user's interrupt. Others become the point's error and end the search.
+/// The user's interrupt. Any other failure becomes the point's error and ends the search.
 pub fn measure_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     at: impl Fn(u32) -> Workload,

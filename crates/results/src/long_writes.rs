@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Below this share of another rate is a lower level, not spread.
+/// The share of another rate below which a rate is a lower level, not spread.
 pub const FELL: f64 = 0.85;
 
 /// Writes in sequence at full speed, after everything else of a study.

@@ -67,15 +67,15 @@ pub struct OperationResult {
 /// Measured rounds of an operation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rounds {
-    /// Per operation, over all rounds and clients.
+    /// The time of each operation, over all rounds and clients.
     pub latency: Histogram,
-    /// Per complete round.
+    /// The time of each complete round.
     pub elapsed_ns: Vec<Nanos>,
-    /// Of a round that the user ended early.
+    /// The time of a round that the user ended early.
     pub unfinished_ns: Option<Nanos>,
 }
 
-/// A shorter phase is too short to judge.
+/// The minimum length of a phase; shorter ones are too short to judge.
 const SHORT_NS: u64 = 10_000_000;
 
 /// Measures a plan's operations. `progress` is called before each phase. A run in which the program
@@ -150,7 +150,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// A listing counts once for its directory.
+/// Returns the operations of a client in one round; a listing counts once for its directory.
 fn items(plan: &MetadataPlan, operation: Operation) -> u32 {
     if operation == Operation::List { plan.directories } else { plan.files }
 }
@@ -239,8 +239,8 @@ impl MetadataResult {
         })
     }
 
-    /// Returns whether a client's cache may have served an operation: it used its own files, but
-    /// would use another's with more clients.
+    /// Returns whether a client's cache may have served an operation: the client used its own
+    /// files, but would use another's with more clients.
     pub fn is_served_by_own_cache(&self, operation: Operation) -> bool {
         operation.visits() && self.plan.shift > 0 && !self.plan.visits_others(self.clients)
     }

@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// Before anything was measured.
+    /// The output was refused before anything was measured.
     #[error("{option} {}: {why}; {hint}", path.display())]
     Refused { option: String, path: PathBuf, why: String, hint: String },
-    /// Moved meanwhile; the file was written.
+    /// The file was written, but its directory was moved meanwhile.
     #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
     Moved { path: PathBuf },
     #[error("cannot write {}: {source}", path.display())]
@@ -28,30 +28,30 @@ pub enum OutputError {
 
 const ANOTHER_FILE: &str = "name another file";
 
-/// An output, checked before the measurement.
+/// An output that was checked before the measurement.
 #[derive(Debug, Clone)]
 pub struct Output {
     option: String,
     path: PathBuf,
-    /// `None` for an inherited file descriptor.
+    /// The open directory and the name in it; `None` for an inherited file descriptor.
     at: Option<(Arc<Directory>, OsString)>,
     force: bool,
 }
 
 enum Place {
     Free,
-    /// Current metadata.
+    /// A file that may be replaced, with its current metadata.
     Replaceable(Metadata),
     /// A device or pipe, written in place.
     Stream,
 }
 
 impl Output {
-    /// Checks the output of `option`. `force` also replaces files that halfpower did not write, but
-    /// never `targets`.
+    /// Checks the output that `option` names. `force` also replaces files that halfpower did not
+    /// write, but never one of `targets`.
     ///
     /// # Errors
-    /// An unwritable location, the user's file, or one of `targets`.
+    /// The location is not writable, the file belongs to the user, or it is one of `targets`.
     pub fn new(
         option: &str,
         path: &Path,
@@ -85,7 +85,7 @@ impl Output {
         Ok(output)
     }
 
-    /// It need not exist yet.
+    /// Returns whether the output is this file or device, which need not exist yet.
     fn is_target(&self, target: &Path) -> bool {
         let Some((directory, name)) = &self.at else { return false };
         match (directory.follow(name), fs::metadata(target)) {
@@ -102,7 +102,7 @@ impl Output {
         &self.path
     }
 
-    /// Writes the output; a file in full or not at all.
+    /// Writes the output: a file in full or not at all.
     ///
     /// # Errors
     /// It cannot be written, or another program has created the file.
@@ -246,7 +246,7 @@ impl Output {
         }
     }
 
-    /// In the same directory; removed on drop.
+    /// Creates a file in the same directory, which is removed on drop.
     fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
         part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }
@@ -320,7 +320,7 @@ fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-/// Empty, or written by halfpower.
+/// Returns whether a file is empty or was written by halfpower.
 fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
     Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }

@@ -31,7 +31,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// With less of a step's rate, it did not keep up.
+/// The share of a step's rate below which the run did not keep up.
 const KEPT_UP: f64 = 0.98;
 
 impl IntervalNumbers {
@@ -45,7 +45,7 @@ impl IntervalNumbers {
         self.offered_iops.is_some_and(|rate| self.iops < rate * KEPT_UP) || self.is_censored()
     }
 
-    /// Too many requests were never issued: their latency is unknown.
+    /// Returns whether too many requests were never issued: their latency is unknown.
     fn is_censored(&self) -> bool {
         let issued = self.latency_ns.as_ref().map_or(0, |latency| latency.count) as f64;
         self.not_issued as f64 > (issued + self.not_issued as f64) * (1.0 - KEPT_UP)

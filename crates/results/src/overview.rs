@@ -88,7 +88,7 @@ pub struct ClassicRate {
     pub point: usize,
 }
 
-/// Name, request size, pattern, outstanding requests.
+/// Name, request size, pattern, and requests outstanding of usual benchmarks.
 const CLASSIC: [(&str, u32, Pattern, u32); 4] = [
     ("SEQ1M Q8T1", 1 << 20, Pattern::Seq, 8),
     ("SEQ1M Q1T1", 1 << 20, Pattern::Seq, 1),
@@ -242,14 +242,15 @@ impl ClassicRow {
     }
 }
 
-/// Past the page cache, to space written before, as fast as requests complete.
+/// Returns whether requests go past the page cache, to space written before, as fast as they
+/// complete.
 fn is_ordinary(workload: &Workload) -> bool {
     workload.buffering == Buffering::Direct
         && matches!(workload.engine, Engine::Sync | Engine::IoUring | Engine::Libaio)
         && is_undisturbed(workload)
 }
 
-/// Without schedule, pause, offset and region.
+/// Returns whether the workload is without schedule, pause, offset and region.
 fn is_undisturbed(workload: &Workload) -> bool {
     workload.allocation == Allocation::Written
         && workload.cache == CacheState::AsIs

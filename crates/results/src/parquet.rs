@@ -22,8 +22,8 @@ impl HistoryTable {
         self.rows.extend(history_rows(entry, results));
     }
 
-    /// Converts to one row per point; all columns are optional. Text becomes strings, whole numbers
-    /// unsigned 64-bit integers, others doubles; an empty column is of doubles.
+    /// Converts the table to one row per point; all columns are optional. Text becomes strings,
+    /// whole numbers unsigned 64-bit integers, others doubles; an empty column is of doubles.
     ///
     /// # Errors
     /// The table is too large for a Parquet file.
@@ -52,7 +52,7 @@ impl HistoryTable {
     }
 }
 
-/// From the cells, which are of one kind.
+/// Returns a column's type from its cells, which are of one kind.
 fn field(name: &str, cells: &[Option<&Cell>]) -> Result<TypePtr> {
     let (physical, logical) = match cells.iter().flatten().next() {
         Some(Cell::Text(_)) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -81,7 +81,7 @@ fn write(column: &mut SerializedColumnWriter<'_>, cells: &[Option<&Cell>]) -> Re
     }
 }
 
-/// The definition level marks existing cells.
+/// Writes only the cells that exist, which the definition level marks.
 fn write_as<T: DataType>(
     column: &mut SerializedColumnWriter<'_>,
     cells: &[Option<&Cell>],

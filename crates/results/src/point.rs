@@ -58,7 +58,7 @@ impl From<Workload> for WorkloadRecord {
 }
 
 impl Point {
-    /// Returns whether the rate is the target's. Such rates of an operation have one peak.
+    /// Returns whether the rate is that of the target. Such rates of an operation have one peak.
     ///
     /// Not that of a cache, of a part of the target, or of a short run whose requests a throttle
     /// admitted in advance.

@@ -26,7 +26,7 @@ pub struct RatePhase {
 }
 
 impl RateChange {
-    /// Converts a course; `bytes` is the mean request size.
+    /// Converts a course of requests, whose mean size is `bytes`.
     pub fn of(course: &Course, bytes: f64) -> RateChange {
         let phase = |phase: &measure::RatePhase| RatePhase {
             from_s: phase.from_ns as f64 / 1e9,

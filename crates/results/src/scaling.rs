@@ -111,19 +111,19 @@ pub enum ScalingLimit {
     Undecided,
 }
 
-/// With a larger error, a model predicts no rates of more clients.
+/// The maximum error of a model that predicts rates of more clients.
 const MODEL_ERROR: f64 = 0.1;
 
-/// Below this factor, more clients gain nothing.
+/// The factor from which more clients gain something.
 const GAIN: f64 = 1.05;
 
-/// Characteristics of a rate that grows with clients.
+/// The characteristic numbers of a rate that grows with the number of clients.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthNumbers {
     pub peak: f64,
-    /// Fewest clients that reach half of the peak.
+    /// The minimum number of clients that reach half of the peak.
     pub half: u32,
-    /// Fewest clients from which more gain less than 5 %.
+    /// The minimum number of clients from which more gain less than 5 %.
     pub knee: u32,
     /// The most clients.
     pub most: u32,
@@ -140,7 +140,7 @@ impl GrowthNumbers {
 }
 
 impl Growth {
-    /// `peak` is the highest rate, `efficiency` that of the most clients.
+    /// Returns the conclusion. `peak` is the highest rate, `efficiency` that of the most clients.
     fn sentence(&self, peak: &str, (most, efficiency): (u32, Option<f64>)) -> String {
         let (half, knee) = (self.half_power_clients, self.knee_clients);
         let why = why(self.limit, self.processors_busy, &self.slow_clients);
@@ -163,7 +163,7 @@ impl Growth {
     }
 }
 
-/// What limits several clients.
+/// Names what limits several clients.
 fn why(limit: ScalingLimit, processors_busy: bool, slow: &[SlowClient]) -> String {
     match limit {
         ScalingLimit::Client if processors_busy => {

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use std::collections::HashSet;
 use std::fmt;
 
-/// Share by which equal figures may differ.
+/// The share by which equal figures may differ.
 const ROUNDING: f64 = 0.01;
 
 type Check = Result<(), String>;
@@ -141,7 +141,7 @@ fn latency(field: &str, of: &LatencySummary) -> Check {
     Err(format!("{field}: the mean {} is not between min {} and max {}", of.mean, of.min, of.max))
 }
 
-/// JSON in which no object has a key twice.
+/// A JSON value in which no object has a key twice.
 pub(crate) struct UniqueKeys;
 
 impl<'de> Deserialize<'de> for UniqueKeys {

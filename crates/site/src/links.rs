@@ -27,8 +27,8 @@ impl Page {
     }
 }
 
-/// Links and sources of the HTML files under `site` whose file or anchor does not exist, as `page:
-/// link`. Other sites are not visited.
+/// Returns links and sources of the HTML files under `site` whose file or anchor does not exist, as
+/// `page: link`. Other sites are not visited.
 pub(crate) fn broken(site: &Path) -> Result<Vec<String>> {
     let mut pages = BTreeMap::new();
     read_pages(site, &mut pages)?;

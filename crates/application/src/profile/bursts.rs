@@ -4,7 +4,7 @@ use machine::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A pause of this length ends a burst.
+/// The pause in seconds that ends a burst.
 const PAUSE_S: u64 = 3;
 
 /// Seconds with writes, and the pauses between them.
@@ -16,7 +16,7 @@ pub struct Bursts {
     pub peak_over_mean: f64,
 }
 
-/// Takes writes in about the order of their start.
+/// Collects [`Bursts`] from writes in about the order of their start.
 #[derive(Default)]
 pub(super) struct BurstCounter {
     current: Option<Burst>,
@@ -57,7 +57,7 @@ impl BurstCounter {
         self.ended + u64::from(self.current.is_some())
     }
 
-    /// `None` without writes.
+    /// Returns the bursts; `None` without writes.
     pub(super) fn bursts(&self, elapsed_ns: Nanos) -> Option<Bursts> {
         let burst = self.current?;
         let active = self.active_s + burst.last + 1 - burst.first;

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Sizes counted one by one; others count to the next larger power of two.
+/// The maximum number of sizes counted one by one; others count to the next larger power of two.
 const MAX_SIZES: usize = 64;
 
-/// The unit of file systems and devices.
+/// The unit of file systems and devices, in bytes.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Requests of one size.
@@ -49,7 +49,7 @@ pub struct FlowProfile {
     pub waited_ns: Nanos,
 }
 
-/// Takes memory only when used.
+/// A distribution of times, which takes memory only when used.
 #[derive(Default)]
 pub(super) struct Times(Option<Histogram>);
 
@@ -66,7 +66,7 @@ impl Times {
         }
     }
 
-    /// `None` without times.
+    /// Returns the latencies; `None` without times.
     pub(super) fn latency(&self) -> Option<Latency> {
         self.0.as_ref().and_then(Latency::of)
     }
@@ -78,7 +78,7 @@ pub(super) struct Flow {
     pub(super) bytes: u64,
     errors: u64,
     sizes: BTreeMap<u64, u64>,
-    /// Requests with a known offset.
+    /// The requests with a known offset.
     located: u64,
     sequential: u64,
     rewrites: u64,
@@ -91,13 +91,14 @@ pub(super) struct Flow {
     appends: Appends,
 }
 
-/// Earlier requests that one may continue: some arrive out of order.
+/// The number of earlier requests that one may continue: some arrive out of order.
 const RECENT: usize = 4;
 
-/// In smaller extents random requests often follow a recent one by chance.
+/// The minimum extent in mean requests: in smaller ones random requests often follow a recent one
+/// by chance.
 const MIN_REQUESTS_OF_EXTENT: u64 = 32;
 
-/// Whether a file is written from one end to the other.
+/// Finds out whether a file is written from one end to the other.
 #[derive(Default)]
 struct Appends {
     recent: [Option<(u64, u64)>; RECENT],
@@ -106,9 +107,9 @@ struct Appends {
     bytes: u64,
     /// Requests that continue the one before or write its end again.
     strict: u64,
-    /// As in `strict`, or next to another recent one.
+    /// Requests as in `strict`, or next to another recent one.
     near: u64,
-    /// As in `near`, without those that only write the same end again.
+    /// Requests as in `near`, without those that only write the same end again.
     forward: u64,
     /// Requests at a lower offset than the one before.
     backward: u64,
@@ -134,7 +135,8 @@ impl Appends {
         self.extent = Some((first.min(start), last.max(end)));
     }
 
-    /// Those that continue another one, less those that go back; 0 if the file never grows.
+    /// Returns the share of requests that continue another one, less those that go back; 0 if the
+    /// file never grows.
     fn share(&self, requests: u64) -> f64 {
         if self.forward == 0 {
             return 0.0;
@@ -182,12 +184,13 @@ impl Flow {
         }
     }
 
-    /// The share that continues the one before.
+    /// Returns the share of requests that continue the one before.
     pub(super) fn sequential(&self) -> f64 {
         self.sequential as f64 / self.located.saturating_sub(1).max(1) as f64
     }
 
-    /// Covers the requests with a known offset.
+    /// Returns the share of the requests with a known offset that append; 0 if the file never
+    /// grows.
     pub(super) fn appended(&self) -> f64 {
         self.appends.share(self.located)
     }

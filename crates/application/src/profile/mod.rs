@@ -30,13 +30,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use timeline::CourseRecorder;
 
-/// The document's schema.
 pub const SCHEMA: &str = "halfpower.profile/1";
 
-/// Later files share one profile.
+/// The maximum number of files with a profile of their own; later files share one.
 const MAX_FILES: usize = 4096;
 
-/// Threads in the search for the one that waits for a delayed request.
+/// The maximum number of threads searched for the one that waits for a delayed request.
 const MAX_CALLERS: usize = 64;
 
 const MAX_THREADS: usize = 1 << 16;
@@ -97,7 +96,7 @@ struct Device {
 #[derive(Clone, Copy, Default)]
 struct ThreadTimes {
     end: Option<Nanos>,
-    /// File and end of its last system call.
+    /// The file and the end of its last system call.
     call: Option<(Index, Nanos)>,
 }
 
@@ -143,7 +142,7 @@ impl Roles {
         self.files.add(request);
     }
 
-    /// Call after the last request.
+    /// Decides the roles. Call it after the last request.
     pub(crate) fn end(&mut self) {
         self.roles = self.files.all.iter().map(File::role).collect();
     }
@@ -167,7 +166,7 @@ struct Collector {
     thinks: u64,
     lost: u64,
     course: CourseRecorder,
-    /// The recorder shows every request that reaches a device, even if there is none.
+    /// Whether the recorder shows every request that reaches a device, even if there were none.
     sees_devices: bool,
 }
 
@@ -240,8 +239,8 @@ impl Collector {
         }
     }
 
-    /// The file whose system call made a device's request: the call of its thread, or the only one
-    /// under way if a throttle delayed it.
+    /// Returns the file whose system call made a device's request: the call of its thread, or the
+    /// only one under way if a throttle delayed it.
     fn caller(&self, request: &Request) -> Option<Index> {
         let under_way = |times: &ThreadTimes| {
             times.call.filter(|(_, end)| request.at_ns <= *end).map(|(file, _)| file)

@@ -36,7 +36,7 @@ impl Role {
         Role::Other,
     ];
 
-    /// The name in a sentence.
+    /// Returns the role's name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Role::Log => "log",
@@ -62,16 +62,17 @@ pub(super) struct Shape {
     pub(super) bursts: u64,
 }
 
-/// With fewer requests and syncs the use of a file is not known.
+/// The requests and syncs below which the use of a file is not known.
 const FEW: u64 = 4;
 
-/// The share from which requests are sequential.
+/// The share of requests in order from which a file's requests are called sequential.
 pub(crate) const SEQUENTIAL: f64 = 0.6;
 
-/// Writes per sync; a checkpoint has more.
+/// The maximum writes per sync of a log; a checkpoint has more.
 const LOG_WRITES: u64 = 16;
 
-/// A log even with more writes per sync: they gather while a sync is slow.
+/// The number of syncs that make a file a log even with more writes per sync: they gather while a
+/// sync is slow.
 const MANY_SYNCS: u64 = 16;
 const MAX_LOG_WRITES: u64 = 256;
 

@@ -5,7 +5,6 @@ use measure::stats::estimate_values;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The document's schema.
 pub const SCHEMA: &str = "halfpower.replay/1";
 
 /// Returns the JSON schema of [`ReplayDocument`].
@@ -69,7 +68,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// The mean; `None` without values.
+    /// Returns the mean of the values; `None` without values.
     pub fn of(values: &[f64]) -> Option<Quantity> {
         match (values, estimate_values(values)) {
             ([], _) => None,
@@ -84,7 +83,7 @@ impl Quantity {
         }
     }
 
-    /// `amount` over this time; `None` if the time may be zero.
+    /// Returns the rate of `amount` over this time; `None` if the time may be zero.
     pub fn rate_of(self, amount: f64) -> Option<Quantity> {
         let interval_95 = self.interval_95.map(|[low, high]| [amount / high, amount / low]);
         let positive = self.interval_95.map_or(self.mean, |[low, _]| low) > 0.0;

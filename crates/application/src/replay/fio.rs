@@ -7,8 +7,8 @@ use machine::{Op, Stability};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A log for fio's `read_iolog`, with the recorded times, in one job to keep the order of all
-/// threads.
+/// Returns a log for fio's `read_iolog`, with the recorded times, in one job to keep the order of
+/// all threads.
 pub fn fio_log(script: &Script) -> String {
     let mut entries: Vec<Entry> = Vec::new();
     for step in script.threads.iter().flat_map(|thread| &thread.steps) {
@@ -41,9 +41,9 @@ struct Shape {
     dsync: u64,
 }
 
-/// The most frequent ones.
+/// The maximum number of sizes that a job names: the most frequent ones.
 const MAX_SIZES: usize = 8;
-/// The share from which a job is sequential.
+/// The minimum share of sequential requests from which a job is sequential.
 const SEQUENTIAL_SHARE: f64 = 0.5;
 
 fn shapes(script: &Script) -> BTreeMap<Role, Shape> {
@@ -75,8 +75,8 @@ fn add(shape: &mut Shape, step: &Step, ends: &mut BTreeMap<u32, u64>) {
     }
 }
 
-/// A job file that resembles the application: a job for its logs, one for its data, with the
-/// recorded sizes, mix, order, syncs, rate and mean depth.
+/// Returns a job file that resembles the application: a job for its logs, one for its data, with
+/// the recorded sizes, mix, order, syncs, rate and mean depth.
 pub fn fio_job(script: &Script) -> String {
     let elapsed_s = (script.recorded_ns as f64 * 1e-9).max(1e-9);
     // Writing to a String cannot fail.
@@ -134,7 +134,7 @@ pub fn fio_job(script: &Script) -> String {
     job
 }
 
-/// `bs`, or `bssplit` with the shares of the most frequent sizes in percent.
+/// Returns `bs`, or `bssplit` with the shares of the most frequent sizes in percent.
 fn sizes(shape: &Shape) -> String {
     let mut sizes: Vec<(u32, u64)> =
         shape.sizes.iter().map(|(&size, &count)| (size, count)).collect();
@@ -159,7 +159,7 @@ fn sizes(shape: &Shape) -> String {
     }
 }
 
-/// Mean, by Little's law.
+/// Returns the mean number of reads and writes under way, by Little's law.
 fn outstanding(script: &Script, role: Role, elapsed_s: f64) -> f64 {
     let moves =
         |class: &Class| class.role == role && matches!(class.op, OpKind::Read | OpKind::Write);

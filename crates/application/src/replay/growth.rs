@@ -2,8 +2,8 @@
 
 use machine::Op;
 
-/// Whether only appends make a file longer, and a replay that does the same can still read it: a
-/// thread reads only its own appends.
+/// Finds out whether only appends make a file longer, and whether a replay that does the same can
+/// still read it: a thread reads only its own appends.
 #[derive(Default)]
 pub(super) struct Growth {
     is_broken: bool,
@@ -15,7 +15,7 @@ impl Growth {
         self.appender.is_some() && !self.is_broken
     }
 
-    /// The file has `end` bytes so far.
+    /// Takes a request to a file that has `end` bytes so far.
     pub(super) fn see(
         &mut self,
         thread: Option<u32>,

@@ -23,7 +23,7 @@ use apptrace::foreign::ForeignError;
 pub enum ReplayError {
     #[error(transparent)]
     Trace(#[from] ForeignError),
-    /// Nothing can be replayed.
+    /// The trace has nothing that can be replayed.
     #[error("{0}")]
     Unsuitable(String),
     #[error(transparent)]

@@ -13,11 +13,11 @@ use measure::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// For a thread without known ends.
+/// The maximum requests outstanding of a thread without known ends.
 pub(super) const MAX_DEPTH: u32 = 1024;
-/// Files with a target of their own; more share one.
+/// The maximum number of files with a target of their own; more share one.
 const MAX_FILES: usize = 256;
-/// Files that share a target begin at multiples of this.
+/// The multiple of bytes at which files that share a target begin.
 const REGION: u64 = 1 << 20;
 
 /// The pace of requests.
@@ -31,10 +31,10 @@ pub enum Pace {
 /// The page cache before each run.
 pub type Cache = CacheState;
 
-/// Where the trace's files go.
+/// The place of the trace's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// In this directory, or on this simulated machine.
+    /// Files in this directory, or on this simulated machine.
     Files(PathBuf),
     Regions(TargetSpec),
 }
@@ -43,7 +43,7 @@ pub enum Layout {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     pub pace: Pace,
-    /// Per thread; `None`: as recorded.
+    /// The requests that each thread may have outstanding; `None`: as recorded.
     pub depth: Option<u32>,
     pub runs: u32,
     pub cache: Cache,
@@ -57,7 +57,7 @@ impl Settings {
         }
     }
 
-    /// 1 without pauses and recorded ends, unless the settings give one.
+    /// Returns a thread's depth: 1 without pauses and recorded ends, unless the settings give one.
     fn depth(&self, script: &Script, thread: &ThreadScript) -> u32 {
         let blind = self.pace == Pace::AsFastAsPossible && !script.has_durations;
         let max = self.depth.unwrap_or(if blind { 1 } else { MAX_DEPTH });
@@ -69,7 +69,7 @@ impl Settings {
 struct Places {
     specs: Vec<TargetSpec>,
     spots: Vec<Spot>,
-    /// On the largest target.
+    /// The used bytes of the largest target.
     used: u64,
 }
 
@@ -146,7 +146,7 @@ fn spec(place: &Path, file: &FileScript, number: usize) -> TargetSpec {
     }
 }
 
-/// A sync or discard takes that of the file's first request.
+/// Returns how a step opens its file; a sync or discard takes the mode of the file's first request.
 fn mode(steps: &[Step], step: &Step) -> Buffering {
     if matches!(step.act, Act::Move(_)) {
         return step.buffering();
@@ -155,7 +155,7 @@ fn mode(steps: &[Step], step: &Step) -> Buffering {
     steps.iter().find(same).map_or(Buffering::Buffered, Step::buffering)
 }
 
-/// A thread's targets (file's target and mode), and each step's place on them.
+/// A thread's targets (the file's target and mode), and the place of each step on them.
 struct ThreadPlan {
     targets: Vec<(u32, Buffering)>,
     spots: Vec<Spot>,
@@ -220,10 +220,10 @@ struct Runs {
     resources: Vec<ResourceUse>,
 }
 
-/// Makes the files of a script and removes them, as a check of the target.
+/// Makes the files of a script and removes them, to refuse a target that cannot hold them.
 ///
 /// # Errors
-/// Files that cannot be made, a target that is read-only or too small.
+/// Files cannot be made, or the target is read-only or too small.
 pub fn prepare<M: Machine>(machine: &M, script: &Script, layout: &Layout) -> machine::Result<()> {
     Places::new(&script.files, layout).open(machine, script.writes()).map(drop)
 }

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use workload::{Pattern, Workload};
 
-/// Steps are held in memory.
+/// The maximum number of steps, which are held in memory.
 const MAX_STEPS: usize = 1 << 25;
-/// The size of one replayed request.
+/// The maximum bytes of one replayed request.
 const MAX_REQUEST_BYTES: u64 = 1 << 30;
 /// The operation of a step, which groups latencies.
 #[derive(
@@ -63,7 +63,7 @@ pub(super) enum Act {
     Discard,
 }
 
-/// When a step may start, once the pause is over.
+/// What a step waits for, once the pause is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     Begin,
@@ -85,7 +85,7 @@ pub(super) struct Step {
     pub dsync: bool,
     pub after: After,
     pub pause_ns: Nanos,
-    /// Steps of the thread that must have ended first.
+    /// The number of the thread's steps that must have ended first.
     pub ended: u32,
     /// Blocks that the file system wrote to its journal to make the step durable; `None` if the
     /// trace does not show them.
@@ -109,16 +109,17 @@ impl Step {
 pub struct FileScript {
     pub name: String,
     pub role: Role,
+    /// The furthest end of a request.
     pub bytes: u64,
-    /// It has data before the first request.
+    /// Whether the file has data before the first request.
     pub filled: bool,
-    /// The bytes before the first request, if appends make the file longer.
+    /// The size in bytes before the first request, if appends make the file longer.
     pub grows_from: Option<u64>,
     pub allocated: bool,
 }
 
 impl FileScript {
-    /// Runs leave the file as they found it.
+    /// Returns whether runs leave the file as they found it.
     pub(super) fn stays(&self) -> bool {
         self.filled && self.grows_from.is_none()
     }
@@ -136,13 +137,13 @@ pub(super) struct ThreadScript {
 pub struct Script {
     pub(super) threads: Vec<ThreadScript>,
     pub files: Vec<FileScript>,
-    /// Empty histograms without recorded latencies.
+    /// The recorded latencies by class; empty histograms if there are none.
     pub classes: Vec<(Class, Histogram)>,
-    /// From the first request to the last end.
+    /// The time from the first request to the last end.
     pub recorded_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// The recording has the ends of requests.
+    /// Whether the recording has the ends of requests.
     pub has_durations: bool,
     /// Share of the bytes read without a device; `None` if the trace shows no devices.
     pub read_hits: Option<f64>,
@@ -175,7 +176,7 @@ struct Seen {
     end: u64,
     next: u64,
     reads: u64,
-    /// The size before the first request.
+    /// The file's bytes before the first request.
     size: Option<u64>,
     growth: Growth,
     allocated: bool,
@@ -186,7 +187,7 @@ impl Script {
     /// Builds a script from the events of a trace.
     ///
     /// # Errors
-    /// A fault of the trace, nothing to replay, too many requests.
+    /// A fault in the trace, nothing to replay, or too many requests.
     pub fn new(
         events: impl Iterator<Item = Result<Event, apptrace::foreign::ForeignError>>,
     ) -> Result<Script, ReplayError> {
@@ -278,7 +279,6 @@ impl Script {
         }
     }
 
-    /// Whether all requests are direct.
     pub(super) fn is_direct(&self) -> bool {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
         steps().filter(|step| matches!(step.act, Act::Move(_))).all(|step| step.direct)
@@ -308,7 +308,7 @@ impl Script {
         found.into_iter().map(like).collect()
     }
 
-    /// Returns the requests that the program waited for longest, or without recorded ends the most
+    /// Returns the requests that the program waited for longest; without recorded ends, the most
     /// frequent.
     pub fn slowest(&self) -> Class {
         let steps = || self.threads.iter().flat_map(|thread| &thread.steps);
@@ -319,7 +319,6 @@ impl Script {
         longest.map_or(Class { role: Role::Other, op: OpKind::Read }, |(_, (class, _))| *class)
     }
 
-    /// The number of threads with requests.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
     }

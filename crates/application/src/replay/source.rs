@@ -9,9 +9,9 @@ const NEVER: Nanos = Nanos::MAX;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
-    /// Index of the target.
+    /// The index of the target.
     pub target: u32,
-    /// The file's offset on the target.
+    /// The offset of the file on the target.
     pub base: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct ReplaySource<'a> {
     depth: u32,
     max_request: u32,
     writes: bool,
-    /// Divides recorded pauses; infinite for no pauses.
+    /// The divisor of recorded pauses; infinite for no pauses.
     speed: f64,
     next: usize,
     ended: u32,
@@ -33,7 +33,7 @@ pub struct ReplaySource<'a> {
     slots: Vec<u32>,
     free: Vec<u32>,
     sync: Option<(Stability, u32)>,
-    /// How much pauses were too long so far.
+    /// The time that pauses were too long so far, by which the next are shorter.
     late: Nanos,
     pub(super) latencies: Vec<Histogram>,
     pub(super) bytes: Vec<u64>,
@@ -70,7 +70,7 @@ impl<'a> ReplaySource<'a> {
         }
     }
 
-    /// `None` if the step must wait for a completion.
+    /// Returns when the step may start; `None` if it must wait for a completion.
     fn due(&self, step: &Step) -> Option<Nanos> {
         let since = match step.after {
             After::Begin => self.began,

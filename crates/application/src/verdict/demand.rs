@@ -11,7 +11,7 @@ pub(super) struct Demand {
     /// The file that is waited for longest.
     pub name: String,
     pub shape: Shape,
-    /// While at least one is under way.
+    /// The requests per second while at least one is under way.
     pub iops: f64,
     pub busy_share: f64,
     pub waited_share: f64,
@@ -22,12 +22,12 @@ pub(super) struct Demand {
     pub unaligned: f64,
     /// Bytes that devices moved during the calls, over those of the calls.
     pub device_share: Option<f64>,
-    /// Mean at the device, during the calls.
+    /// The mean size of a request at the device, during the calls.
     pub device_request_bytes: Option<f64>,
     pub bytes: f64,
-    /// Distinct bytes read.
+    /// The distinct bytes that were read.
     pub working_set_bytes: u64,
-    /// Smallest cache for most of the repeated reads.
+    /// The smallest cache that serves most of the repeated reads.
     pub cache_bytes: u64,
 }
 
@@ -36,7 +36,7 @@ impl Demand {
         self.iops * self.shape.request_bytes
     }
 
-    /// Share of the bytes from devices that had been read before.
+    /// Returns the share of the bytes from devices that had been read before.
     pub(super) fn read_again(&self) -> Option<f64> {
         let from_device = self.device_share? * self.bytes;
         let known = self.working_set_bytes > 0 && from_device > 0.0;

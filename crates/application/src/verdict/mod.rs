@@ -131,7 +131,7 @@ pub enum Change {
     Cache { bytes: u64 },
 }
 
-/// The minimum share of the waiting.
+/// The minimum share of the waiting; flows with less are left out.
 const MIN_WAITED: f64 = 0.01;
 
 /// Judges a recorded application by a study of its volume.

@@ -7,15 +7,15 @@ use crate::profile::Profile;
 use machine::{Allocation, Buffering, CacheState, Engine, Nanos, TargetFacts, TargetKind};
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// Others are not measured.
+/// The maximum number of flows that are measured.
 const MAX_FLOWS: usize = 4;
 const DEPTHS: [u32; 3] = [4, 16, 64];
-/// Bytes of sequential requests.
+/// The sizes of sequential requests in bytes.
 const SIZES: [u32; 2] = [128 << 10, 1 << 20];
 const MAX_BYTES: u32 = 1 << 24;
 
-/// Returns each flow as it is, and with the changes that a verdict may advise. Writes only if the
-/// target is writable.
+/// Returns workloads for each flow as it is, and with the changes that a verdict may advise. Writes
+/// only if the target is writable.
 pub fn workloads(
     profile: &Profile,
     facts: &TargetFacts,

@@ -12,7 +12,7 @@ use results::compare::{Comparison, FailIf, Side, WORTH_PERCENT, compare};
 use results::history::{Filter, Fingerprint, History, difference};
 use std::path::{Path, PathBuf};
 
-/// Enough for an interval.
+/// The number of runs: enough for an interval.
 const RUNS: u32 = 3;
 
 pub(super) fn check(
@@ -92,14 +92,14 @@ fn report(
     Err(Failure::Printed(FAILED))
 }
 
-/// For the document and the history.
+/// Returns the target's name for the document and the history.
 fn target_name(targets: &[PathBuf]) -> String {
     let names: Vec<String> =
         targets.iter().map(|target| target.to_string_lossy().into_owned()).collect();
     names.join(", ")
 }
 
-/// The named entry, else the first replay of this trace: a later one may be slower already.
+/// Returns the named entry, else the first replay of this trace: a later one may be slower already.
 fn baseline(
     history: &History,
     named: Option<i64>,

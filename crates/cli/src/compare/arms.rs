@@ -16,15 +16,15 @@ use std::process::Stdio;
 use twin::Twin;
 use workload::Workload;
 
-/// `--depth` for `--depth=8`.
+/// Returns the name of an option: `--depth` for `--depth=8`.
 fn option_name(word: &str) -> Option<&str> {
     word.starts_with("--").then(|| word.split('=').next().unwrap_or(word))
 }
 
-/// They exclude each other: an arm's own replaces the common one.
+/// Options that exclude each other: an arm's own replaces the common one.
 const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffered"]];
 
-/// Its own options, then the common ones that it does not replace.
+/// Parses an arm: its own options, then the common ones that it does not replace.
 fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArguments, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{name} '{own}': {why}"));
     let own_words =
@@ -122,7 +122,7 @@ fn request(arms: &[&Unopened]) -> RunRequest {
     }
 }
 
-/// Overwrites nothing before both pass the checks.
+/// Opens both arms. Overwrites nothing before both pass the checks.
 pub(super) fn open(
     [first, second]: [Unopened; 2],
     unfinished: &Unfinished,

@@ -13,7 +13,7 @@ use measure::turns::Limits;
 use results::Output;
 use results::compare::{Comparison, Conduct, Measure, Turn};
 
-/// They identify a point of the study, and the request for MiB/s.
+/// The parameters that identify a point of the study, and the request for MiB/s.
 const KEYS: [&str; 4] = ["op", "pattern", "request", "threads"];
 
 struct Progress(Watch);

@@ -21,7 +21,7 @@ use results::compare::{Comparison, FailIf, WORTH_PERCENT};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// The exit code of a met `--fail-if`.
+/// The exit code if a `--fail-if` condition is met.
 pub(crate) const FAILED: u8 = 3;
 
 struct Outputs {
@@ -122,7 +122,7 @@ fn replays(
     judge(context, arguments, &outputs, &replay::compare(context, arguments, trace, arms)?)
 }
 
-/// Fails if the user interrupted the comparison, it is empty, or a condition is met.
+/// Shows a comparison; fails if the user interrupted it, it is empty, or a condition is met.
 fn judge(
     context: &Context,
     arguments: &Arguments,
@@ -137,7 +137,7 @@ fn judge(
     fail(context, &arguments.fail_if, comparison)
 }
 
-/// A stored comparison is shown again.
+/// Compares two results; shows a stored comparison again.
 fn read(
     context: &Context,
     results: &[PathBuf],
@@ -157,7 +157,7 @@ fn read(
     Ok(results::compare::compare(&a, &b, crate::context::program(), worth))
 }
 
-/// Shows the comparison so far.
+/// Fails if the user interrupted the comparison.
 fn not_interrupted() -> Result<(), Failure> {
     if crate::interrupt::flag().load(Ordering::Relaxed) {
         Err(Failure::Interrupted)

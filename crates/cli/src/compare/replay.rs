@@ -12,9 +12,9 @@ use measure::turns::{self, Stop, in_turn};
 use results::compare::{Comparison, InTurn, Measure, Measurement, Series};
 use std::path::Path;
 
-/// Kinds of requests whose latency is compared.
+/// The maximum number of kinds of requests whose latency is compared.
 const CLASSES: usize = 8;
-/// Requests per second, the time, and the p99 of each class.
+/// The values of a run: requests per second, the time, and the p99 of each class.
 const VALUES: usize = 2 + CLASSES;
 
 struct Both<'a> {
@@ -61,7 +61,7 @@ fn asked(label: String) -> Measurement {
     Measurement { question: label.clone(), label, kind: "replay".into(), ..Measurement::default() }
 }
 
-/// Until the difference is decided or the time is up.
+/// Replays the trace on both arms until the difference is decided or the time is up.
 pub(super) fn compare(
     context: &Context,
     arguments: &Arguments,

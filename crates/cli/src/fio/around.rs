@@ -47,7 +47,7 @@ impl AroundSets for Sets<'_> {
 const BEFORE: &str = "exec_prerun";
 const AFTER: &str = "exec_postrun";
 
-/// The files for what the commands of a job print, and the options of the commands.
+/// Returns the options of a job's commands, and the files for what these print.
 pub(super) fn command_outputs(job: &Job) -> Vec<(&'static str, PathBuf)> {
     let options = &job.options;
     [(BEFORE, &options.command_before), (AFTER, &options.command_after)]

@@ -10,14 +10,14 @@ use machine::text::printable;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The scheduler of one device, by its number in the session.
+/// The scheduler that one device should have, by its number in the session.
 type Wanted = (usize, String);
 
-/// Devices whose scheduler changes for a set of jobs.
+/// The devices whose scheduler changes for a set of jobs.
 pub(super) struct Schedulers {
-    /// `None`: each device has the right scheduler already.
+    /// The session that saves schedulers; `None` if each device has the right one already.
     session: Option<Session>,
-    /// Of each set of jobs.
+    /// The changes for each set of jobs.
     wanted: Vec<Vec<Wanted>>,
     next: usize,
     warnings: Vec<String>,
@@ -28,7 +28,7 @@ impl Schedulers {
     ///
     /// # Errors
     /// A device without that scheduler, two schedulers for one device at the same time, a user who
-    /// cannot set it, a simulated machine.
+    /// may not set it, or a simulated machine.
     pub(super) fn new<M: Machine>(
         machine: &M,
         plan: &Plan,
@@ -102,7 +102,7 @@ fn wrong(job: &Job, why: &str) -> Failure {
     job.wrong(format!("ioscheduler={}: {why}", printable(name))).into()
 }
 
-/// The devices with schedulers, and which of them holds a directory or file.
+/// The devices with schedulers; finds the one that holds a directory or file.
 #[derive(Default)]
 struct Devices {
     knobs: Vec<HostKnob>,

@@ -9,7 +9,7 @@ use results::compare::Measure;
 use results::history::{Entry, History, HistoryError, Occurrence, difference, trends};
 use std::path::Path;
 
-/// The time is that of replays.
+/// The measures that are compared; the time is that of replays.
 const MEASURES: [Measure; 3] = [Measure::Throughput, Measure::Duration, Measure::LatencyP99];
 
 pub(super) fn show(
@@ -72,7 +72,7 @@ fn comparison(history: &History, ids: &[i64]) -> Result<EntryComparison, Failure
     Ok(EntryComparison { entries, changes, questions })
 }
 
-/// Oldest first.
+/// Returns the readings of these entries, oldest first.
 fn readings(
     history: &History,
     entries: &[Entry],

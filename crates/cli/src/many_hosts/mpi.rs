@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use study::Plan;
 use workload::{Pattern, Workload};
 
-/// The same on all ranks. The label lets one find it in the program.
+/// The version that all ranks must have. Its label lets one find it in the program.
 static VERSION: &str = concat!("halfpower-hosts-version ", env!("CARGO_PKG_VERSION"));
 
 type Ranks<'a> = GroupMachine<'a, MpiRank, Host>;
@@ -76,7 +76,7 @@ pub(super) fn measure(context: &Context, cli: Cli, launch: &Launch) -> Result<()
     result
 }
 
-/// Also returns whether a rank is lost.
+/// Runs a command on all ranks; also returns whether a rank is lost.
 fn command(
     mut leader: Leader<'_, MpiRank, Host>,
     command: Command,
@@ -122,7 +122,7 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// Nothing was asked of the other ranks yet.
+/// Refuses a command before anything was asked of the other ranks.
 fn refused(mut leader: Leader<'_, MpiRank, Host>, failure: Failure) -> (Result<(), Failure>, bool) {
     leader.finish();
     (Err(failure), leader.has_lost())
@@ -133,12 +133,12 @@ struct Measuring<'a> {
     context: &'a Context,
     machine: Resumable<Ranks<'a>>,
     unfinished: Option<Unfinished>,
-    /// The reason of an early end was printed.
+    /// Whether the reason of an early end was printed.
     told: Cell<bool>,
 }
 
 impl<'a> Measuring<'a> {
-    /// May go on with an interrupted command.
+    /// Begins a command, or goes on with an interrupted one.
     fn begin(
         context: &'a Context,
         ranks: Ranks<'a>,
@@ -165,7 +165,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// The reason of an early end becomes the command's.
+    /// Ends all ranks; the reason of an early end becomes the command's.
     fn end(self, result: Result<(), Failure>) -> (Result<(), Failure>, bool) {
         let (ended, lost) = self.machine.into_inner().finish();
         let code = if matches!(ended, Some(Error::Interrupted)) { 130 } else { 1 };
@@ -338,10 +338,10 @@ fn study(
     }
 }
 
-/// Operations on files get one part in this many of a study's time.
+/// Operations on files get a study's time divided by this.
 const FILES_PART: u64 = 10;
 
-/// `None` for other targets.
+/// Returns the target if it is a directory.
 fn directory_of(spec: &TargetSpec) -> Option<&Path> {
     let [place] = spec.places.as_slice() else { return None };
     place.is_dir().then_some(place)

@@ -21,10 +21,11 @@ const FILE_BYTES: u64 = 256 * MIB;
 const RUNS: u32 = 3;
 const MIN_RUN_NS: u64 = 200_000_000;
 const MAX_RUN_NS: u64 = 1_000_000_000;
-/// In order of preference.
+/// The kinds of entries to use from the history, in order of preference.
 const KINDS: [&str; 2] = ["study", "sweep"];
 
-/// The place is the named one, or the directory that the application waits for longest.
+/// Returns the study of the named place, or of the directory that the application waits for
+/// longest.
 pub(super) fn of(
     context: &Context,
     arguments: &Arguments,
@@ -65,7 +66,7 @@ fn directory(profile: &Profile) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The newest study of a target, else its newest sweep.
+/// Returns the newest study of a target, else its newest sweep.
 fn newest(context: &Context, place: &Path) -> Result<Option<Results>, Failure> {
     if !context.history_file().is_ok_and(|file| file.exists()) {
         return Ok(None);
@@ -78,7 +79,7 @@ fn newest(context: &Context, place: &Path) -> Result<Option<Results>, Failure> {
     Ok(entry.map(|entry| history.results(entry.id)).transpose()?)
 }
 
-/// Requests like the application's, and those that the verdict may advise.
+/// Measures requests like the application's, and those that the verdict may advise.
 fn measured(
     context: &Context,
     arguments: &Arguments,

@@ -37,7 +37,8 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// `None` without `--postmark`, `--metadata` and `--replay`.
+    /// Returns the work that was asked for; `None` without `--postmark`, `--metadata` and
+    /// `--replay`.
     pub(super) fn asked(
         arguments: &Arguments,
         spec: &TargetSpec,
@@ -113,7 +114,7 @@ impl Work {
         }
     }
 
-    /// The target is on this computer and not open.
+    /// Returns the facts of a target that is on this computer and not open.
     fn facts(&self, spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts> {
         match self {
             Work::SmallFiles(_) => directory_facts(&spec.places),
@@ -154,7 +155,7 @@ pub(super) fn tuning(
     }
 }
 
-/// New for each run.
+/// A simulated machine, new for each run.
 struct OnTwin {
     work: Work,
     place: PathBuf,
@@ -221,7 +222,7 @@ fn on_twin(
     Ok(tuning)
 }
 
-/// Knobs are set through the journal.
+/// Places on this computer, whose knobs are set through the journal.
 struct OnHost {
     work: Work,
     places: Vec<PathBuf>,

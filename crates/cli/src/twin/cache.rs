@@ -20,7 +20,7 @@ use source::Source;
 use std::path::PathBuf;
 use twin::Setup;
 
-/// Up to here every block is counted, unless --sample is given.
+/// The number of accesses up to which every block is counted, unless --sample is given.
 const MANY_ACCESSES: u64 = 20_000_000;
 
 const SAMPLE_BLOCKS: f64 = 262_144.0;
@@ -78,7 +78,7 @@ struct Caching {
     source: String,
     machine: String,
     trace: Facts,
-    /// `None` if replayed at the recorded times.
+    /// The requests that the replay keeps outstanding; `None` if it replays at the recorded times.
     depth: Option<u32>,
     misses: MissCurve,
     without_cache: Replay,
@@ -146,7 +146,7 @@ fn caching(
     })
 }
 
-/// Up to the first power of two that holds the footprint.
+/// Returns powers of two up to the first that holds the footprint.
 fn usual_sizes(footprint: f64) -> Vec<u64> {
     let mut sizes = vec![(footprint.max(MIB as f64) as u64).next_power_of_two()];
     while sizes.len() < MAX_SIZES && sizes[sizes.len() - 1] > MIB {
@@ -155,7 +155,7 @@ fn usual_sizes(footprint: f64) -> Vec<u64> {
     sizes
 }
 
-/// Four more steps between neighbours: a curve costs little more than one of its points.
+/// Adds four steps between neighbours: a curve costs little more than one of its points.
 fn curve_sizes(replayed: &[u64]) -> Vec<u64> {
     let mut sizes: Vec<u64> = replayed.to_vec();
     for pair in replayed.windows(2) {

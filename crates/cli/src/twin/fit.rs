@@ -16,12 +16,13 @@ use twin::Setup;
 use twin::description::Drive;
 use workload::Pattern;
 
-/// Larger ones only add the overall rate, at the price of long simulations.
+/// The largest request to fit. Larger ones only add the overall rate, at the price of long
+/// simulations.
 const LARGEST_REQUEST: u32 = 4 << 20;
 
 const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
 
-/// Small random reads take longer on a rotating disk.
+/// The latency of small random reads above which a disk is a rotating one, in us.
 const ROTATING_US: f64 = 2500.0;
 
 /// Options of `twin fit`.
@@ -119,7 +120,7 @@ struct Shown<'a> {
     fit: &'a Fit,
 }
 
-/// The named machine, or the modern ones that may match.
+/// Returns the named machine, or the modern ones that may match.
 fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failure> {
     if let Some(name) = &arguments.preset {
         return Ok(vec![Setup::parse(name)?]);
@@ -140,8 +141,8 @@ struct Chosen {
     merged: usize,
 }
 
-/// Only what a single-volume machine without a cache can reproduce: direct, at full speed, over a
-/// whole written target. Runs of one workload become their median.
+/// Returns the points that a single-volume machine without a cache can reproduce: direct, at full
+/// speed, over a whole written target. Runs of one workload become their median.
 fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;
@@ -173,14 +174,14 @@ fn points(results: &Results) -> Chosen {
     Chosen { points, merged }
 }
 
-/// Whether the kernel merged the requests: no twin of the device reproduces them.
+/// Returns whether the kernel merged the requests: no twin of the device reproduces them.
 fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
     let reached = numbers.achieved.device_request_bytes;
     point.order == Order::Sequential
         && reached.is_some_and(|bytes| bytes > 1.25 * f64::from(point.request_bytes))
 }
 
-/// The median of the runs, and half their interquartile range relative to it.
+/// Sets a point to the median of the runs, and half their interquartile range relative to it.
 fn of_runs(mut point: FitPoint, mut runs: Vec<f64>) -> FitPoint {
     runs.retain(|rate| *rate > 0.0);
     runs.sort_by(f64::total_cmp);

@@ -13,7 +13,7 @@ use std::path::Path;
 use sustained::{SUSTAINED_SCHEMA, SustainedResult};
 use twin::Setup;
 
-/// `None` if the file holds something else.
+/// Reads the sustained run in a file; `None` if it holds something else.
 pub(super) fn read(path: &Path) -> Result<Option<SustainedResult>, Failure> {
     let wrong = |why: String| Failure::Usage(format!("{}: {why}", path.display()));
     // Other documents have readers with better messages.

@@ -14,12 +14,12 @@ use results::{Axis, CurveName, Series, Value};
 use std::path::PathBuf;
 use workload::OpKind;
 
-/// Each has a measured and a simulated curve.
+/// The maximum number of labels in a figure; each has a measured and a simulated curve.
 const MAX_LABELS: usize = 4;
 
-/// A curve that was not given is off above this mean error.
+/// The mean error above which a curve that was not given is off.
 const MAX_NOT_GIVEN: f64 = 0.12;
-/// A phase of table 4 is off above this error.
+/// The error above which a phase of table 4 is off.
 const OFF: f64 = 0.2;
 
 /// Options of `twin validate`.
@@ -36,7 +36,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// Fails if the model misses its accuracy goals.
+/// Compares every published point with the simulation; fails if the model misses its accuracy
+/// goals.
 pub(super) fn validate(context: &Context, arguments: &Arguments) -> Result<(), Failure> {
     let output = directory(context, arguments.output.as_ref())?;
     let validation = predict::validate::validate()?;
@@ -133,7 +134,7 @@ fn not_given(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (vec!["not given", "experiment", "values predicted"], rows)
 }
 
-/// `Figures 15 and 16` for `fig15_fig16`.
+/// Returns `Figures 15 and 16` for `fig15_fig16`.
 fn name_of(name: &str) -> String {
     match name.split_once("_fig") {
         Some((first, second)) => {
@@ -231,8 +232,8 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     )
 }
 
-/// Figures without a bar that are off: not given and further off than a given one may be, or phases
-/// of table 4 and PostMark's parts beyond [`OFF`].
+/// Returns the figures without a bar that are off: those not given and further off than a given one
+/// may be, and phases of table 4 and PostMark's parts beyond [`OFF`].
 fn off(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let curves = validation.groups.iter().flat_map(|group| &group.curves);
     let given = |name: &str| validation.figure(name).is_none_or(|figure| figure.given);
@@ -351,7 +352,7 @@ fn page(validation: &Validation) -> Page {
     }
 }
 
-/// Also the factor of its units; `None` if the paper prints a table.
+/// Returns a figure's axes and the factor of its units; `None` if the paper prints a table.
 fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     if figure.points.iter().all(|point| point.request_bytes == 0) {
         return None;

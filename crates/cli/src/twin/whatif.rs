@@ -243,7 +243,7 @@ fn page(result: &WhatIf, asked: &[Case]) -> Page {
     }
 }
 
-/// One for each operation and pattern with several request sizes or depths.
+/// Draws a figure for each operation and pattern with several request sizes or depths.
 fn figures(result: &WhatIf, asked: &[Case]) -> Vec<Figure> {
     let mut names: Vec<&str> = Vec::new();
     for one in asked {

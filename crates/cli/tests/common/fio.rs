@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 pub const FIO: &str = "/usr/bin/fio";
 
-/// Debian's; fails if all tools are required.
+/// Returns whether Debian's fio is installed; fails if all tools are required.
 pub fn fio_is_here() -> bool {
     let here = Path::new(FIO).exists();
     if !here {
@@ -22,7 +22,7 @@ pub fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
     command.env("HALFPOWER_HISTORY", "none").output().unwrap()
 }
 
-/// Returns its standard output.
+/// Runs one of the two successfully; returns its standard output.
 pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     let output = run(ours, directory, arguments);
     let who = if ours { "halfpower" } else { "fio" };
@@ -34,7 +34,7 @@ pub fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether or not the run succeeded.
+/// Returns the jobs of a report, whether or not the run succeeded.
 pub fn jobs_of(output: &Output) -> Vec<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
     let begin = text

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 pub const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
 
-/// Fails if all tests are required.
+/// Reports that a test cannot run here; fails if all tests are required.
 pub fn skip(why: &str) {
     assert_ne!(
         std::env::var("HALFPOWER_REQUIRE").as_deref(),
@@ -26,7 +26,7 @@ pub fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Ends the test with a message if it is missing.
+/// Returns the value, or ends the test with a message about what is missing.
 #[macro_export]
 macro_rules! or_skip {
     ($made:expr) => {
@@ -37,7 +37,8 @@ macro_rules! or_skip {
     };
 }
 
-/// Whether `halfpower record` works here; says why not, and fails if everything is required.
+/// Returns whether `halfpower record` works here; says why not, and fails if everything is
+/// required.
 pub fn can_record() -> bool {
     use std::os::unix::fs::MetadataExt;
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
@@ -48,7 +49,7 @@ pub fn can_record() -> bool {
     permitted
 }
 
-/// Tests that measure disturb each other.
+/// Serialises tests that measure, because they disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -56,14 +57,14 @@ pub fn alone() -> MutexGuard<'static, ()> {
 
 #[derive(Debug)]
 pub struct Ended {
-    /// `None` if a signal ended it.
+    /// The exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Ended {
-    /// Standard output must be a single JSON document.
+    /// Parses standard output, which must be a single JSON document.
     pub fn json(&self) -> Value {
         let document = serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
             panic!("standard output is not a JSON document: {error}\n{self:?}")
@@ -77,7 +78,7 @@ impl Ended {
         self.json()
     }
 
-    /// Exit code 2, empty standard output, and a message with all these words.
+    /// Checks a refusal: exit code 2, empty standard output, and a message with all these words.
     pub fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "bad input ends with 2: {self:?}");
         assert!(self.stdout.is_empty(), "nothing was measured: {self:?}");
@@ -87,7 +88,7 @@ impl Ended {
     }
 }
 
-/// Checks results against the rules; other documents have none.
+/// Checks a document of results against the rules; other documents have none.
 pub fn assert_sound(document: &Value) {
     if document["schema"] != results::SCHEMA {
         return;
@@ -122,7 +123,7 @@ pub fn ended(child: Child) -> Ended {
     Ended { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
 
-/// Arguments are separated by blanks.
+/// Runs `halfpower` with arguments separated by blanks.
 pub fn halfpower(words: &str) -> Ended {
     finish(command(HALFPOWER, words.split_whitespace()))
 }
@@ -133,7 +134,7 @@ pub fn halfpower_in(directory: &Path, words: &str) -> Ended {
     finish(command)
 }
 
-/// At most 20 s.
+/// Waits for a condition, at most 20 s.
 pub fn wait_until(what: &str, so: impl FnMut() -> bool) {
     wait_at_most(Duration::from_secs(20), what, so);
 }
@@ -146,7 +147,7 @@ pub fn wait_at_most(time: Duration, what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Sorted by name, those that halfpower created.
+/// Returns the test files that halfpower created in a directory, sorted by name.
 pub fn test_files(directory: &Path) -> Vec<String> {
     let names = std::fs::read_dir(directory)
         .unwrap()
@@ -165,7 +166,7 @@ pub fn points(document: &Value) -> &[Value] {
     document["points"].as_array().unwrap()
 }
 
-/// Checks that it has either all of them or an error.
+/// Returns whether a point has numbers; checks that it has either all of them or an error.
 pub fn has_numbers(point: &Value) -> bool {
     let fields = [
         "throughput_bytes_per_s",

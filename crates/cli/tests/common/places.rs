@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// Version 1, on all distributions that have it.
+/// The version 1 block I/O control groups, on all distributions that have them.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
 
-/// Its messages are the error.
+/// Runs a tool; its messages are the error.
 pub fn tool(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)
@@ -30,11 +30,11 @@ fn text(path: &Path) -> &str {
 
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The process id follows.
+/// The start of a test directory's name; the process id follows.
 const TEST: &str = "halfpower-test-";
 
-/// In memory if possible, to spare the machine's disk. Its name holds the process id, which
-/// identifies leftovers.
+/// Creates a directory, in memory if possible, to spare the machine's disk. Its name holds the
+/// process id, which identifies leftovers.
 pub fn memory_directory() -> tempfile::TempDir {
     static SWEEP: Once = Once::new();
     SWEEP.call_once(sweep);
@@ -74,7 +74,7 @@ pub fn sweep() {
     }
 }
 
-/// The process that created it has ended.
+/// Returns whether the process that created a test directory has ended.
 fn is_left(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let process = name
@@ -111,7 +111,7 @@ impl Loop {
         Ok(Loop { device, file, _directory: directory })
     }
 
-    /// `7:0`.
+    /// Returns the device number, such as `7:0`.
     pub fn number(&self) -> Result<String, String> {
         let name = self.device.trim_start_matches("/dev/");
         let file = format!("/sys/class/block/{name}/dev");
@@ -135,7 +135,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Arguments before the mount point.
+    /// Mounts with these arguments before the mount point.
     pub fn with(arguments: &[&str]) -> Result<Mount, String> {
         let directory = tempfile::Builder::new()
             .prefix("halfpower-test-")
@@ -183,14 +183,14 @@ impl Drop for Mount {
     }
 }
 
-/// Applies to all processes of the root group.
+/// Limits on a device, for all processes of the root group.
 pub struct Throttle {
     number: String,
     files: Vec<PathBuf>,
 }
 
 impl Throttle {
-    /// By name: `read_bps`, `write_bps`, `read_iops`, `write_iops`.
+    /// Sets limits by name: `read_bps`, `write_bps`, `read_iops`, `write_iops`.
     pub fn set(device: &Loop, limits: &[(&str, u64)]) -> Result<Throttle, String> {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let group = own.lines().find_map(|line| line.split_once(":blkio:").map(|(_, group)| group));

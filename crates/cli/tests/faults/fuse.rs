@@ -36,11 +36,11 @@ pub enum Instead {
     Misplace,
     /// Answers only when the process is killed, like a network file system.
     Hang,
-    /// Executes the request; the test releases the reply.
+    /// Executes the request, but holds the reply until the test releases it.
     Hold,
 }
 
-/// Affects one kind of request, from an offset of a file on.
+/// A fault for one kind of request, from an offset of a file on.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub asked: Asked,
@@ -64,18 +64,18 @@ struct State {
     hits: u64,
     hanging: BTreeSet<u64>,
     held: Vec<Vec<u8>>,
-    /// [`Instead::Hold`] applies.
+    /// Whether [`Instead::Hold`] applies to the current request.
     hold: bool,
 }
 
 const ROOT: u64 = 1;
 const BLOCK: u64 = 4096;
-/// The largest write that the kernel may send.
+/// The largest write that the kernel may send at once, in bytes.
 const LARGEST: u32 = 1 << 20;
-/// Bytes that statfs reports.
+/// The free space in bytes that statfs reports.
 const FREE: u64 = 256 << 20;
 
-/// Unmounted when dropped, even if requests hang.
+/// The mounted file system; unmounted when dropped, even if requests hang.
 pub struct FaultyFs {
     at: PathBuf,
     state: Arc<Mutex<State>>,
@@ -84,7 +84,7 @@ pub struct FaultyFs {
 }
 
 impl FaultyFs {
-    /// Mounts an empty file system.
+    /// Mounts an empty file system on a directory.
     pub fn mount(at: &Path) -> Result<FaultyFs, String> {
         let device = File::options()
             .read(true)
@@ -129,7 +129,7 @@ impl FaultyFs {
         lock(&self.state).hits
     }
 
-    /// Hanging or held requests.
+    /// Returns the number of hanging or held requests.
     pub fn hanging(&self) -> usize {
         let state = lock(&self.state);
         state.hanging.len() + state.held.len()
@@ -142,7 +142,7 @@ impl FaultyFs {
         }
     }
 
-    /// In the root directory, without system calls, which may hang.
+    /// Returns the names in the root directory, without system calls, which may hang.
     pub fn names(&self) -> Vec<String> {
         lock(&self.state).nodes[&ROOT]
             .names
@@ -221,7 +221,7 @@ fn serve(mut device: File, state: &Mutex<State>) {
     }
 }
 
-/// The header has 40 bytes; the operation's arguments follow.
+/// A request: a header of 40 bytes, then the operation's arguments.
 struct Request<'a> {
     bytes: &'a [u8],
 }
@@ -247,7 +247,7 @@ impl Request<'_> {
         self.u64(16)
     }
 
-    /// NUL-terminated, after the header and `skip` bytes.
+    /// Returns the NUL-terminated names after the header and `skip` bytes.
     fn names(&self, skip: usize) -> Vec<&[u8]> {
         self.bytes[HEADER + skip..].split(|&byte| byte == 0).collect()
     }
@@ -259,9 +259,9 @@ const INTERRUPT: u32 = 36;
 enum Answer {
     Done(Vec<u8>),
     Error(i32),
-    /// No answer is expected.
+    /// The request expects no answer.
     None,
-    /// An answer is expected but never sent.
+    /// The answer is expected but never sent.
     Never,
 }
 
@@ -311,7 +311,7 @@ impl State {
         instead.filter(|instead| *instead != Instead::Hold)
     }
 
-    /// If a fault decides it without further work.
+    /// Returns the answer if a fault decides it without further work.
     fn fault_answer(&mut self, asked: Asked) -> Option<Answer> {
         match self.fault(asked, 0, 1)? {
             Instead::Error(code) => Some(Answer::Error(code)),
@@ -532,12 +532,12 @@ impl State {
     }
 }
 
-/// At least a block, so that there is progress.
+/// Returns half of the bytes, but at least a block, so that there is progress.
 fn half(bytes: usize) -> usize {
     (bytes / 2).max(bytes.min(BLOCK as usize))
 }
 
-/// Reply to INIT: version 7.31, large writes, asynchronous reads.
+/// Returns the reply to INIT: version 7.31, large writes, asynchronous reads.
 fn greeting() -> Vec<u8> {
     const ASYNC_READ: u32 = 1;
     const BIG_WRITES: u32 = 1 << 5;

@@ -56,7 +56,7 @@ fn page() -> String {
     page + TAIL
 }
 
-/// Wraps at 120 characters.
+/// Wraps text at 120 characters.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -73,7 +73,7 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Also names the user that runs them.
+/// Returns a row's command lines, with the user that runs them.
 fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     let of = |step: &Step| match step {
         Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// In words for the page.
+    /// The fault in words, for the page.
     pub fault: &'static str,
     pub given: &'static [Given],
     pub steps: &'static [Step],
@@ -34,14 +34,14 @@ pub const UNHARMED: Row = Row { fault: "", given: &[], steps: &[], leaves: &[] }
 
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
-    /// Each to its end.
+    /// Runs each line to its end.
     Run(By, &'static [&'static str], Ends),
     Start(&'static str),
     Until(State),
     Signal(i32),
     Ended(Ends),
     Do(Given),
-    /// The faults occurred in this FUSE file system.
+    /// Checks that the faults of this FUSE file system occurred at least once.
     Met(&'static str),
     /// Another program, which must fail.
     Fails(&'static str),
@@ -55,7 +55,7 @@ pub enum Step {
     /// Stops a line for 20 of each 40 ms until its end.
     Stutter(Stops, By, &'static str, Ends),
     Together(usize, &'static str, Ends),
-    /// Signals each run at a random time from the seed.
+    /// Signals each run of a line at a random time, which the seed determines.
     Storm {
         seed: u64,
         times: u32,
@@ -66,14 +66,14 @@ pub enum Step {
 
 #[derive(Debug, Clone, Copy)]
 pub enum Stops {
-    /// SIGSTOP and SIGCONT.
+    /// By SIGSTOP and SIGCONT.
     Signals,
     Freezer(&'static str),
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum State {
-    /// It has at least this many bytes.
+    /// Checks that this directory has a test file of at least this many bytes.
     TestFile(&'static str, u64),
     Read(u64),
     Written(u64),
@@ -81,7 +81,7 @@ pub enum State {
     Hangs(&'static str),
     Said(&'static str),
     Stopped,
-    /// It has at least this many bytes.
+    /// Checks that this file has at least this many bytes.
     Long(&'static str, u64),
     /// The directory holds no test file.
     Gone(&'static str),
@@ -92,7 +92,7 @@ pub enum State {
 pub struct By {
     pub words: &'static str,
     pub starter: &'static [&'static str],
-    /// As a user who owns nothing.
+    /// Runs the line as a user who owns nothing.
     pub nobody: bool,
     pub stdout: Sink,
     pub stderr: Sink,
@@ -112,15 +112,15 @@ pub const PLAIN: By =
 
 #[derive(Debug, Clone, Copy)]
 pub struct Ends {
-    /// Empty if a signal must kill the program.
+    /// The accepted exit codes; empty if a signal must kill the program.
     pub codes: &'static [i32],
-    /// The output contains them; `|` separates alternatives.
+    /// Words that the output must contain; `|` separates alternatives.
     pub words: &'static [&'static str],
     /// Some points of the JSON failed with these words; none has both an error and numbers.
     pub failed_points: bool,
 }
 
-/// Refused before anything is done.
+/// Expects a refusal before anything is done.
 pub const fn refused(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[2], words, failed_points: false }
 }
@@ -141,7 +141,7 @@ pub const INTERRUPTED: Ends = Ends { codes: &[130], words: &[], failed_points: f
 
 pub const KILLED: Ends = Ends { codes: &[], words: &[], failed_points: false };
 
-/// Apart from points that failed with these words.
+/// Expects success, apart from points that failed with these words.
 pub const fn failed_points(words: &'static [&'static str]) -> Ends {
     Ends { codes: &[0, 1], words, failed_points: true }
 }
@@ -158,14 +158,14 @@ struct Running {
     by: By,
 }
 
-/// Descriptor of the program, for a user who owns nothing.
+/// The descriptor through which a user who owns nothing runs the program.
 const PROGRAM_FD: i32 = 97;
 
 const STOP: Duration = Duration::from_millis(600);
 
 const STUTTER: Duration = Duration::from_millis(20);
 
-/// Longer is a hang.
+/// The time after which a command counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 impl Running {
@@ -226,7 +226,7 @@ impl Running {
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Kills it and fails the row after a timeout.
+    /// Waits for the end of the program; kills it and fails the row after a timeout.
     fn status(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -290,7 +290,7 @@ impl Running {
         }
     }
 
-    /// Does not reap it, so it can still be signalled.
+    /// Returns whether the program has ended, without reaping it, so it can still be signalled.
     fn has_ended(&self) -> bool {
         let stat =
             fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
@@ -309,7 +309,7 @@ impl Running {
         states.peek().is_some() && states.all(is_stopped)
     }
 
-    /// From /proc/PID/io.
+    /// Reads a counter from /proc/PID/io.
     fn count(&self, name: &str) -> u64 {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
         io.lines()
@@ -325,7 +325,8 @@ impl Drop for Running {
     }
 }
 
-/// Each point has either an error or numbers, and at least one has an error.
+/// Returns the errors of a document's points. Each point has either an error or numbers, and at
+/// least one has an error.
 fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
     let document: Value =
         serde_json::from_str(stdout).map_err(|error| format!("no document: {error}"))?;
@@ -339,7 +340,7 @@ fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
     if errors.is_empty() { Err("no point failed".into()) } else { Ok(errors) }
 }
 
-/// SplitMix64.
+/// Returns the next random number of SplitMix64.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *seed;
@@ -348,7 +349,7 @@ fn random(seed: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The longest wait before a signal.
+/// The longest wait before a signal of a storm.
 const STORM_US: u64 = 60_000;
 
 pub fn play(name: &str, row: &Row) {
@@ -496,7 +497,8 @@ fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
     });
 }
 
-/// A clean end must leave nothing; after a kill the next start cleans up.
+/// Ends a line at random times. A clean end must leave nothing; after a kill the next start cleans
+/// up.
 fn storm(stage: &Stage, seed: u64, times: u32, line: &str, signal: i32) {
     let mut state = seed;
     for time in 0..times {

@@ -28,25 +28,25 @@ use props::Prop;
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of one of the stage's disks.
+/// The size of each of the stage's disks in bytes.
 pub const DISK: u64 = 8 * MIB;
 
-/// The offset of [`Given::Partitions`].
+/// The offset of the partition of [`Given::Partitions`] in bytes.
 const PARTITION: u64 = MIB;
 
 /// Disk settings that halfpower changes and restores.
 const SETTINGS: [&str; 6] =
     ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
 
-/// Clears the screen, sets the window's title and reverses the text direction.
+/// A name that clears the screen, sets the window's title and reverses the text direction.
 const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
 
-/// An object or an event. Names are relative to the stage's directory.
+/// An object to create or an event to cause. Names are relative to the stage's directory.
 #[derive(Debug, Clone, Copy)]
 pub enum Given {
     /// A user's file of 1 MiB.
     File(&'static str),
-    /// `{NAME}` is replaced.
+    /// A file with this text, in which `{NAME}` is replaced.
     Text(&'static str, &'static str),
     Noise(&'static str),
     Directory(&'static str),
@@ -54,7 +54,7 @@ pub enum Given {
     HardLink(&'static str, &'static str),
     Pipe(&'static str),
     ReadPipe(&'static str),
-    /// Character device 1:N, such as `/dev/null` (3) or `/dev/full` (7).
+    /// A node of character device 1:N, such as `/dev/null` (3) or `/dev/full` (7).
     CharNode(&'static str, u32),
     /// Another node of a disk's device.
     BlockNode(&'static str, &'static str),
@@ -63,37 +63,38 @@ pub enum Given {
     /// A loop device over an existing file, from an offset.
     DiskOver(&'static str, &'static str, u64),
     ReadOnlyDiskOver(&'static str, &'static str),
-    /// At an offset of a disk or file.
+    /// Bytes to write at an offset of a disk or file.
     Bytes(&'static str, u64, &'static [u8]),
-    /// A file system, by mkfs and its options.
+    /// A file system on a disk, made by mkfs with these options.
     Made(&'static str, &'static str),
-    /// One partition from 1 MiB to the end.
+    /// A partition table with one partition from 1 MiB to the end of the disk.
     Partitions(&'static str),
-    /// A disk with such a table, and its partition's device.
+    /// A disk with such a partition table, and the name of its partition's device.
     Partitioned(&'static str, &'static str),
-    /// Read-only, on a new directory.
+    /// A disk's file system, mounted read-only on a new directory.
     Mounted(&'static str, &'static str),
-    /// In another mount namespace.
+    /// The same mount in another mount namespace.
     MountedElsewhere(&'static str),
-    /// On a new directory: lower, then upper directory, which receives the writes.
+    /// An overlay on a new directory: its lower directory, then the upper one, which receives the
+    /// writes.
     Overlay(&'static str, &'static str, &'static str),
     /// A loop device over a file of such an overlay (lower, upper, file), visible only in another
     /// mount namespace.
     DiskElsewhere(&'static str, &'static str, &'static str),
-    /// On a new directory.
+    /// A bind mount of a directory on a new one.
     Bound(&'static str, &'static str),
     /// An empty EROFS image, mounted without a loop device.
     MountedFile(&'static str, &'static str),
-    /// Over two disks, the second of which has this name.
+    /// A new btrfs over two disks, the second of which has this name.
     Btrfs(&'static str, &'static str),
     /// A copy that shares the file's extents.
     Reflink(&'static str, &'static str),
-    /// A file or disk in use.
+    /// A file or disk in use as swap space.
     Swap(&'static str),
     Zram(&'static str),
-    /// By another process.
+    /// A file that another process has open for writing.
     HeldForWriting(&'static str),
-    /// For reading, by the server of the stage's FUSE file systems.
+    /// A file that the server of the stage's FUSE file systems has open for reading.
     HeldByServer(&'static str),
     Removed(&'static str),
     Tmpfs(&'static str, &'static str),
@@ -101,35 +102,35 @@ pub enum Given {
     ReadOnly(&'static str),
     /// Fills a mounted file system.
     Full(&'static str),
-    /// Arguments of `mount`; `{NAME}` is replaced.
+    /// A mount on a new directory with these arguments of `mount`, in which `{NAME}` is replaced.
     Volume(&'static str, &'static str),
-    /// Over an existing directory.
+    /// A bind mount over an existing directory.
     BoundOver(&'static str, &'static str),
     Shell(&'static str),
-    /// While in use.
+    /// A file system that is unmounted lazily while in use.
     LazilyUnmounted(&'static str),
-    /// A FUSE file system.
+    /// A FUSE file system with these faults.
     Faulty(&'static str, &'static [Fault]),
     /// Replaces the faults of the FUSE file system.
     Faults(&'static str, &'static [Fault]),
-    /// 1 MiB on a FUSE file system.
+    /// A file of 1 MiB on a FUSE file system.
     FaultyFile(&'static str, &'static str),
     Length(&'static str, u64),
     /// Replaces a directory's only test file by a link to another name.
     TestFileReplaced(&'static str, &'static str),
-    /// Releases held replies.
+    /// Releases the replies that the FUSE file system holds.
     Released(&'static str),
     Mode(&'static str, u32),
     Owned(&'static str, u32),
     /// Moves a file to NAME.was and replaces it by a link to another name.
     Replaced(&'static str, &'static str),
-    /// Without a reader.
+    /// A socket without a reader.
     Socket(&'static str),
-    /// Ends the stage's processes.
+    /// Ends the stage's processes, which releases their files.
     Unheld,
-    /// A shared lock, by a process of this user.
+    /// A file on which a process of this user holds a shared lock.
     Locked(&'static str, u32),
-    /// A control group without processes.
+    /// A control group with a limit and without processes.
     Group(&'static str, Limit),
 }
 
@@ -141,7 +142,7 @@ struct Seen {
     content: u64,
 }
 
-/// Its objects are removed at the end.
+/// A directory with the given objects, which are all removed at the end.
 pub struct Stage {
     // Dropped in reverse order, before the directory.
     props: Vec<Prop>,
@@ -163,7 +164,7 @@ impl Stage {
         Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
     }
 
-    /// Uses the freezer of either version.
+    /// Freezes or thaws a control group of either version.
     pub fn freeze(&self, group: &str, frozen: bool) {
         let group = self.path(group);
         let (old, new) = (group.join("freezer.state"), group.join("cgroup.freeze"));
@@ -207,7 +208,7 @@ impl Stage {
         OsString::from_vec(made)
     }
 
-    /// A star matches the rest of the first component.
+    /// Returns the path of a name in the table. A star matches the rest of the first component.
     pub fn path(&self, name: &str) -> PathBuf {
         if let Some((start, rest)) = name.split_once('*') {
             let entries = fs::read_dir(self.here()).into_iter().flatten().flatten();
@@ -233,7 +234,7 @@ impl Stage {
         found.unwrap_or_else(|| panic!("no faulty file system '{name}' was given"))
     }
 
-    /// An error says what this machine lacks.
+    /// Creates an object or causes an event. An error says what this machine lacks.
     pub fn give(&mut self, given: &Given) -> Result<(), String> {
         let at = |name: &str| self.path(name);
         let io = |name: &str| {
@@ -503,7 +504,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Not every kernel reads partition tables, so this adds it explicitly.
+    /// Returns the device of a disk's only partition: not every kernel reads the table by itself.
     fn add_partition(&mut self, disk: &'static str, name: &'static str) -> Result<(), String> {
         let disk = self.devices[disk].clone();
         let device = format!("{disk}p1");
@@ -519,7 +520,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Its images are outside the stage's directory, which is compared after each line.
+    /// Keeps the images outside the stage's directory, which is compared after each line.
     fn mount_btrfs(&mut self, name: &'static str, second: &'static str) -> Result<(), String> {
         let beside = memory_directory();
         let directory = beside.path().to_owned();
@@ -548,7 +549,7 @@ impl Stage {
         Ok(())
     }
 
-    /// In the namespace of a waiting process.
+    /// Mounts a disk in the namespace of a waiting process.
     fn mount_elsewhere(&mut self, disk: &str) -> Result<(), String> {
         let disk = shown(&self.path(disk));
         self.elsewhere(
@@ -607,7 +608,7 @@ impl Stage {
         Some(fs::read_to_string(file).ok()?.trim().to_owned())
     }
 
-    /// Includes mounted file systems and disk settings.
+    /// Returns everything in the directory and its mounted file systems, and the disks' settings.
     fn look(&self) -> BTreeMap<OsString, Seen> {
         let mut seen = BTreeMap::new();
         self.look_into(self.here(), OsStr::new(""), &mut seen);

@@ -51,7 +51,7 @@ mod second;
 mod targets;
 mod together;
 
-/// The order is that of the page.
+/// The sections in the order of the page.
 pub static TABLE: &[&Section] = &[
     &outputs::SECTION,
     &targets::SECTION,
@@ -78,7 +78,7 @@ fn play_row(section: &Section, name: &str) {
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Applies from an offset of each file on.
+/// Creates a fault of a FUSE file system, from an offset of each file on.
 const fn fault(asked: crate::fuse::Asked, from: u64, instead: crate::fuse::Instead) -> Fault {
     Fault { asked, from, instead }
 }
@@ -103,7 +103,7 @@ const IN_GROUP: By = under(
     &["sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", "{group}/cgroup.procs"],
 );
 
-/// The run reports the stop.
+/// Stops a command during a run, which reports the stop.
 const fn stop(at: Fault, line: &'static str) -> crate::play::Step {
     Stop { fs: "fs", at, line, ends: well(&["a run was left out and repeated"]) }
 }
@@ -156,7 +156,7 @@ const DESTROY_DISK: &[&str] = &[
     "diskspd -d1 -W0 -w100 -b64K {disk} --destroy-data {disk}",
 ];
 
-/// The second also confirms signatures.
+/// Two ways to confirm, of which the second also confirms signatures.
 const DESTROY_DISK_ALL: &[&str] = &[
     "run {disk} --op write --bytes 64k --destroy-data {disk} --destroy-signature",
     "stack {disk} --budget 5s --destroy-data {disk} --destroy-signature",
@@ -183,7 +183,7 @@ const DOCUMENTS: &[&str] = &[
     "compare --a twin:gateway-1997 --b twin:gateway-1997,disks=2 --runtime 10ms --csv out.json",
 ];
 
-/// On a simulated machine.
+/// Commands that compare or inspect, on a simulated machine.
 const COMPARISONS: &[&str] = &[
     "tune twin:gateway-1997 --knob depth=8",
     "tune twin:gateway-1997 --bytes 1m --knob depth=8 --yes",
@@ -191,7 +191,7 @@ const COMPARISONS: &[&str] = &[
     "stack twin:gateway-1997",
 ];
 
-/// [`CHECK`] compares with it.
+/// A result in the history with which [`CHECK`] compares.
 const BASELINE: &[&str] = &["sweep twin:gateway-1997 --runtime 10ms --history history"];
 
 const CHECK: &[&str] = &["check twin:gateway-1997 --history history"];

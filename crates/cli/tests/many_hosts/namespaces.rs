@@ -11,12 +11,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The launcher has address 1, the hosts 11, 12 and 13.
+/// The test's network: the launcher has address 1, the hosts 11, 12 and 13.
 const NET: &str = "10.231.7";
 
 struct Hosts {
     name: String,
-    /// The agent and the first commands of each host.
+    /// A directory with the agent and the first commands of each host.
     own: tempfile::TempDir,
     shared: tempfile::TempDir,
 }
@@ -66,12 +66,13 @@ impl Hosts {
         Ok(())
     }
 
-    /// Runs before the host starts its ranks; ends with a semicolon.
+    /// Sets a shell command that the host runs before it starts its ranks; it ends with a
+    /// semicolon.
     fn first(&self, host: u32, shell: &str) {
         fs::write(self.own.path().join(format!("first-{host}")), shell).unwrap();
     }
 
-    /// Runs before the host's namespaces are entered.
+    /// Sets a shell command that runs before the host's namespaces are entered.
     fn outside(&self, host: u32, shell: &str) {
         fs::write(self.own.path().join(format!("outside-{host}")), shell).unwrap();
     }

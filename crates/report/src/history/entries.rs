@@ -16,13 +16,13 @@ use serde::Serialize;
 #[derive(Debug, Clone)]
 pub struct EntryComparison {
     pub entries: Vec<Entry>,
-    /// The index of an entry, and what changed before it.
+    /// Changes before an entry: its index, and what changed.
     pub changes: Vec<(usize, Vec<String>)>,
-    /// Readings by measure.
+    /// Each question's readings by measure.
     pub questions: Vec<Vec<(Measure, HistoryRow)>>,
 }
 
-/// The page has all.
+/// The maximum number of facts in a sentence; the page has all.
 const MAX_FACTS: usize = 6;
 
 impl EntryComparison {
@@ -45,7 +45,7 @@ impl EntryComparison {
         if said.is_empty() { vec!["Nothing else changed between them.".into()] } else { said }
     }
 
-    /// The last reading against the first.
+    /// Compares the last reading with the first.
     fn sentence(question: &[(Measure, HistoryRow)]) -> String {
         let say = |(measure, row): &(Measure, HistoryRow)| {
             let values = &row.trend.values;

@@ -19,7 +19,7 @@ pub(super) struct AnswerView {
     unproven: Vec<String>,
     checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
-    /// Costs of the process, if those of the machine come first.
+    /// The costs of the process, if those of the machine come first.
     more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,
@@ -42,7 +42,7 @@ struct LimitView {
     excluded: Vec<String>,
     would_refute: Option<String>,
     no_stages: Option<String>,
-    /// There is no verdict, only evidence.
+    /// Whether there is only evidence, without a verdict.
     open: bool,
 }
 
@@ -61,7 +61,7 @@ struct AdvertisedView {
     layer: String,
     rate: String,
     share: String,
-    /// In percent of the advertised rate.
+    /// The length of the bar in percent of the advertised rate.
     bar: String,
 }
 
@@ -82,7 +82,7 @@ struct FindingView {
     check: String,
 }
 
-/// `None` for a run or a sweep.
+/// Returns the answer of a study; `None` for a run or a sweep.
 pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
     let (costs, more_costs) = crate::format::costs_by_mode(&answer.costs);
@@ -107,7 +107,7 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
     })
 }
 
-/// Those with a peak, a limit or a half-power point, in order of appearance.
+/// Returns the operations with a peak, a limit or a half-power point, in order of appearance.
 fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
     let mut ops: Vec<OpKind> = Vec::new();
     let peaks =
@@ -236,7 +236,8 @@ fn finding(finding: &Finding) -> FindingView {
     }
 }
 
-/// Mode, cost per request and per MiB, whose time, instructions, residual.
+/// Returns the cells of a cost: mode, cost per request and per MiB, whose time, instructions,
+/// residual.
 fn cost(cost: &CostModel) -> Vec<String> {
     let mib = MIB as f64;
     let interval = |[low, high]: [f64; 2], factor: f64| {
@@ -265,7 +266,7 @@ fn cost(cost: &CostModel) -> Vec<String> {
     ]
 }
 
-/// Mode, fixed time, rate, residuals, knee.
+/// Returns the cells of a service time: mode, fixed time, rate, residuals, knee.
 fn service_time(service: &ServiceModel) -> Vec<String> {
     let [low, high] = service.fixed_ns_interval_95;
     vec![

@@ -38,7 +38,8 @@ impl Drawn<'_> {
     }
 }
 
-/// In order; their indices make the anchors. A sweep is drawn as one experiment.
+/// Returns a document's drawings in order; their indices make the anchors. A sweep is drawn as one
+/// experiment.
 pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
         return sweep::figures(&results.points)
@@ -77,7 +78,7 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// `None` unless all curves share it.
+    /// The peak of the half-power points; `None` unless all curves share it.
     half: Option<String>,
     notes: Vec<String>,
     table: Table,
@@ -114,7 +115,7 @@ struct Cell {
     failed: bool,
 }
 
-/// A sweep counts as one.
+/// Returns all experiments; a sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {
@@ -155,7 +156,7 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// A section outside any study; anchors from `first` on.
+/// Returns a section outside any study, with anchors from `first` on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,
@@ -184,7 +185,7 @@ fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
     }
 }
 
-/// The index, which makes it unique, then letters, digits and hyphens of a name.
+/// Returns an anchor: the index, which makes it unique, then letters, digits and hyphens of a name.
 pub(super) fn anchor(place: usize, id: &str) -> String {
     let plain: String = id
         .chars()
@@ -306,7 +307,7 @@ fn table(figure: &Figure) -> Table {
     Table { size: format!("{}, {}", plural(values, "value"), axis_title(figure.y)), head, rows }
 }
 
-/// Rates have their unit in the table's name; times keep theirs, as it varies.
+/// Formats rates without their unit, which is in the table's name; times keep theirs, as it varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
         results::Axis::BytesPerS => crate::format::rate_number(y),

@@ -19,9 +19,9 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use results::columns::{self, Column};
 use results::{Kind, OperationRate, Results};
 
-/// Bounds the page's size; `points.csv` has all.
+/// The maximum rows of the table of points, to limit the page's size; `points.csv` has all.
 const MAX_ROWS: usize = 2000;
-/// If the page is still too long.
+/// The maximum rows if the page is still too long.
 const FEW_ROWS: usize = 100;
 const MAX_BYTES: usize = 2_000_000;
 

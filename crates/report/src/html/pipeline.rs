@@ -7,7 +7,7 @@ use machine::text::printable;
 use results::{Overview, Results};
 use serde::Serialize;
 
-/// In pixels.
+/// The widths of the two drawings in pixels.
 const WIDTHS: [(&str, f64); 2] = [("wide", 540.0), ("narrow", 360.0)];
 const ROW: f64 = 34.0;
 const BAR_TOP: f64 = 18.0;
@@ -27,7 +27,7 @@ struct Drawing {
     width: f64,
     height: f64,
     rows: Vec<Rung>,
-    /// Place, top and bottom of the plain program's line.
+    /// The place, top and bottom of the plain program's line.
     plain: Option<[f64; 3]>,
 }
 
@@ -41,13 +41,13 @@ struct Rung {
     bar_height: f64,
     achieved: f64,
     advertised: Option<f64>,
-    /// Tip of the arrow beyond the right edge.
+    /// The tip of the arrow beyond the right edge.
     beyond: Option<f64>,
     narrowest: bool,
     plain: bool,
 }
 
-/// One for each operation; empty without a ladder.
+/// Draws a picture for each operation; empty without a ladder.
 pub(super) fn pictures(results: &Results, overview: &Overview) -> Vec<Picture> {
     let Some(pipeline) = Pipeline::of(results, overview, usize::MAX) else { return Vec::new() };
     let picture = |(place, column): (usize, &Column)| Picture {
@@ -98,13 +98,13 @@ fn drawing(
     }
 }
 
-/// Unless the kind says the same; cut to the room.
+/// Returns a stage's name, unless the kind says the same, cut to the room.
 fn named(row: &Row, room: f64) -> String {
     let name = printable(&row.name);
     if row.kind.ends_with(name.as_str()) { String::new() } else { text::fit(&name, room) }
 }
 
-/// `1,810 of 2,970 MiB/s`.
+/// Shows a cell with its unit: `1,810 of 2,970 MiB/s`.
 fn figure(cell: &Cell) -> String {
     match cell.words(" of ") {
         words if words.is_empty() => words,

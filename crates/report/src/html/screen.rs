@@ -5,10 +5,10 @@ use crate::{advice, classic, doubts, sentences, speeds};
 use results::{Overview, Results};
 use serde::Serialize;
 
-/// More are folded.
+/// The number of doubts that are shown; more are folded.
 const SHOWN_DOUBTS: usize = 3;
 
-/// More are folded.
+/// The number of changes that are shown; more are folded.
 const SHOWN_CHANGES: usize = 5;
 
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ pub(super) struct ScreenView {
     doubts: Vec<String>,
     more_doubts: Vec<String>,
     heads: Vec<String>,
-    /// Name, and a cell for each operation.
+    /// The rows of speeds: name, and a cell for each operation.
     speeds: Vec<(String, Vec<String>)>,
     why: Vec<String>,
     clients: Vec<String>,

@@ -1,23 +1,23 @@
-//! A sweep has no experiments; its axes follow from what varies.
+//! Figures of a sweep, which has no experiments: its axes follow from what varies.
 
 use machine::units::show_size;
 use results::Point;
 use results::{Axis, CurveName, Figure, SecondRecord, Series, Value};
 
-/// More have colours and labels that are too similar.
+/// The maximum number of curves in a figure: more have colours and labels that are too similar.
 const MAX_CURVES: usize = 12;
 
-/// The table and points.csv have all.
+/// The maximum number of values drawn; the table and points.csv have all.
 const MAX_VALUES: usize = 1200;
 
-/// Axis, a point's value, and its name in a curve's label.
+/// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
 struct Dimension {
     axis: Option<Axis>,
     value: fn(&Point) -> f64,
     name: fn(&Point) -> String,
 }
 
-/// The first that varies becomes x.
+/// The dimensions in order of preference: the first that varies becomes x.
 const DIMENSIONS: [Dimension; 8] = [
     Dimension {
         axis: Some(Axis::RequestBytes),
@@ -45,7 +45,7 @@ const DIMENSIONS: [Dimension; 8] = [
     Dimension { axis: None, value: |_| 0.0, name: Point::mode },
 ];
 
-/// Rate, and processor time per request, by the first dimension that varies; one curve per
+/// Draws rate, and processor time per request, by the first dimension that varies; one curve per
 /// combination of the others.
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     let varies = |dimension: &&Dimension| {
@@ -101,7 +101,7 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     figures
 }
 
-/// Rate and p99 of every second of `run --live`, one curve per run.
+/// Draws rate and p99 of every second of `run --live`, one curve per run.
 pub(super) fn over_time(seconds: &[SecondRecord]) -> Vec<Figure> {
     let runs = seconds.iter().map(|one| one.run).max().map_or(0, |last| last + 1);
     let curve = |run: u64, y: fn(&SecondRecord) -> f64| -> Series {
@@ -146,7 +146,7 @@ pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> 
     Some(format!("{missing} of {} points are not drawn; points.csv has them all", points.len()))
 }
 
-/// The group is the dimension that readers see first.
+/// Returns the name of a point's curve; its group is the dimension that readers see first.
 fn name(others: &[&Dimension], point: &Point) -> CurveName {
     let mut parts = others.iter().rev();
     let Some(first) = parts.next() else { return point.operation().into() };

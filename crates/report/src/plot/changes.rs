@@ -6,7 +6,7 @@ use results::compare::{Difference, Verdict};
 use serde::Serialize;
 use std::f64::consts::LN_2;
 
-/// The table has all rows.
+/// The maximum number of rows of a chart; the table has all.
 pub(crate) const MAX: usize = 60;
 
 const WIDTH: f64 = 760.0;
@@ -22,7 +22,7 @@ const FACTOR_TICKS: f64 = 6.0;
 pub(crate) struct Changes {
     width: f64,
     height: f64,
-    /// `None` outside the range.
+    /// The position of zero; `None` if it is out of range.
     zero: Option<f64>,
     ticks: Vec<Tick>,
     rows: Vec<Row>,
@@ -38,18 +38,18 @@ struct Tick {
 struct Row {
     y: f64,
     name: String,
-    /// The mean; `None` if there are only runs.
+    /// The position of the mean; `None` if there are only runs.
     x: Option<f64>,
     whisker: Option<[f64; 2]>,
-    /// `better`, `worse` or empty.
+    /// The CSS class: `better`, `worse` or empty.
     class: &'static str,
     text: String,
     a: Vec<f64>,
     b: Vec<f64>,
 }
 
-/// Doubling and halving are equally far from zero. A rate that fell to nothing counts as a
-/// ten-thousandth.
+/// Returns the logarithm of a change's ratio: doubling and halving are equally far from zero. A
+/// rate that fell to nothing counts as a ten-thousandth.
 fn log_ratio(percent: f64) -> f64 {
     (percent / 100.0).max(-0.9999).ln_1p()
 }
@@ -73,7 +73,8 @@ impl Scale {
         tenth(NAMES + share * (WIDTH - NAMES - VALUES))
     }
 
-    /// Steps of 1, 2 or 5 %, or factors beyond a doubling or halving.
+    /// Returns round changes in the range: steps of 1, 2 or 5 %, or factors beyond a doubling or
+    /// halving.
     fn ticks(&self) -> Vec<Tick> {
         if self.high > LN_2 || self.low < -LN_2 { self.factors() } else { self.percents() }
     }
@@ -154,7 +155,7 @@ pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
     draw(&rows)
 }
 
-/// Name, change and interval in percent, class.
+/// A row: name, change and interval in percent, CSS class.
 type ChangeRow<'a> = (&'a str, f64, Option<[f64; 2]>, &'static str);
 
 fn draw(rows: &[ChangeRow<'_>]) -> Changes {
@@ -182,7 +183,8 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     }
 }
 
-/// Each row on its own scale from minimum to maximum; `None` if runs are unknown.
+/// Draws the runs of both sides, each row on its own scale from minimum to maximum; `None` if runs
+/// are unknown.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
     let known: Vec<&&Difference> = differences
         .iter()

@@ -37,7 +37,7 @@ pub(crate) fn of_curve(place: usize, count: usize, ordered: bool) -> Pair {
     Pair { light: light.into(), dark: dark.into() }
 }
 
-/// Perceptually even.
+/// Interpolates between the stops of a ramp, perceptually evenly.
 fn along(stops: &[&str], share: f64) -> String {
     let place = share.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
     let first = (place.floor() as usize).min(stops.len() - 2);
@@ -46,7 +46,7 @@ fn along(stops: &[&str], share: f64) -> String {
     hex(from_oklab([0, 1, 2].map(|i| a[i] + share * (b[i] - a[i]))))
 }
 
-/// Takes a `#rrggbb` in sRGB (IEC 61966-2-1).
+/// Converts `#rrggbb` in sRGB (IEC 61966-2-1) to linear red, green, blue.
 fn linear(hex: &str) -> [f64; 3] {
     [1, 3, 5].map(|at| {
         let value =
@@ -69,7 +69,8 @@ fn hex(linear: [f64; 3]) -> String {
     format!("#{:02x}{:02x}{:02x}", byte(linear[0]), byte(linear[1]), byte(linear[2]))
 }
 
-/// Takes linear sRGB (Bjorn Ottosson, "A perceptual color space for image processing", 2020).
+/// Converts linear sRGB to Oklab (Bjorn Ottosson, "A perceptual color space for image processing",
+/// 2020).
 fn oklab([r, g, b]: [f64; 3]) -> [f64; 3] {
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
     let m = (0.211_903_498_2 * r + 0.680_699_545_1 * g + 0.107_396_956_6 * b).cbrt();
@@ -96,7 +97,7 @@ fn from_oklab([lightness, a, b]: [f64; 3]) -> [f64; 3] {
 mod tests {
     use super::*;
 
-    /// WCAG 2.1.
+    /// Returns the contrast after WCAG 2.1.
     fn contrast(a: &str, b: &str) -> f64 {
         let luminance = |hex: &str| {
             let [r, g, b] = linear(hex);
@@ -106,8 +107,9 @@ mod tests {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// Protan, deutan and tritan at full strength, in linear sRGB (Machado, Oliveira and Fernandes,
-    /// "A Physiologically-based Model for Simulation of Color Vision Deficiency", 2009).
+    /// Matrices for linear sRGB as seen by dichromats: protan, deutan and tritan at full strength
+    /// (Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color
+    /// Vision Deficiency", 2009).
     const DEFICIENCIES: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [

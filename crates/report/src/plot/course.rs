@@ -15,19 +15,19 @@ pub(super) struct Frame {
 
 pub(super) const WIDE: Frame =
     Frame { class: "wide", width: 880.0, left: 72.0, right: 842.0, ticks: 8 };
-/// Shown on phones.
+/// The frame of the drawing for phones.
 const NARROW: Frame = Frame { class: "narrow", width: 400.0, left: 66.0, right: 372.0, ticks: 4 };
 const HEIGHT: f64 = 280.0;
 pub(super) const TOP: f64 = 26.0;
 const BOTTOM: f64 = 240.0;
-/// More points of a line would not show.
+/// The maximum number of points drawn of a line; more would not show.
 const MAX_DRAWN: usize = 1600;
-/// Enough contrast on light and dark pages; the first is the page's accent.
+/// Colours with enough contrast on light and dark pages; the first is the page's accent.
 const COLOURS: [&str; 8] =
     ["var(--accent)", "#d4572a", "#2f9e6e", "#a34fc4", "#b8860b", "#2596be", "#c2407e", "#7a7f87"];
 
 pub(crate) struct Line {
-    /// Empty: not in the key.
+    /// The name in the key; empty if it is not shown there.
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
     pub(crate) dashed: bool,
@@ -40,18 +40,18 @@ impl Line {
     }
 }
 
-/// Axes begin at zero.
+/// A chart, whose axes begin at zero.
 pub(crate) struct Chart<'a> {
     pub(crate) title: &'a str,
     pub(crate) x: Axis,
     pub(crate) x_title: &'a str,
     pub(crate) y: Axis,
     pub(crate) lines: Vec<Line>,
-    /// Part of x.
+    /// The part of x that is shaded.
     pub(crate) shaded: Option<(f64, f64)>,
 }
 
-/// Every n-th point, so that no line is longer than can be seen; low and high points stay.
+/// Returns every n-th point, so that no line is longer than can be seen; low and high points stay.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let group = points.len().div_ceil(MAX_DRAWN / 2).max(1);
     if group == 1 {
@@ -71,7 +71,7 @@ fn end(ticks: &[Tick]) -> f64 {
     ticks.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE)
 }
 
-/// Crosses the chart, with its label at the left.
+/// Draws a line across the chart, with its label at the left.
 pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
     let Frame { left, right, .. } = frame;
     let _ = writeln!(
@@ -83,7 +83,7 @@ pub(super) fn row_line(out: &mut String, frame: &Frame, y: f64, label: &str) {
     );
 }
 
-/// The chart ends at `bottom`.
+/// Draws a tick below the chart, which ends at `bottom`.
 pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str) {
     let _ = writeln!(
         out,
@@ -93,7 +93,7 @@ pub(super) fn column_tick(out: &mut String, (x, bottom): (f64, f64), label: &str
     );
 }
 
-/// Two widths, of which the page shows one.
+/// Returns the chart as SVG in two widths, of which the page shows one.
 pub(crate) fn svg(chart: &Chart<'_>) -> String {
     drawn(chart, &WIDE) + &drawn(chart, &NARROW)
 }

@@ -9,12 +9,13 @@ use results::Point;
 use results::{Figure, Series, Value};
 use std::fmt::Write;
 
-/// More bands would cover one another, so only whiskers are drawn.
+/// The maximum number of curves with bands: more would cover one another, so only whiskers are
+/// drawn.
 const MAX_BANDS: usize = 2;
-/// With more values, a curve has no markers, and a band in place of whiskers.
+/// The number of values above which a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
-/// `points` are the document's: their warnings make hollow markers.
+/// Lays out a figure in `room`. `points` are the document's: their warnings make hollow markers.
 pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     let names: Vec<String> = figure.series.iter().map(|series| printable(&series.name)).collect();
     let peaks = peaks(figure, points);
@@ -88,7 +89,7 @@ fn fill_if_all_are_hollow(curves: &mut [Curve]) {
     }
 }
 
-/// x, y, and the low and high end of the interval.
+/// The position of a value: x, y, and the low and high end of the interval.
 type Placed = (f64, f64, Option<(f64, f64)>);
 
 fn draw(
@@ -220,7 +221,7 @@ fn inner_texts(scene: &Scene) -> Vec<Rect> {
     halves.chain(lines).map(Text::rect).collect()
 }
 
-/// Right of the curve's end; `None` if there is no room.
+/// Returns the place of a curve's name right of its end; `None` if there is no room.
 fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f64) -> Option<Rect> {
     let rect =
         Rect { x: x + 9.0, y: y - text::HEIGHT / 2.0, width: width + 2.0, height: text::HEIGHT };
@@ -240,11 +241,11 @@ fn at_end(scene: &Scene, place: usize, (x, y): (f64, f64), width: f64, right: f6
     (fits && !others.into_iter().any(|(_, curve)| crossed(curve))).then_some(rect)
 }
 
-/// Points between two values, to find whether a line crosses a name.
+/// The number of points between two values at which a line is tested for crossing a name.
 const SAMPLES: u32 = 40;
 
-/// The ends of the curves. If they are too close to order, labels follow the order of the whole
-/// curves.
+/// Returns the positions that the labels want: the ends of the curves. If ends are too close to
+/// order, labels follow the order of the whole curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;

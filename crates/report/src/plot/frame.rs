@@ -18,7 +18,8 @@ pub(super) fn logarithmic(axis: Axis) -> bool {
 /// Curves this many times apart share no linear axis.
 const FAR_APART: f64 = 100.0;
 
-/// Its quantity decides, or that its curves are far apart.
+/// Returns whether the y axis is logarithmic: because of its quantity, or of curves that are far
+/// apart.
 pub(super) fn logarithmic_y(figure: &Figure) -> bool {
     if !matches!(figure.y, Axis::BytesPerS | Axis::Iops) {
         return logarithmic(figure.y);
@@ -41,11 +42,11 @@ pub(super) struct Frame {
     pub y: Scale,
     pub x_ticks: Vec<Tick>,
     pub y_ticks: Vec<Tick>,
-    /// Rows below; values of [`Spread::Each`] alternate between them.
+    /// The rows of labels below; values of [`Spread::Each`] alternate between them.
     pub rows: usize,
-    /// Names are next to the ends of the curves, not in a key above.
+    /// Whether names are next to the ends of the curves, not in a key above.
     pub direct: bool,
-    /// Column, row and shortened text of each name.
+    /// The column, row and shortened text of each name in the key.
     pub key: Vec<(f64, usize, String)>,
     pub width: f64,
     pub height: f64,
@@ -83,7 +84,7 @@ impl Frame {
         Frame { x, y, x_ticks, y_ticks, rows, direct, key, width, height, category }
     }
 
-    /// Left, top, right, bottom.
+    /// Returns the left, top, right and bottom of the plot area.
     pub(super) fn plot(&self) -> [f64; 4] {
         let pad = if self.category { 0.0 } else { X_PAD };
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]
@@ -224,7 +225,7 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     (scale, ticks, 1)
 }
 
-/// In as many rows as needed, at most three; the table has the rest.
+/// Puts labels in as many rows as needed, at most three; the table has the rest.
 fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     let slot = scale.slot().unwrap_or(1.0);
     let widest = labels.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max) + 8.0;
@@ -236,7 +237,7 @@ fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     (scale, labels, rows.min(3.0) as usize)
 }
 
-/// In rows above the figure, with room for symbols; long names are cut.
+/// Puts names in rows above the figure, with room for symbols; long names are cut.
 fn key_places(names: &[String], width: f64) -> Vec<(f64, usize, String)> {
     let (sign, gap) = (20.0, 16.0);
     let (mut x, mut row) = (0.0, 0);

@@ -8,11 +8,12 @@ use crate::format::{axis_value, half_power_value};
 use results::Point;
 use results::{Axis, Figure, HalfPower, Series, Varied};
 
-/// More would be a grid, so then each curve gets its own.
+/// The maximum number of half-peak lines across the figure: more would be a grid, so then each
+/// curve gets its own.
 const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
-/// The peak of each curve's half-power point, if the y axis can show it.
+/// Returns the peak of each curve's half-power point, if the y axis can show it.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     let shown = |series: &Series| {
         peak_on_axis(figure.y, series, points)
@@ -21,7 +22,8 @@ pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     figure.series.iter().map(shown).collect()
 }
 
-/// A rate, or requests per second if all requests have one size.
+/// Returns the peak of a curve's half-power point: a rate, or requests per second if all requests
+/// have one size.
 pub(crate) fn peak_on_axis(axis: Axis, series: &Series, points: &[Point]) -> Option<f64> {
     let peak = series.half_power.as_ref()?.peak_bytes_per_s;
     match axis {
@@ -107,7 +109,7 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
 }
 
-/// `None` if they are adjacent.
+/// Returns the line from a mark to its label; `None` if they are adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     let (to_x, to_y) =
         (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));
@@ -117,7 +119,7 @@ fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     })
 }
 
-/// Only if the figure's x is what varied.
+/// Returns the position of a curve's half-power point, if the figure's x is what varied.
 fn crossing(
     figure: &Figure,
     series: &Series,

@@ -28,8 +28,8 @@ impl Rect {
     }
 }
 
-/// Positions closest to the wanted ones (least squares, order kept), at least `gap` apart, from
-/// `low` to `high`.
+/// Returns the positions closest to the wanted ones (least squares, order kept), at least `gap`
+/// apart, from `low` to `high`.
 ///
 /// Neighbours that want the same position form a group around the mean of their wanted positions
 /// (the pool-adjacent-violators algorithm of isotonic regression). If not all fit, the gap shrinks.
@@ -71,7 +71,7 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     placed
 }
 
-/// Labels go near their anchors, without overlap, and off the curves if possible.
+/// Places labels near their anchors, without overlap, and off the curves if possible.
 pub(crate) struct Placer {
     bounds: Rect,
     taken: Vec<Rect>,
@@ -86,7 +86,7 @@ pub(crate) struct Ink {
 }
 
 impl Placer {
-    /// Labels stay within `bounds`, never touch `taken`, and avoid `ink`.
+    /// Creates a placer whose labels stay within `bounds`, never touch `taken`, and avoid `ink`.
     pub(crate) fn new(bounds: Rect, taken: Vec<Rect>, ink: Vec<Ink>) -> Placer {
         Placer { bounds, taken, ink }
     }
@@ -95,7 +95,7 @@ impl Placer {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
-    /// Near `anchor`; `None` if all positions are taken.
+    /// Places a label near `anchor`; `None` if all positions are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         for (ring, distance) in
@@ -119,7 +119,7 @@ impl Placer {
         Some(rect)
     }
 
-    /// Above or below a horizontal line, as far left as possible.
+    /// Places a label above or below a horizontal line, as far left as possible.
     pub(crate) fn place_along(&mut self, y: f64, width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         let steps = ((self.bounds.width - width) / 8.0).max(0.0) as usize;
@@ -144,7 +144,8 @@ impl Placer {
     }
 }
 
-/// In order of preference: a rising curve leaves room above to the left and below to the right.
+/// The sides of an anchor in order of preference: a rising curve leaves room above to the left and
+/// below to the right.
 const DIRECTIONS: [(f64, f64); 8] = [
     (-1.0, -1.0),
     (1.0, 1.0),
@@ -156,7 +157,7 @@ const DIRECTIONS: [(f64, f64); 8] = [
     (-1.0, 1.0),
 ];
 
-/// Touches the circle of `distance` around the anchor.
+/// Returns the rectangle that touches the circle of `distance` around the anchor on this side.
 fn beside(
     (x, y): (f64, f64),
     (right, down): (f64, f64),

@@ -10,7 +10,7 @@ use results::Axis;
 
 const ROW: f64 = 26.0;
 
-/// `copy, 2 threads`.
+/// Returns the name of a row: `copy, 2 threads`.
 pub(crate) fn name(usage: &MemoryUse) -> String {
     let threads = crate::format::plural(usage.threads as usize, "thread");
     format!("{}, {threads}", usage.kind.name())

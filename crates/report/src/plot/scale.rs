@@ -4,11 +4,11 @@
 pub(crate) enum Spread {
     Linear(f64, f64),
     Log(f64, f64),
-    /// A slot for each value, in this order.
+    /// These values in this order, each in its own slot.
     Each(Vec<f64>),
 }
 
-/// The ends are in the figure's units.
+/// An axis, whose ends are in the figure's units.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scale {
     pub spread: Spread,
@@ -17,7 +17,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// `None` if this axis cannot show it.
+    /// Returns the position of a value; `None` if this axis cannot show it.
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = match &self.spread {
             Spread::Linear(low, high) => (value - low) / (high - low),
@@ -35,7 +35,7 @@ impl Scale {
             .then_some(self.begin + share * (self.end - self.begin))
     }
 
-    /// Clamped to the axis; values without a logarithm go to the low end.
+    /// Returns [`Scale::at`], clamped to the axis; values without a logarithm go to the low end.
     pub(crate) fn at_or_end(&self, value: f64) -> f64 {
         let (low, high) =
             if self.begin < self.end { (self.begin, self.end) } else { (self.end, self.begin) };
@@ -46,7 +46,7 @@ impl Scale {
         }
     }
 
-    /// `None` if values have no slots.
+    /// Returns the width of a slot; `None` if values have no slots.
     pub(crate) fn slot(&self) -> Option<f64> {
         match &self.spread {
             Spread::Each(values) => {

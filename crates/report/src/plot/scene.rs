@@ -4,7 +4,7 @@ use serde::Serialize;
 pub(crate) struct Text {
     pub x: f64,
     pub y: f64,
-    /// `start`, `middle` or `end`.
+    /// The SVG anchor: `start`, `middle` or `end`.
     pub anchor: &'static str,
     pub text: String,
 }
@@ -14,7 +14,8 @@ impl Text {
         Text { x: tenth(x), y: tenth(y), anchor, text: text.into() }
     }
 
-    /// A tenth smaller on every side, as positions are rounded to a tenth.
+    /// Returns the bounding box, a tenth smaller on every side, as positions are rounded to a
+    /// tenth.
     pub(super) fn rect(&self) -> super::labels::Rect {
         use super::text::{ASCENT, HEIGHT, width};
         let width = width(&self.text);
@@ -50,7 +51,7 @@ impl Stroke {
 pub(crate) struct Mark {
     pub x: f64,
     pub y: f64,
-    /// Index among the curve's values.
+    /// The index among the values of its curve.
     pub value: usize,
     pub doubtful: bool,
 }
@@ -69,23 +70,23 @@ pub(crate) struct Curve {
     pub name: String,
     pub light: String,
     pub dark: String,
-    /// Empty if solid.
+    /// The dash pattern; empty for a solid line.
     pub dashes: &'static str,
-    /// Outline around 0, 0.
+    /// The marker's outline around 0, 0.
     pub shape: &'static str,
     pub band: String,
     pub line: String,
     pub whiskers: String,
     pub marks: Vec<Mark>,
-    /// Markers would hide the line; they only react to the pointer.
+    /// Whether markers would hide the line; they then only react to the pointer.
     pub dense: bool,
     pub failed: Vec<Mark>,
-    /// Outside the axis, drawn at its low end.
+    /// Values outside the axis, drawn at its low end.
     pub below: Vec<Mark>,
     pub half_power: Option<HalfMark>,
-    /// To the half-power point, unless half-peak lines cross the figure.
+    /// The line from the axis to the half-power point, unless half-peak lines cross the figure.
     pub half_line: Option<Stroke>,
-    /// At its end, or in the key.
+    /// The curve's name at its end, or in the key.
     pub label: Option<Text>,
     pub leader: Option<Stroke>,
     pub key: Option<Mark>,
@@ -102,10 +103,10 @@ pub(crate) struct Scene {
     pub room: &'static str,
     pub width: f64,
     pub height: f64,
-    /// Left, top, right, bottom.
+    /// The plot area: left, top, right, bottom.
     pub plot: [f64; 4],
     pub grid: Vec<f64>,
-    /// Below it, labelled or not.
+    /// Positions of the ticks below the plot area, labelled or not.
     pub ticks: Vec<f64>,
     pub x_labels: Vec<Text>,
     pub y_labels: Vec<Text>,
@@ -113,18 +114,18 @@ pub(crate) struct Scene {
     pub y_title: Option<Text>,
     pub half_lines: Vec<HalfLine>,
     pub curves: Vec<Curve>,
-    /// Shown without curves.
+    /// The text shown without curves.
     pub empty: Option<Text>,
 }
 
-/// More digits are invisible and make the page longer.
+/// Rounds to a tenth: more digits are invisible and make the page longer.
 pub(crate) fn tenth(value: f64) -> f64 {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded == 0.0 { 0.0 } else { rounded }
 }
 
-/// Outlines of about the same area around 0, 0: disc, square, triangle, diamond, inverted triangle,
-/// hexagon.
+/// Marker outlines of about the same area around 0, 0: disc, square, triangle, diamond, inverted
+/// triangle, hexagon.
 pub(crate) const SHAPES: [&str; 6] = [
     "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z",
     "M-3-3H3V3H-3Z",

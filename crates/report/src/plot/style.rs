@@ -10,7 +10,8 @@ pub(super) struct Style {
     pub shape: usize,
 }
 
-/// A ramp of colours if only a number differs; otherwise a colour per group, dashes per variant.
+/// Returns a ramp of colours if only a number differs; otherwise a colour per group, dashes per
+/// variant.
 pub(super) fn styles(series: &[Series]) -> Vec<Style> {
     let count = series.len();
     let parts: Option<Vec<&CurveName>> = series.iter().map(|one| one.parts.as_ref()).collect();
@@ -51,8 +52,8 @@ fn index<'a>(known: &mut Vec<&'a str>, part: &'a str) -> usize {
     })
 }
 
-/// Each name's group and variant, and the number of groups; `None` if a name has no group, or two
-/// would look the same.
+/// Returns each name's group and variant, and the number of groups; `None` if a name has no group,
+/// or two would look the same.
 fn in_groups(names: &[&CurveName]) -> Option<(Vec<(usize, usize)>, usize)> {
     let (mut groups, mut variants): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let mut places = Vec::new();

@@ -10,7 +10,7 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
-/// From zero to the maximum rate.
+/// The number of colour steps from zero to the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
 struct Measures {
@@ -34,7 +34,7 @@ impl Measures {
     }
 }
 
-/// A path with its colour step, for the surface or the line along a row.
+/// A piece of the surface, or of the line along a row: a path with its colour step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Facet {
     pub path: String,
@@ -46,12 +46,12 @@ pub(crate) struct Peak {
     pub x: f64,
     pub y: f64,
     pub row: usize,
-    /// Index within its row.
+    /// The index within its row.
     pub value: usize,
     pub band: usize,
 }
 
-/// Facets behind a row's values, then the values.
+/// Shapes drawn together: the facets behind a row's values, then the values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Layer {
     pub facets: Vec<Facet>,
@@ -69,7 +69,7 @@ pub(crate) struct SurfaceScene {
     pub base: String,
     pub labels: Vec<Text>,
     pub titles: Vec<Text>,
-    /// From the back to the front.
+    /// The layers from the back to the front.
     pub layers: Vec<Layer>,
     pub cliff_label: Option<Text>,
     pub cliff_leader: Option<Stroke>,
@@ -88,7 +88,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Column and row may be fractional.
+    /// Returns the position of a rate; column and row may be fractional.
     fn at(&self, column: f64, row: f64, rate: f64) -> (f64, f64) {
         let u = share(column, self.surface.columns.len());
         // The last row is in front: rates after the cliff are low and hide nothing.

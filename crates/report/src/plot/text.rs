@@ -4,16 +4,16 @@ use machine::text::printable;
 
 pub(crate) const SIZE: f64 = 12.0;
 pub(crate) const HEIGHT: f64 = 15.0;
-/// From the top of a line to its baseline.
+/// The distance from the top of a line to its baseline.
 pub(crate) const ASCENT: f64 = 11.5;
 
-/// Not safe in attributes.
+/// Makes text printable and free of markup; not safe in attributes.
 pub(crate) fn escape(text: &str) -> String {
     printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// At [`SIZE`]: an upper bound for the fonts a page may use, from DejaVu Sans, which is wider than
-/// the system fonts of today's desktops.
+/// Returns the width of a text at [`SIZE`]: an upper bound for the fonts a page may use, from
+/// DejaVu Sans, which is wider than the system fonts of today's desktops.
 pub(crate) fn width(text: &str) -> f64 {
     text.chars().map(advance).sum::<f64>() * SIZE
 }
@@ -34,7 +34,7 @@ fn advance(c: char) -> f64 {
     }
 }
 
-/// Puts an ellipsis at the cut.
+/// Cuts text to a width, with an ellipsis at the cut.
 pub(crate) fn fit(text: &str, room: f64) -> String {
     if width(text) <= room {
         return text.into();
@@ -52,7 +52,7 @@ pub(crate) fn fit(text: &str, room: f64) -> String {
     out + "…"
 }
 
-/// Cuts the beginning, such as the directories of a path.
+/// Cuts the beginning of a text, such as the directories of a path.
 pub(crate) fn ending(text: &str, room: f64) -> String {
     let backwards = |text: &str| text.chars().rev().collect::<String>();
     if width(text) <= room { text.into() } else { backwards(&fit(&backwards(text), room)) }

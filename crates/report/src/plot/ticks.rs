@@ -11,7 +11,8 @@ pub(crate) struct Tick {
 
 const GAP: f64 = 10.0;
 
-/// 1, 2 or 5 times a power of ten; divides a length into at most `max` parts.
+/// Returns the step (1, 2 or 5 times a power of ten) that divides a length into at most `max`
+/// parts.
 fn step(length: f64, max: usize) -> f64 {
     let rough = (length / max.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
@@ -22,7 +23,7 @@ fn step(length: f64, max: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// Its size in the axis's values, and its name.
+/// Returns an axis's display unit: its size in the axis's values, and its name.
 fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (shown_in().rate_bytes(), ""),
@@ -44,7 +45,7 @@ fn unit(axis: Axis, max: f64) -> (f64, &'static str) {
     }
 }
 
-/// From zero to at least `max`, at most `parts` + 1; the last ends the axis.
+/// Returns ticks from zero to at least `max`, at most `parts` + 1; the last ends the axis.
 pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
     let (factor, name) = unit(axis, max);
     let max = if max > 0.0 && max.is_finite() { max / factor } else { 1.0 };
@@ -74,7 +75,7 @@ pub(crate) fn from_zero(axis: Axis, max: f64, parts: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// `200 us`, `4 KiB`, `1`.
+/// Returns a short label: `200 us`, `4 KiB`, `1`.
 fn log_label(axis: Axis, value: f64) -> String {
     let squeeze = |text: String| match text.split_once(' ') {
         Some((number, unit)) => format!("{} {unit}", trim_zeros(number)),
@@ -96,8 +97,8 @@ fn log_label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Every, every second, every fourth power ..., the finest whose labels fit. With fewer than two
-/// such powers it labels the ends.
+/// Returns ticks at every, every second, every fourth power of two ..., the finest whose labels
+/// fit. With fewer than two such powers it labels the ends.
 pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec<Tick> {
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);
@@ -127,7 +128,7 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     Vec::new()
 }
 
-/// As many as fit, for axes without round values.
+/// Labels as many of the values themselves as fit, for axes without round values.
 pub(crate) fn of_values(
     axis: Axis,
     values: &[f64],
@@ -147,7 +148,7 @@ pub(crate) fn of_values(
     ticks
 }
 
-/// The 1, 2, 5 x 10^n at or below, or at or above, a positive value.
+/// Returns the 1, 2 or 5 x 10^n at or below, or at or above, a positive value.
 fn round_log(value: f64, up: bool) -> f64 {
     let power = 10f64.powf(value.log10().floor());
     let digits = [1.0, 2.0, 5.0, 10.0];
@@ -160,8 +161,8 @@ fn round_log(value: f64, up: bool) -> f64 {
     if round > 0.0 && round.is_finite() { round } else { value }
 }
 
-/// Ends and ticks: 1, 2, 5 while they fit into the height, then powers of ten, then every second,
-/// third ... of these.
+/// Returns ends and ticks: 1, 2, 5 while they fit into the height, then powers of ten, then every
+/// second, third ... of these.
 pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64, Vec<Tick>) {
     // Rates are round in their unit.
     let unit = if axis == Axis::BytesPerS { shown_in().rate_bytes() } else { 1.0 };

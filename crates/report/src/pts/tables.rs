@@ -45,7 +45,7 @@ pub(super) fn axis(measured: Measured) -> Axis {
     }
 }
 
-/// Row and column in the measurement matrix, as in the specification.
+/// Returns a cell's row and column in the measurement matrix, as in the specification.
 pub(super) fn place(test: PtsTest, cell: &Cell) -> (String, String) {
     if test == PtsTest::Dirth {
         return (format!("{} threads", cell.threads), format!("{} each", cell.depth));
@@ -112,7 +112,7 @@ pub(super) fn with_matrix(result: &PtsResult) -> impl Iterator<Item = &PhaseResu
     result.phases.iter().filter(|phase| phase.matrix.len() > 1)
 }
 
-/// A row for each phase with one cell.
+/// Returns a row for each phase with one cell; `None` without any.
 pub(super) fn single_cells(result: &PtsResult) -> Option<Table> {
     let rows: Vec<Vec<String>> = result
         .phases

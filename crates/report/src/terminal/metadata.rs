@@ -7,7 +7,7 @@ fn several(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// The work of one client.
+/// Describes the work of one client.
 fn work(plan: &MetadataPlan) -> String {
     let (one, many) = match plan.shared_directory {
         true => ("shared directory", "shared directories"),
@@ -65,7 +65,7 @@ pub fn metadata(result: &MetadataResult) -> String {
     text + &sentence(result) + "\n"
 }
 
-/// The results by number of clients, and what more clients gain.
+/// Shows the results by number of clients, and what more clients gain.
 pub fn metadata_by_clients(measured: &[MetadataResult], document: &Results) -> String {
     let Some(first) = measured.first() else { return String::new() };
     let mut text = format!(

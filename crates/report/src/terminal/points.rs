@@ -18,7 +18,7 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// The points of a document as a table with warnings and errors, or a single point in full. Common
+/// Shows a document's points as a table with warnings and errors, or a single point in full. Common
 /// settings appear once, above; derived columns are dropped first.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     if crate::hosts::are_several(results) {
@@ -61,7 +61,7 @@ fn latency_goals(results: &Results, width: usize) -> String {
     sentences.map(|line| line + "\n").collect()
 }
 
-/// Mainly warnings of the target, which no point repeats.
+/// Shows the document's warnings, mainly of the target, which no point repeats.
 fn doubts(results: &Results, width: usize, colour: bool) -> String {
     let reported = |text: &String| {
         results
@@ -85,7 +85,7 @@ fn shown_columns<T>(columns: &'static [Column<T>]) -> Vec<&'static Column<T>> {
     columns.iter().filter(|column| column.readily.is_some()).collect()
 }
 
-/// Leaves out empty columns.
+/// Shows rates of operations on whole files, without empty columns.
 fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
     if rates.is_empty() {
         return String::new();
@@ -157,7 +157,7 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
     out
 }
 
-/// `read, seq, 1 thread, io_uring, direct`.
+/// Joins the settings common to all points: `read, seq, 1 thread, io_uring, direct`.
 fn in_common(said: &[(&str, &str)]) -> String {
     let words: Vec<String> = said
         .iter()
@@ -174,7 +174,7 @@ fn in_common(said: &[(&str, &str)]) -> String {
     if words.is_empty() { "nothing in common".into() } else { words.join(", ") }
 }
 
-/// Each text once with its points.
+/// Shows errors and warnings, each text once with its points.
 fn remarks(points: &[Point], width: usize, colour: bool) -> String {
     let mut said: Vec<(Tone, String, Vec<String>)> = Vec::new();
     for point in points {

@@ -8,7 +8,7 @@ use machine::text::printable;
 use results::{Answer, Lasting, Limit, LimitOf, Overview, Results};
 use unicode_width::UnicodeWidthStr;
 
-/// Enough for the whole answer.
+/// The lines of the smallest terminal that shows the whole answer.
 const MAX_LINES: usize = 30;
 
 const MIN_CHANGE: usize = 34;
@@ -26,7 +26,7 @@ struct Detail {
 const MIN: Detail =
     Detail { doubts: 1, limit_lines: 1, plain_limits: false, stages: 4, changes: 3, spaced: false };
 
-/// Added while there is room, most important first.
+/// The details added while there is room, most important first.
 const MORE: [fn(&mut Detail); 11] = [
     |d| d.plain_limits = true,
     |d| d.limit_lines = 2,
@@ -41,7 +41,7 @@ const MORE: [fn(&mut Detail); 11] = [
     |d| d.stages = 12,
 ];
 
-/// The answer of a study on one screen of 30 lines, or [`points()`] without an answer.
+/// Shows the answer of a study on one screen of 30 lines, or [`points()`] without an answer.
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);
@@ -102,7 +102,7 @@ fn how_many_clients(results: &Results, width: usize) -> Vec<Line> {
     std::iter::once(heading("How many clients?", &[], 0)).chain(lines).collect()
 }
 
-/// The target on the left, points and time on the right.
+/// Returns a line with the target on the left, points and time on the right.
 pub(super) fn title(results: &Results, width: usize) -> Line {
     let spent = spent(results);
     let name = fit(&printable(&results.target.name), width.saturating_sub(spent.width() + 2));
@@ -134,7 +134,7 @@ fn heading(question: &str, columns: &[(String, usize)], first: usize) -> Line {
     line
 }
 
-/// A column for each operation, or a line if the terminal is too narrow.
+/// Shows a column for each operation, or a line if the terminal is too narrow.
 fn how_fast(overview: &Overview, answer: &Answer, width: usize) -> Vec<Line> {
     let mut lines = speed_table(overview, width);
     // A rate that fell is already among the doubts.
@@ -176,7 +176,7 @@ fn speed_table(overview: &Overview, width: usize) -> Vec<Line> {
     std::iter::once(head).chain(rows.iter().map(line)).collect()
 }
 
-/// Limits of the peaks and of a plain program's largest requests.
+/// Shows the limits of the peaks and of a plain program's largest requests.
 fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     let said: Vec<&Limit> = sentences::shown_limits(answer)
         .into_iter()
@@ -202,7 +202,7 @@ fn why_not_faster(answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     std::iter::once(heading("Why not faster?", &[], 0)).chain(lines).collect()
 }
 
-/// A bar for each stage and operation: achieved in full blocks, advertised in light ones.
+/// Draws a bar for each stage and operation: achieved in full blocks, advertised in light ones.
 fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     let names = stage_names(pipeline, width);
     let title = "From program down";
@@ -250,7 +250,8 @@ fn picture(pipeline: &Pipeline, width: usize) -> Vec<Line> {
     lines
 }
 
-/// With the name if there is room for all, or if two stages have the same kind.
+/// Returns the kind of each stage, with the name if there is room for all, or if two stages have
+/// the same kind.
 fn stage_names(pipeline: &Pipeline, width: usize) -> Vec<String> {
     let kinds: Vec<&str> = pipeline.rows.iter().map(|row| row.kind).collect();
     let name = |row: &crate::pipeline::Row, room: usize| {
@@ -285,7 +286,7 @@ fn columns_of(share: f64, width: usize) -> usize {
     (share * width as f64).round() as usize
 }
 
-/// The change, its gain, its cost; stacked on a narrow terminal.
+/// Shows each change with its gain and cost; stacked on a narrow terminal.
 fn what_to_do(answer: &Answer, most: usize, width: usize) -> Vec<Line> {
     const TITLE: &str = "What to do?";
     let rows = advice::rows(answer);

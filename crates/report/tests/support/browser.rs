@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The error says why it is missing.
+/// Returns the installed browser; the error says why it is missing.
 pub fn browser() -> Result<PathBuf, String> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -21,7 +21,7 @@ pub struct Said {
     pub stderr: String,
 }
 
-/// In a new profile, for at most a minute.
+/// Runs the browser on a page, in a new profile, for at most a minute.
 pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -> Said {
     let profile = tempfile::tempdir_in(directory).expect("a profile");
     let (stdout, stderr) = (profile.path().join("stdout"), profile.path().join("stderr"));
@@ -135,7 +135,7 @@ addEventListener("load", () => {
 });
 </script>"#;
 
-/// A phone's width, which the browser's own window cannot have.
+/// Puts the page in a frame of a phone's width, which the browser's own window cannot have.
 fn framed(page: String, width: u32) -> String {
     if width >= NARROWEST_WINDOW {
         return page;
@@ -173,7 +173,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Invariants of any page; returns its figures' names.
+/// Checks the invariants of any page; returns its figures' names.
 pub fn check(seen: &Value, width: u32) -> Vec<&str> {
     assert_eq!(seen["wrong"], serde_json::json!([]), "nothing goes wrong at {width}");
     assert_eq!(seen["width"], width, "the window is as wide as asked");

@@ -69,7 +69,7 @@ fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
         .collect()
 }
 
-/// Where a curve crosses half of `peak`, as the study would find it.
+/// Returns the setting at which a curve crosses half of `peak`, as the study would find it.
 fn half_power(series: &Series, of: Varied, fixed: Fixed, op: OpKind, peak: f64) -> HalfPower {
     let half = peak / 2.0;
     let reached = series.values.iter().position(|v| v.y.is_some_and(|y| y >= half));
@@ -545,7 +545,7 @@ pub fn best(points: &[Point], read: bool) -> usize {
         .unwrap_or(0)
 }
 
-/// The first point without a match.
+/// Returns the index of the first measured point that matches, or 0 without any.
 pub fn find(points: &[Point], wanted: impl Fn(&Workload) -> bool) -> usize {
     points.iter().position(|point| point.numbers.is_some() && wanted(&point.workload)).unwrap_or(0)
 }

@@ -18,7 +18,7 @@ use workload::{Pattern, Workload};
 
 pub const MIB: f64 = 1048576.0;
 
-/// -1..1, from the number only.
+/// Returns a disturbance in -1..1 that depends on the number only.
 fn disturbance(number: u64) -> f64 {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 29;
@@ -27,7 +27,7 @@ fn disturbance(number: u64) -> f64 {
     (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// In bytes per second.
+/// Returns the modelled rate in bytes per second.
 pub fn modelled(workload: &Workload) -> f64 {
     let size = f64::from(workload.request_bytes);
     let outstanding = f64::from(workload.depth * workload.threads);
@@ -162,7 +162,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
     }
 }
 
-/// Mainly waits for the device.
+/// Returns the times of a request that mainly waits for the device.
 fn request_times(service_ns: f64) -> RequestTimes {
     let stages = [
         (Stage::Submit, 0.02),
@@ -229,7 +229,7 @@ pub fn study() -> Results {
     }
 }
 
-/// With one failed point.
+/// Returns a sweep with one failed point.
 pub fn sweep() -> Results {
     let mut points = Vec::new();
     for depth in [1, 8, 32] {
@@ -288,8 +288,8 @@ pub fn metadata() -> Results {
     }
 }
 
-/// Hard to draw: many curves that end together, long names, no value, one value, only failures,
-/// wide intervals, odd axes.
+/// Returns figures that are hard to draw: many curves that end together, long names, no value, one
+/// value, only failures, wide intervals, odd axes.
 pub fn crowded() -> Results {
     use results::{Axis, Experiment, Figure, PeakSource, Series, Value};
     let value = |x: f64, y: f64| Value {
@@ -508,7 +508,7 @@ pub fn machine() -> MachineFacts {
     }
 }
 
-/// As from IOzone: one with a cliff, one without, one of a single file size.
+/// Returns surfaces as from IOzone: one with a cliff, one without, one of a single file size.
 pub fn surfaces() -> Vec<report::surfaces::Surface> {
     use report::surfaces::{Cliff, Surface};
     let files: Vec<u64> = (0..14).map(|step| 65_536u64 << step).collect();

@@ -13,7 +13,6 @@ const VALUES: usize = RUN_MEASURES.len();
 pub trait Arm {
     fn workloads(&self) -> &[Workload];
 
-    /// Returns whether runs of one workload may differ.
     fn is_noisy(&self) -> bool;
 
     /// Runs a question once; returns its [`RUN_MEASURES`].
@@ -42,7 +41,7 @@ pub struct OnMachine<M: Machine> {
 }
 
 impl<M: Machine> OnMachine<M> {
-    /// Creates an arm of checked workloads.
+    /// Creates an arm of workloads that were checked for an open target.
     pub fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> OnMachine<M> {
         let facts = machine.target_facts(&target);
         let samples = workloads.iter().map(|_| Vec::new()).collect();
@@ -95,14 +94,14 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-/// Settings of a comparison in turn.
+/// The settings of a comparison in turn.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub names: [&'a str; 2],
     pub limits: Limits,
-    /// Below this, a change does not count.
+    /// The percentage below which a change does not count.
     pub worth_percent: f64,
-    /// Bytes, or [`Measure::Iops`].
+    /// The measure of the rate: bytes, or [`Measure::Iops`].
     pub rate: Measure,
     /// Settings that distinguish the questions; empty for all.
     pub keys: &'a [&'a str],
@@ -112,10 +111,10 @@ pub struct Turn<'a> {
 
 /// Hooks for the command.
 pub trait Conduct {
-    /// Ends the comparison.
+    /// An error that ends the comparison.
     type Error: From<Error>;
 
-    /// Returns nanoseconds from an arbitrary start.
+    /// Returns the time in nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// # Errors

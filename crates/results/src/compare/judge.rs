@@ -3,19 +3,19 @@ use super::side::{Measurement, Reading};
 use super::{Difference, IntervalFrom, Series, Summary, Verdict};
 use measure::stats::{Change, Level, change_at_any_time, holm};
 
-/// Matches 95 % intervals.
+/// The significance level, which matches 95 % intervals.
 const CHANCE: f64 = 0.05;
 
 /// A question's difference before it is judged.
 pub(super) struct Judgement {
     difference: Difference,
     change: Option<Change>,
-    /// A side's rate changed, which may explain the whole difference.
+    /// Whether a side's rate changed, which may explain the whole difference.
     changing: bool,
 }
 
 impl Judgement {
-    /// `None` without a ratio.
+    /// Compares separate measurements; `None` without a ratio.
     pub(super) fn apart(
         asked: &Measurement,
         a: &Reading,
@@ -115,7 +115,7 @@ pub(super) fn verdict(
     }
 }
 
-/// Each measure's differences are judged together.
+/// Judges the differences of each measure together.
 pub(super) fn judge(
     judgements: Vec<Judgement>,
     worth_percent: f64,
@@ -145,7 +145,7 @@ pub(super) fn judge(
     (differences, summaries)
 }
 
-/// All, then by kind.
+/// Summarizes all changes of a measure, then those of each kind.
 fn summaries(measure: Measure, judgements: &[Judgement], worth_percent: f64) -> Vec<Summary> {
     if judgements.is_empty() {
         return Vec::new();
@@ -225,7 +225,7 @@ fn summary(
     }
 }
 
-/// Geometric mean; Student's t on the logarithms over the questions.
+/// Computes the geometric mean, with Student's t on the logarithms over the questions.
 fn over_questions(judgements: &[&Judgement]) -> Option<Change> {
     let logs: Vec<f64> =
         judgements.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();

@@ -27,7 +27,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The total time first, then rates.
+    /// All measures: the total time first, then rates.
     pub const ALL: [Measure; 9] = [
         Measure::Duration,
         Measure::Iops,
@@ -75,7 +75,7 @@ impl Measure {
         matches!(self, Measure::Iops | Measure::Throughput | Measure::Operations)
     }
 
-    /// Returns words for better and worse.
+    /// Returns the words for better and worse.
     pub fn words(self) -> [&'static str; 2] {
         if self == Measure::Cpu { ["less", "more"] } else { ["faster", "slower"] }
     }

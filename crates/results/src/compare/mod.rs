@@ -28,7 +28,7 @@ use std::collections::HashMap;
 
 pub const COMPARE_SCHEMA: &str = "halfpower.compare/1";
 
-/// Default; smaller changes are not worth acting on.
+/// The default percentage below which a change is too small to act on.
 pub const WORTH_PERCENT: f64 = 2.0;
 
 /// A comparison of two sides.
@@ -215,30 +215,30 @@ pub struct InTurn<'a> {
     /// The baseline.
     pub a: &'a str,
     pub b: &'a str,
-    /// Of four runs.
+    /// The number of blocks of four runs.
     pub blocks: u32,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// By question and measure.
+    /// The runs by question and measure.
     pub series: &'a [Series],
-    /// With arm and reason.
+    /// The questions that failed, with arm and reason.
     pub failed: Vec<String>,
     pub warnings: Vec<String>,
 }
 
-/// Runs of one question's measure.
+/// The runs of one measure of one question.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub asked: Measurement,
     pub measure: Measure,
-    /// Two runs of arm A per block.
+    /// Two runs of arm A in each block.
     pub a: Vec<[f64; 2]>,
     pub b: Vec<[f64; 2]>,
-    /// Runs of a question never differ (simulated machine).
+    /// Whether runs of the same question never differ (simulated machine).
     pub exact: bool,
 }
 
-/// The rate first.
+/// The measures of a run, the rate first.
 pub const RUN_MEASURES: [Measure; 5] = [
     Measure::Throughput,
     Measure::LatencyP50,
@@ -260,7 +260,7 @@ pub fn run_measures(sample: &::measure::Sample) -> [f64; RUN_MEASURES.len()] {
 }
 
 impl Series {
-    /// Returns log(B / A) by block; linear drift within a block cancels out.
+    /// Returns log(B / A) by block, in which linear drift within a block cancels out.
     pub fn logs(&self) -> Vec<f64> {
         let log = |pair: &[f64; 2]| (pair[0].ln() + pair[1].ln()) / 2.0;
         self.a.iter().zip(&self.b).map(|(a, b)| log(b) - log(a)).collect()
@@ -301,12 +301,13 @@ impl Comparison {
         self
     }
 
-    /// Returns whether rates are parts of a compared total time.
+    /// Returns whether a total time is compared, of which the rates are parts.
     pub fn is_of_time(&self) -> bool {
         self.of(Measure::Duration).next().is_some()
     }
 
-    /// Returns the rate that most questions have, otherwise the first measure.
+    /// Returns the measure for a table: the rate that most questions have, otherwise the first
+    /// measure.
     pub fn main_measure(&self) -> Option<Measure> {
         let count = |measure: &Measure| self.of(*measure).count();
         let rates =
@@ -327,7 +328,7 @@ impl Comparison {
     }
 }
 
-/// A study may ask the same question twice.
+/// Numbers equal questions: a study may ask the same question twice.
 fn numbered(asked: &[Measurement]) -> Vec<(&str, usize)> {
     let mut seen: HashMap<&str, usize> = HashMap::new();
     asked

@@ -10,9 +10,9 @@ use workload::OpKind;
 /// One side of a comparison: questions with readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Side {
-    /// Of a file or a target.
+    /// The name of a file or a target.
     pub name: String,
-    /// In document order.
+    /// The questions in document order.
     pub asked: Vec<Measurement>,
     pub warnings: Vec<String>,
 }
@@ -20,31 +20,31 @@ pub struct Side {
 /// A question with its readings.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
-    /// Identity, the same on both sides.
+    /// The question's identity, the same on both sides.
     pub question: String,
-    /// In words.
+    /// The question in words.
     pub label: String,
     /// Settings by name, in the order of the table's columns.
     pub keys: Vec<(String, String)>,
-    /// Such as `random reads`.
+    /// The kind of question, such as `random reads`.
     pub kind: String,
-    /// Empty if the question failed.
+    /// The measured values; empty if the question failed.
     pub readings: Vec<Reading>,
     pub error: Option<String>,
-    /// During the measurement.
+    /// The change of the rate during the measurement.
     pub changed: Option<RateChange>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     pub measure: Measure,
-    /// In the measure's unit.
+    /// The value in the measure's unit.
     pub value: f64,
-    /// By the value's own estimator.
+    /// The 95 % interval by the value's own estimator.
     pub interval_95: Option<[f64; 2]>,
-    /// Empty if only the mean is known.
+    /// The value of each run; empty if only the mean is known.
     pub runs: Vec<f64>,
-    /// Readings never differ (simulated machine).
+    /// Whether repeated readings never differ (simulated machine).
     pub exact: bool,
 }
 
@@ -59,7 +59,7 @@ impl Reading {
     }
 }
 
-/// Such as `random reads`.
+/// Returns the kind of question, such as `random reads`.
 pub(super) fn kind(op: OpKind, pattern: &str) -> String {
     let order = match pattern {
         "seq" | "together" => "sequential",
@@ -91,7 +91,7 @@ impl Side {
         Side { name: name.into(), asked, warnings }
     }
 
-    /// Joins equal questions: other tools' repeated runs repeat their report.
+    /// Joins questions with the same identity: repeated runs of other tools repeat their report.
     pub fn join_repeats(mut self) -> Side {
         let mut joined: Vec<Measurement> = Vec::with_capacity(self.asked.len());
         for one in self.asked {
@@ -121,7 +121,8 @@ impl Measurement {
     }
 }
 
-/// Sides may differ only because a rate changed while measured: one is within the other's range.
+/// Returns whether two sides may differ only because a rate changed while measured: one of the
+/// rates is within the other side's range.
 pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     let range = |asked: &Measurement| {
         let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
@@ -137,7 +138,7 @@ pub(super) fn changing(a: &Measurement, b: &Measurement) -> bool {
     overlap && (a.changed.is_some() || b.changed.is_some())
 }
 
-/// Rates closer than this factor are equal.
+/// Rates that differ by less than this factor are equal.
 const ALIKE: f64 = 1.1;
 
 fn of_point(point: &Point, exact: bool) -> Measurement {
@@ -211,7 +212,7 @@ fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
     readings
 }
 
-/// The time of a whole PostMark run, which creates files from beginning to end.
+/// Returns the time of a whole PostMark run, which creates files from beginning to end.
 pub(super) fn whole_run(rate: &OperationRate, exact: bool) -> Option<Measurement> {
     let whole = rate.operation == "create" && rate.per_s > 0.0;
     let time = Reading::value(Measure::Duration, rate.count as f64 / rate.per_s * 1e9);

@@ -14,11 +14,11 @@ pub struct Columns {
     pub b: String,
 }
 
-/// A column's meaning, given by the user.
+/// The meaning of a column, given by the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meaning {
     column: String,
-    /// With the factor for its values; `None`: a setting.
+    /// The measure and the factor for its values; `None`: a setting.
     measure: Option<(Measure, f64)>,
 }
 
@@ -69,7 +69,7 @@ pub enum TableError {
     Cell { name: String, line: u64, column: String, text: String },
 }
 
-/// With the factor for values; halfpower's own names first.
+/// The names of measures with the factor for their values; halfpower's own names first.
 const NAMES: [(&str, Measure, f64); 19] = [
     ("iops", Measure::Iops, 1.0),
     ("throughput_bytes_per_s", Measure::Throughput, 1.0),
@@ -93,7 +93,7 @@ const NAMES: [(&str, Measure, f64); 19] = [
     ("p99_ms", Measure::LatencyP99, 1e6),
 ];
 
-/// Not part of the question: length, seed and row number.
+/// Columns that are not part of the question: length, seed and row number.
 const NO_KEYS: [&str; 5] = ["point", "stop_after_ns", "stop_after_bytes", "limit_bytes", "seed"];
 
 #[derive(Debug, Clone)]
@@ -214,7 +214,7 @@ fn looks_measured(column: &str) -> bool {
             .any(|word| WORDS.contains(&word))
 }
 
-/// The measure, its factor, and the rest of the name; or the user's meaning.
+/// Returns the measure, its factor, and the rest of the name; or the user's meaning.
 fn measured<'a>(column: &'a str, meanings: &[Meaning]) -> Option<(Measure, f64, &'a str)> {
     if let Some(meaning) = meanings.iter().find(|meaning| meaning.column == column) {
         return meaning.measure.map(|(measure, scale)| (measure, scale, ""));

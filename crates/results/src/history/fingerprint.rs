@@ -41,7 +41,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Combines two: common facts once, others under each arm's name.
+    /// Combines two fingerprints: common facts once, others under each arm's name.
     pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
         let mut facts = BTreeMap::new();
         for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
@@ -56,7 +56,7 @@ impl Fingerprint {
         Fingerprint { facts }
     }
 
-    /// Empty with two machines.
+    /// Returns the machine's name; empty if there are two.
     pub(super) fn machine(&self) -> &str {
         self.facts.get("machine").map_or("", String::as_str)
     }

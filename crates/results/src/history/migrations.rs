@@ -5,7 +5,8 @@ use std::path::Path;
 /// SQLite's application ID: "hpwr".
 const APPLICATION: i64 = 0x6870_7772;
 
-/// Their number is the current version. A released step never changes.
+/// The steps from each version to the next; their number is the current version. A released step
+/// never changes.
 pub(super) const STEPS: [&str; 4] = [
     "CREATE TABLE entries (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -49,7 +50,7 @@ pub(super) const STEPS: [&str; 4] = [
     );",
 ];
 
-/// A new file gets its tables.
+/// Migrates a file to the current version; a new file gets its tables.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), HistoryError> {
     let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
     let known = STEPS.len() as i64;

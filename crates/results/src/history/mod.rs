@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 /// Maximum wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// As [`crate::DOCUMENT`].
+/// The maximum size of a document, as for a file ([`crate::DOCUMENT`]).
 const MAX_VALUE_BYTES: i32 = 64 << 20;
 
-/// Between attempts while another process creates the history.
+/// The time between attempts while another process creates the history.
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
@@ -82,19 +82,19 @@ pub struct Entry {
     pub kind: String,
     pub target: String,
     pub machine: String,
-    /// Of machine, target and program facts; equal if nothing changed.
+    /// A hash of the machine, target and program facts; equal if nothing changed.
     pub fingerprint: String,
     pub version: String,
     pub command: String,
     /// Measured points and rates.
     pub readings: u64,
-    /// Of its points.
+    /// The highest rate of its points.
     pub best_bytes_per_s: Option<f64>,
-    /// At that rate.
+    /// The 99th percentile of the latency at that rate.
     pub best_p99_ns: Option<f64>,
-    /// The user's.
+    /// The user's note.
     pub note: Option<String>,
-    /// In alphabetical order.
+    /// The tags in alphabetical order.
     pub tags: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ pub struct Filter {
     pub max: Option<u32>,
 }
 
-/// The measures are those of [`Measure::name`].
+/// The columns of [`entry`]; the measures are those of [`Measure::name`].
 const ENTRY: &str = "id, began_unix_s, kind, target, machine, fingerprint, version, command, readings, \
     (SELECT max(value) FROM readings WHERE entry = entries.id AND measure = 'throughput_bytes_per_s'), \
     (SELECT value FROM readings WHERE entry = entries.id AND measure = 'latency_p99_ns' AND question = \
@@ -157,13 +157,13 @@ pub fn kind_name(kind: Kind) -> &'static str {
 pub struct Other<'a> {
     /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// One of [`WITHOUT_POINTS`].
+    /// The kind, one of [`WITHOUT_POINTS`].
     pub kind: &'a str,
-    /// Independent of the current directory.
+    /// The target's name, independent of the current directory.
     pub target: String,
     pub fingerprint: Fingerprint,
     pub program: &'a Program,
-    /// As JSON.
+    /// The document as JSON.
     pub document: String,
 }
 
@@ -177,10 +177,10 @@ struct New<'a> {
 }
 
 impl History {
-    /// Opens a history; creates a missing one.
+    /// Opens a history; creates it if it is missing.
     ///
     /// # Errors
-    /// An unwritable location; not a history, or of a newer version.
+    /// The location is not writable, or the file is not a history or is of a newer version.
     pub fn open(path: &Path) -> Result<History, HistoryError> {
         let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
         let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -362,7 +362,7 @@ impl History {
     /// Sets the baseline of a target's checks.
     ///
     /// # Errors
-    /// A missing entry, or an unwritable file.
+    /// The entry does not exist, or the file cannot be written.
     pub fn set_baseline(&mut self, target: &str, id: i64) -> Result<(), HistoryError> {
         self.get(id)?;
         self.connection
@@ -375,7 +375,7 @@ impl History {
         Ok(())
     }
 
-    /// Returns [`History::set_baseline`]'s choice, unless removed.
+    /// Returns the baseline that [`History::set_baseline`] chose, unless its entry was removed.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -389,7 +389,7 @@ impl History {
     /// Replaces any earlier note; an empty one removes it.
     ///
     /// # Errors
-    /// A missing entry, or an unwritable file.
+    /// The entry does not exist, or the file cannot be written.
     pub fn set_note(&mut self, id: i64, note: &str) -> Result<(), HistoryError> {
         self.get(id)?;
         let written = if note.is_empty() {
@@ -405,7 +405,7 @@ impl History {
     /// Adds or removes a one-word tag.
     ///
     /// # Errors
-    /// A missing entry, or an unwritable file.
+    /// The entry does not exist, or the file cannot be written.
     pub fn set_tag(&mut self, id: i64, tag: &str, there: bool) -> Result<(), HistoryError> {
         self.get(id)?;
         let change = if there {

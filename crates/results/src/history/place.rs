@@ -6,7 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Creates missing ones. Refuses what is not a file and, as root, another user's file or link.
+/// Resolves all links; creates a missing directory and file. Refuses what is not a file and, as
+/// root, another user's file or link.
 pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
     let refused = |why: String| HistoryError::Refused { path: path.into(), why };
     let failed = |error: io::Error| refused(error.to_string());

@@ -2,7 +2,7 @@
 
 use measure::stats::{ChangePoint, change_points};
 
-/// As a share; smaller changes are ignored.
+/// The minimum change, as a share; smaller ones are ignored.
 const MIN_SHARE: f64 = 0.02;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -10,12 +10,12 @@ pub struct Occurrence {
     pub entry: i64,
     /// Seconds since 1970-01-01 UTC.
     pub began_unix_s: u64,
-    /// Of machine, target and program facts.
+    /// The hash of the machine, target and program facts.
     pub fingerprint: String,
     pub version: String,
-    /// Identity.
+    /// The question's identity.
     pub question: String,
-    /// In words.
+    /// The question in words.
     pub label: String,
     pub value: f64,
     pub interval_95: Option<[f64; 2]>,
@@ -23,15 +23,15 @@ pub struct Occurrence {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// Identity.
+    /// The question's identity.
     pub question: String,
-    /// In words.
+    /// The question in words.
     pub label: String,
-    /// Oldest first.
+    /// The values, oldest first.
     pub values: Vec<Occurrence>,
     /// Lasting changes.
     pub changes: Vec<ChangePoint>,
-    /// Indices of readings whose fingerprint differs from the one before.
+    /// The indices of readings whose fingerprint differs from the one before.
     pub machine_changes: Vec<usize>,
 }
 

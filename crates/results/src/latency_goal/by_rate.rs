@@ -7,22 +7,22 @@ use machine::{Machine, Result};
 use measure::{Repeats, Runner};
 use workload::{MAX_RATE_IOPS, Stop, Workload};
 
-/// Of the requests, within the run: the last few may be in flight at its end.
+/// The share of requests completed within the run: the last few may be in flight at its end.
 const SERVED: f64 = 0.98;
 
-/// Relative distance of the rates around the goal when the search ends.
+/// The relative distance of the rates around the goal at which the search ends.
 const NEAR: f64 = 1.0 / 32.0;
 
-/// Lowest rate tried, of the highest sustained.
+/// The lowest rate tried, as a share of the highest sustained.
 const MIN_SHARE: f64 = 1.0 / 1024.0;
 
-/// With fewer, the 99th percentile is the maximum.
+/// The minimum number of requests: with fewer, the 99th percentile is the maximum.
 const MIN_REQUESTS: f64 = 100.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Outcome {
     holds: bool,
-    /// The interval is on one side of the goal.
+    /// Whether the interval is entirely on one side of the goal.
     sure: bool,
 }
 
@@ -51,7 +51,7 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
 /// which counts.
 ///
 /// # Errors
-/// The user's interrupt. Others become the point's error and end the search.
+/// The user's interrupt. Any other failure becomes the point's error and ends the search.
 pub fn measure_rate_within_p99<M: Machine>(
     runner: &mut Runner<'_, M>,
     workload: &Workload,
@@ -102,12 +102,12 @@ pub fn measure_rate_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
-/// People read the rate and pass it to `--rate`.
+/// Rounds to a whole number if that is close enough: people read the rate and pass it to `--rate`.
 fn whole(rate: f64) -> f64 {
     if rate >= 100.0 { rate.round() } else { rate }
 }
 
-/// The first point has no offered rate.
+/// Judges the points, of which the first has no offered rate.
 fn judge(
     points: &[Point],
     workload: &Workload,

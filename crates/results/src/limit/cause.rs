@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::OpKind;
 
-/// A rate this much above what a layer admits is a burst.
+/// The factor above what a layer admits from which a rate is a burst.
 const ABOVE: f64 = 1.1;
 
 /// A busy part of a simulated machine.
@@ -404,7 +404,7 @@ causes! { (limit, rate, word, place)
 }
 
 impl Cause {
-    /// Figures after the words; a short text leaves them out.
+    /// Returns figures that follow the words; a short text leaves them out.
     pub(super) fn aside(&self, limit: &Limit) -> Option<String> {
         let shown = match self {
             Cause::InMemory { processors_busy_percent: busy } => {
@@ -426,7 +426,7 @@ impl Cause {
     }
 }
 
-/// With the part's name, unless it is the bottleneck's.
+/// Returns how busy a part is, with the part's name unless it is the bottleneck's.
 fn busy(part: &BusyPart, what: Bottleneck, rate: &str) -> String {
     let name = if what.words() == part.name { String::new() } else { format!(" ({})", part.name) };
     format!("{name}: busy {:.0} % of the time at {rate}", part.busy_percent)
@@ -436,7 +436,7 @@ fn size(limit: &Limit) -> String {
     limit.request_bytes.map_or("unknown size".into(), |bytes| show_size(u64::from(bytes)))
 }
 
-/// `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+/// Returns the subject of a sentence: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
 pub(super) fn subject(limit: &Limit) -> String {
     let op: OpKind = limit.op;
     match limit.of {

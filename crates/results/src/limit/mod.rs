@@ -72,7 +72,7 @@ words! {
 }
 
 impl Bottleneck {
-    /// Returns the bottleneck if such a layer is saturated.
+    /// Returns the bottleneck if a layer of this kind is saturated.
     pub fn of_layer(kind: LayerKind) -> Bottleneck {
         match kind {
             LayerKind::Throttle => Bottleneck::Throttle,
@@ -86,7 +86,7 @@ impl Bottleneck {
         }
     }
 
-    /// Returns the words after `the`.
+    /// Returns the bottleneck's words, which follow `the`.
     pub fn words(self) -> &'static str {
         match self {
             Bottleneck::DeviceIops => "requests per second of the device",
@@ -241,13 +241,13 @@ pub struct LimitTrial {
     pub tests_verdict: bool,
 }
 
-/// From this ratio of rates on, a change gains.
+/// The ratio of rates from which a change gains.
 pub const GAIN: f64 = 1.1;
 
 /// Rates within this share of one another are equal.
 pub const SAME: f64 = 0.1;
 
-/// With twice the requests outstanding, if each only waits its time.
+/// The gain with twice the requests outstanding, if each only waits its time.
 pub const DEEPER_GAIN: f64 = 2.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

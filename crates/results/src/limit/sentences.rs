@@ -7,7 +7,7 @@ use super::{PlainWrite, Refutation};
 use machine::units::{show_change, show_change_range, show_rate, show_size};
 use std::fmt;
 
-/// In an interval's text.
+/// The maximum ratio in an interval's text.
 const MAX_SHOWN_RATIO: f64 = 100.0;
 
 impl Limit {
@@ -23,7 +23,7 @@ impl Limit {
         self
     }
 
-    /// Returns the cause, its trial, its effect on a plain write (optional).
+    /// Returns the cause, its trial, and its effect on a plain write, which may be left out.
     pub fn clauses(&self) -> Vec<String> {
         let Some(mut clauses) = self.short().map(|said| vec![said]) else {
             return vec![self.sentence.clone()];
@@ -59,14 +59,14 @@ impl Limit {
     }
 }
 
-/// Such as `+4.5 %`.
+/// Formats the effect, such as `+4.5 %`.
 fn effect(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent.abs() < 0.05 { "no change".into() } else { show_change(percent) }
 }
 
 impl LimitTrial {
-    /// Change, effect and conclusion; an earlier version's text.
+    /// Returns the change, effect and conclusion, or an earlier version's text.
     fn words(&self) -> String {
         let (Some(changed), Some(meaning), Some(ratio)) =
             (&self.changed, self.meaning, self.iops_ratio)

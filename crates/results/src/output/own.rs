@@ -7,14 +7,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
-/// Of the hidden file next to an output.
+/// The title of the hidden file next to an output.
 const TITLE: &str = "halfpower output ";
 
 const LONGEST: usize = 128;
 
 const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
-/// Length and checksum (FNV-1a).
+/// Returns the content's length and checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
     let (mut length, mut hash) = (0, 0xCBF2_9CE4_8422_2325u64);
     let mut buffer = vec![0; 1 << 16];
@@ -32,8 +32,8 @@ fn state(mut content: impl Read) -> io::Result<String> {
     }
 }
 
-/// Before or after the rename. Without a mark the next run asks for --force, so failing to mark is
-/// not an error.
+/// Marks a file before or after its rename. Without a mark the next run asks for --force, so
+/// failing to mark is not an error.
 pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: impl Read) {
     let Ok(state) = state(content) else { return };
     if attribute::write(file, &state).is_err() {
@@ -41,7 +41,8 @@ pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: im
     }
 }
 
-/// Reads a file only if it has a mark, and the mark's length.
+/// Returns whether the file is as halfpower wrote it under this name. Reads it only if it has a
+/// mark with its length.
 pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
     let reported =
@@ -53,7 +54,7 @@ pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     reported.is_some_and(same)
 }
 
-/// A test file's hidden file has another name.
+/// Returns the name of the hidden file; a test file's hidden file has another name.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);
@@ -73,7 +74,8 @@ fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<
     )
 }
 
-/// If both files have one owner: in a shared directory any user can put a hidden file there.
+/// Reads the hidden file if both files have one owner: in a shared directory any user can put one
+/// there.
 fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
     let (state, metadata) = mark_of(directory, &beside(name))?;
     has_same_owner(output, &metadata).then_some(state)
@@ -92,7 +94,7 @@ mod attribute {
     use std::hash::{BuildHasher, Hasher, RandomState};
     use std::io;
 
-    /// Test files have another, so none passes for an output.
+    /// The name of the attribute. Test files have another, so none passes for an output.
     const ATTRIBUTE: &str = "user.halfpower.output";
 
     pub(super) fn write(file: &File, state: &str) -> io::Result<()> {
@@ -101,7 +103,7 @@ mod attribute {
         write_attribute(file, ATTRIBUTE, text.as_bytes())
     }
 
-    /// Empty if the mark is another file's.
+    /// Reads the state in the mark; empty if the mark is another file's.
     pub(super) fn read(file: &File, metadata: &Metadata) -> Option<String> {
         let text = read_attribute(file, ATTRIBUTE, LONGEST).ok()?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -8,10 +8,10 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::Arc;
 
-/// Another process may take the file for a leftover.
+/// The maximum number of attempts: another process may take the file for a leftover.
 const ATTEMPTS: u32 = 100;
 
-/// A new file with a random name; removed on drop.
+/// A new file with a random name, which is removed on drop.
 #[derive(Debug)]
 pub(super) struct Part {
     directory: Arc<Directory>,
@@ -32,12 +32,12 @@ impl Part {
         &mut self.file
     }
 
-    /// The name may be taken.
+    /// Renames the file to a name that may be taken.
     pub(super) fn replace(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename(&self.name, name)
     }
 
-    /// The name must be free.
+    /// Renames the file to a name that must be free.
     pub(super) fn take_free(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename_to_free(&self.name, name)
     }
@@ -61,8 +61,8 @@ pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     }
 }
 
-/// Any reader can lock the file, which keeps other processes from removing it: the last attempt
-/// does without our lock.
+/// Makes one attempt. Any reader can lock the file, which keeps other processes from removing it:
+/// the last attempt does without our lock.
 fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     let random = RandomState::new().build_hasher().finish();
     let first: OsString = part_name(random, inode(&directory.metadata()?)?).into();

@@ -103,7 +103,7 @@ impl Numbers {
         self.warnings = self.doubts.iter().map(Warning::to_string).collect();
     }
 
-    /// Returns the warnings with figures; an older document's have none.
+    /// Returns the warnings with figures; those of an older document have none.
     pub fn doubts(&self) -> Vec<Warning> {
         if self.doubts.is_empty() {
             return self.warnings.iter().map(|text| Warning::from(text.as_str())).collect();
@@ -138,7 +138,7 @@ impl Numbers {
         self.note_flush();
     }
 
-    /// Also sets the rate to stable storage, if the rate includes a flush.
+    /// Sets the rate to stable storage, too, if the rate includes a flush.
     fn note_flush(&mut self) {
         if self.achieved.returned_bytes_per_s.is_some() {
             self.achieved.synced_bytes_per_s = Some(self.throughput_bytes_per_s);
@@ -157,7 +157,7 @@ impl Numbers {
         apart && self.is_far_from(other)
     }
 
-    /// Returns whether rates differ by enough to matter, whatever the intervals.
+    /// Returns whether two rates differ by enough to matter, whatever the intervals.
     pub fn is_far_from(&self, other: &Numbers) -> bool {
         let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
         !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)

@@ -7,7 +7,7 @@ use crate::{
 use machine::Buffering;
 use workload::Pattern;
 
-/// A stage's rate may exceed what it advertises by this: its busy time is rounded.
+/// The share by which a stage's rate may exceed what it advertises: its busy time is rounded.
 const ABOVE: f64 = 0.15;
 
 impl Checks<'_> {
@@ -51,7 +51,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Half-power points of a direct sequential curve, and the answer's.
+    /// Returns the half-power point of a direct sequential curve, and the answer's.
     fn shared<'b>(&'b self, series: &'b Series) -> Option<(&'b HalfPower, &'b HalfPower)> {
         let first = series.values.iter().find_map(|value| value.point)?;
         let point = self.points.get(first)?;
@@ -185,7 +185,7 @@ impl Checks<'_> {
     }
 }
 
-/// If the point is of a direct sequential curve of one thread.
+/// Returns the depth if the point is of a direct sequential curve of one thread.
 fn depth_of_direct(point: &Point) -> Option<u32> {
     let workload = &point.workload;
     let direct = workload.buffering == Buffering::Direct

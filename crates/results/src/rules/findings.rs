@@ -64,7 +64,7 @@ impl Checks<'_> {
     }
 }
 
-/// Whether a setting differs that a program or its user can choose.
+/// Returns whether two points differ in a setting that a program or its user can choose.
 fn changes(before: &Point, after: &Point) -> bool {
     let (a, b) = (&before.workload.workload, &after.workload.workload);
     // Length, limit and seed belong to the measurement.

@@ -26,7 +26,7 @@ impl Checks<'_> {
         }
     }
 
-    /// A limit of random requests is that of the rate after their burst.
+    /// Checks that a limit of random requests is that of the rate after their burst.
     fn is_lasting(&mut self, limit: &Limit, name: &str) {
         let bursts = &self.answer.random_bursts;
         let burst = bursts.iter().find(|one| limit.of == LimitOf::Random && one.op == limit.op);
@@ -37,7 +37,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Only the layer itself, or a part as fast, limits a rate that a layer admits.
+    /// Checks that only the layer itself, or a part as fast, limits a rate that a layer admits.
     fn cap_is_limit(&mut self, limit: &Limit, name: &str) {
         use Bottleneck as B;
         let measures = limit
@@ -104,7 +104,7 @@ impl Checks<'_> {
     }
 }
 
-/// The interval excludes what the meaning excludes.
+/// Returns whether the interval excludes what the meaning excludes.
 fn allows(trial: &LimitTrial, meaning: Meaning) -> bool {
     use Meaning as M;
     let Some([low, high]) = trial.iops_ratio_interval_95 else { return true };

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::fmt;
 use workload::OpKind;
 
-/// Equal figures differ by less than this share.
+/// The relative difference below which two figures are equal.
 const ROUNDING: f64 = 1e-6;
 
 macro_rules! rules {
@@ -27,7 +27,7 @@ macro_rules! rules {
         impl Rule {
             pub const ALL: &'static [Rule] = &[$(Rule::$name),+];
 
-            /// Returns a clause of a sentence.
+            /// Returns the rule as a clause of a sentence.
             pub fn words(self) -> &'static str {
                 match self {
                     $(Rule::$name => $words,)+
@@ -146,7 +146,7 @@ impl<'a> Checks<'a> {
         self.points.get(point).and_then(Point::rate)
     }
 
-    /// The rate that saturates the narrowest layer, if its name is known.
+    /// Returns the rate that saturates the narrowest layer, if its name is known.
     fn admitted(&self, op: OpKind) -> Option<f64> {
         let rates = self
             .facts
@@ -157,7 +157,8 @@ impl<'a> Checks<'a> {
         rates.min_by(f64::total_cmp)
     }
 
-    /// The answer says that the rates exceed what is advertised, or last only for a time.
+    /// Returns whether the answer says that the rates exceed what is advertised, or last only for a
+    /// time.
     fn is_beyond(&self, op: OpKind) -> bool {
         let doubted =
             self.answer.peak_doubts.iter().any(

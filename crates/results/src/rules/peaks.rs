@@ -7,10 +7,10 @@ use crate::{Burst, CACHED_PERCENT, LimitTrial, Peak, Point};
 use machine::{TargetFacts, TargetKind};
 use workload::OpKind;
 
-/// A run of a burst may beat its mean by this share.
+/// The share by which a run of a burst may beat its mean.
 const BURST_SLACK: f64 = 0.15;
 
-/// If runs repeat exactly, a rate is above another from this share on.
+/// The share from which a rate is above another if runs repeat exactly.
 const EXACT: f64 = 0.01;
 
 /// Returns whether a point's rate is settled, of the whole target, certainly above the best
@@ -85,7 +85,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Points of trials that gain: the peak's limit reports them.
+    /// Returns the points of trials that gain: the peak's limit reports them.
     fn gains_of_trials(&self, peak: &Peak) -> Vec<usize> {
         let of_peak = self.answer.limits.iter().filter(|limit| limit.point == Some(peak.point));
         let gains =

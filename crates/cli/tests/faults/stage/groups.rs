@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Debug, Clone, Copy)]
 pub enum Limit {
-    /// Bytes.
+    /// Bytes of memory.
     Memory(u64),
     /// Processes and threads.
     Processes(u32),
-    /// Percent of one processor's time.
+    /// The share of one processor's time in percent.
     Processor(u32),
     /// No limit: the group can only be frozen.
     Frozen,
@@ -19,7 +19,7 @@ pub enum Limit {
 type Texts = Vec<(&'static str, String)>;
 
 impl Limit {
-    /// The controller, then files for version 1 and for version 2.
+    /// Returns the controller, then the files and texts for version 1 and for version 2.
     fn files(self) -> (&'static str, Texts, Texts) {
         match self {
             Limit::Frozen => ("freezer", Vec::new(), Vec::new()),
@@ -44,7 +44,7 @@ impl Limit {
     }
 }
 
-/// Uses version 1 if the controller has its own hierarchy.
+/// Creates a control group, of version 1 if the controller has its own hierarchy.
 pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     static GROUPS: AtomicU32 = AtomicU32::new(0);
     let name =

@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// With an empty root directory, as written by mkfs.erofs 1.5, without a checksum.
+/// Returns an EROFS image with an empty root directory, as written by mkfs.erofs 1.5, without a
+/// checksum.
 pub(super) fn erofs_image() -> Vec<u8> {
     let mut image = vec![0; 4096];
     let mut put =
@@ -48,7 +49,7 @@ pub(super) fn mount_file(image: &Path, at: &Path) -> Result<(), String> {
     }
 }
 
-/// One partition from [`PARTITION`] to the end.
+/// Writes a partition table with one partition from [`PARTITION`] to the end.
 pub(super) fn write_table(disk: &File) -> std::io::Result<()> {
     let mut sector = [0u8; 66];
     let (first, sectors) = ((PARTITION / 512) as u32, ((DISK - PARTITION) / 512) as u32);

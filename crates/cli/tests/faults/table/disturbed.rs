@@ -1,11 +1,11 @@
 use super::*;
 
-/// Half of the time; the command reports it.
+/// Stops a command for half of the time, which it reports.
 const fn stutters(line: &'static str) -> crate::play::Step {
     Stutter(Stops::Signals, PLAIN, line, well(&["the program was stopped"]))
 }
 
-/// The same with a freezer.
+/// Stops a command for half of the time with a freezer.
 const fn is_frozen(line: &'static str) -> crate::play::Step {
     Stutter(Stops::Freezer("group"), IN_GROUP, line, well(&["the program was stopped"]))
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Only a neighbour is in use.
+/// Lines that may write, because only a neighbour is in use.
 const DESTROY_UNUSED: &[&str] = &[
     "run {disk} --op write --bytes 64k --repeats 1 --max-repeats 1 --destroy-data {disk}",
     "fio --name=a --filename={disk} --rw=write --size=64k --destroy-data={disk}",

@@ -2,8 +2,8 @@ use super::*;
 
 const SMALL_STACK: &[&str] = &["sh", "-c", "ulimit -s 64 && exec \"$@\"", "sh"];
 
-/// In steps of 1 MiB, the first limit that loads the program: the loader (127, 139) and the runtime
-/// before `main` need some memory.
+/// Finds the first limit, in steps of 1 MiB, that loads the program: the loader (127, 139) and the
+/// runtime before `main` need some memory.
 const FULL_ADDRESS_SPACE: &[&str] = &[
     "sh",
     "-c",

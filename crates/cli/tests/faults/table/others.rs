@@ -2,7 +2,7 @@ use super::*;
 
 const STRANGER: u32 = 64_000;
 
-/// While a read of a faulty file system waits, then releases it.
+/// Replaces the output directory while a read of a faulty file system waits, then releases it.
 macro_rules! replaced {
     ($line:literal) => {
         Row {
@@ -33,7 +33,7 @@ macro_rules! replaced {
     };
 }
 
-/// Outputs in a directory `shared/out`.
+/// Every kind of output in a directory `shared/out`.
 const IN_SHARED: &[&str] = &[
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=shared/out/out.json",
     "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --output=shared/out/out.json",
@@ -53,7 +53,7 @@ const IN_SHARED: &[&str] = &[
     "run {here} --size 1m --buffered --op write --bytes 64k --verify --verify-log shared/out/log",
 ];
 
-/// Every file that is read, as `strange`.
+/// Every file that is read, under the name `strange`.
 const READERS: &[&str] = &[
     "report strange",
     "compare strange strange",
@@ -99,7 +99,7 @@ const FROM_ZERO: By =
 const TUNE_DISK: &str =
     "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
 
-/// One setting; no process has its writer's number.
+/// A journal of one setting; no process has its writer's number.
 macro_rules! journal {
     ($entry:literal) => {
         concat!(

@@ -1,13 +1,13 @@
 use super::*;
 
-/// Writes a file of the user's naming for long.
+/// Writes for long to a file that the user named.
 const FIO_LONG: &str =
     "fio --name=a --filename=work --size=1m --rw=write --time_based --runtime=60";
 const IOZONE_LONG: &str = "iozone -i 0 -f work -s 1m -r 4k --repeats 1000";
 const SQLIO_LONG: &str = "sqlio -kW -frandom -s60 -BY --size 1m work";
 const DISKSPD_LONG: &str = "diskspd -c1M -d60 -W0 -w100 work";
 
-/// Every language that creates files has a line.
+/// Reads a user's file, with a line for every language that creates files.
 const READ_VM: &[&str] = &[
     "fio --name=a --filename=vm.img --rw=read --size=256k",
     "fio --name=a --filename=vm.img --rw=read --size=256k --openfiles=1 --invalidate=1",
@@ -36,11 +36,11 @@ const WRITE_VM: &[&str] = &[
     "tune vm.img --op write --knob depth=8 --yes",
 ];
 
-/// The renamed file, with other data in it, is the user's.
+/// Renames the file of a killed command and changes its data: it is the user's from then on.
 const RENAMED: crate::play::Step = Do(Shell("mv work vm.img && cat precious >vm.img"));
 const UNCHANGED: crate::play::Step = Do(Shell("cmp precious vm.img"));
 
-/// Keep a file for later lines, and use it.
+/// Lines that keep a file for later ones, and use it.
 const KEPT: &[&str] = &[
     "fio --name=a --filename={at}/fio --size=256k --rw=write",
     "fio --name=a --directory={at} --size=256k --rw=randrw --nrfiles=2",
@@ -50,7 +50,7 @@ const KEPT: &[&str] = &[
     "diskspd -c256K -d1 -W0 -w100 -b64K {at}/diskspd",
 ];
 
-/// Each changes a file in one way, and keeps a copy.
+/// Changes each file in one way, and keeps a copy.
 macro_rules! changed {
     ($change:literal) => {
         Do(Shell(concat!(

@@ -1,15 +1,15 @@
 use super::*;
 
-/// It is removed after the command started.
+/// Runs a command in a directory that was removed.
 const REMOVED_HERE: By = under(
     "in a directory that was removed",
     &["sh", "-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"],
 );
 
-/// The limit of a small service.
+/// Runs a command with the data limit of a small service, in bytes.
 const LITTLE_DATA: By = under("under ulimit -d", &["prlimit", "--data=16000000"]);
 
-/// The first of the GNU C library.
+/// The first real-time signal of the GNU C library.
 const SIGRTMIN: i32 = 34;
 
 section![
