@@ -7,18 +7,18 @@ use workload::{Stop, Workload};
 
 const ATTEMPT_NS: Nanos = 2_000_000;
 
-/// Longer than a scheduler time slice: more streams than processors take turns.
+/// Longer than a scheduler time slice, because more streams than processors take turns.
 const ATTEMPT_TOGETHER_NS: Nanos = 8_000_000;
 
-/// Brief interference can only lower the ceiling, so the best counts.
+/// The best attempt counts, because brief interference can only lower the ceiling.
 const ATTEMPTS: usize = 3;
 
 /// Requests per second of the driver if nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ceiling {
-    /// With requests that complete when issued: the limit of the generator.
+    /// The rate with requests that complete when issued: the limit of the generator.
     pub generator_iops: f64,
-    /// With no-op requests in the kernel: the limit of the generator and io_uring; absent for other
+    /// The rate with no-op requests in the kernel: the limit with io_uring; absent for other
     /// engines.
     pub no_op_iops: Option<f64>,
 }
@@ -29,15 +29,15 @@ impl Ceiling {
     }
 }
 
-/// Each ceiling is measured once.
+/// The ceilings so far; each is measured once.
 #[derive(Debug, Default)]
 pub struct Ceilings {
     known: Vec<(Workload, Option<Ceiling>)>,
 }
 
 impl Ceilings {
-    /// Returns a ceiling, shared by workloads that the loop cannot distinguish. `None` without a
-    /// limit of the driver, or if verification needs real data.
+    /// Returns the ceiling, shared by workloads that the loop cannot distinguish. `None` if the
+    /// driver has no limit of its own, or if verification needs real data.
     pub fn of<M: Machine>(
         &mut self,
         machine: &M,
@@ -126,8 +126,8 @@ struct Ran {
     requests: u64,
 }
 
-/// From the first start to the last end: rates of streams that took turns on a processor do not add
-/// up. `None` if the attempt ended too early.
+/// Computes the rate from the first start to the last end: rates of streams that took turns on a
+/// processor do not add up. `None` if the attempt ended too early.
 fn rate_together(streams: impl Iterator<Item = Ran>) -> Option<f64> {
     let whole = streams.reduce(|a, b| Ran {
         began: a.began.min(b.began),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Workload;
 
-/// A client that begins later makes the result doubtful.
+/// A client that begins later than this share of a run makes its result doubtful.
 pub const LATE_SHARE: f64 = 0.01;
 
 /// The timing of one run on several clients, on the clock of the first.
@@ -40,9 +40,8 @@ pub struct ClientsRun {
 pub struct ClientSample {
     pub rank: u32,
     pub host: String,
-    /// Of the host.
     pub processors: u32,
-    /// In the window in which all worked.
+    /// Requests per second in the window in which all clients worked.
     pub iops: f64,
     pub latency: [SparseHistogram; 2],
     pub requests: u64,
@@ -51,9 +50,9 @@ pub struct ClientSample {
     pub cpu_ns: Nanos,
     pub busy_ns: Nanos,
     pub elapsed_ns: Nanos,
-    /// Of the host's busiest network link, if known.
+    /// Use of the host's busiest network link in percent, if known.
     pub network_percent: Option<f64>,
-    /// Delay after the first client's begin.
+    /// Delay of its begin after the first client's.
     pub began_late_ns: Nanos,
 }
 

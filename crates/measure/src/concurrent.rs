@@ -9,7 +9,7 @@ struct JobRuns {
     together: Measured,
 }
 
-/// Runs each job by itself and all concurrently, round after round, so drift affects both equally.
+/// Runs each job by itself and all at once, round after round, so drift affects both equally.
 /// Refuses a workload that stops after an amount of data.
 pub(crate) fn measure_concurrent<M: Machine>(
     machine: &M,

@@ -5,39 +5,39 @@ use crate::sample::Sample;
 use crate::stats::{self, Verdict};
 use machine::{Nanos, THROTTLE_SLICE_NS};
 
-/// With fewer runs, their slices count first.
+/// With fewer runs than this, their slices count first: the runs alone cannot show a change.
 const FEW_RUNS: usize = 4;
 /// A few shorter runs show a change by their slices only: in `tests/data` one of three runs of 200
 /// ms often differs by a factor of 10.
 const LONG_RUN_NS: Nanos = 800_000_000;
 const BLOCKS: usize = 40;
-/// Schedulers and quotas divide less time than this.
+/// The shortest block: schedulers and quotas divide less time than this among programs.
 const MIN_BLOCK_NS: Nanos = 50_000_000;
-/// More phases within a run are a rhythm, which the mean describes.
+/// More phases than this within a run are a rhythm, which the mean describes.
 const MAX_WITHIN: usize = 4;
-/// One slice more or less is then a small share.
+/// Slices of a throttle in a block: one more or less of five is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// In order of time: two or more.
+    /// The rates in order of time: two or more.
     pub phases: Vec<RatePhase>,
-    /// The rate changed gradually.
+    /// The rate changed gradually from the first phase to the last.
     pub gradual: bool,
-    /// Seen within one run, not between runs.
+    /// The change was seen within one run, not between runs.
     pub within: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatePhase {
-    /// Since the program began.
+    /// The start of the phase, since the program began.
     pub from_ns: Nanos,
     /// Bytes that the point had moved by then.
     pub after_bytes: u64,
     pub iops: f64,
 }
 
-/// Returns changes of the rate over the runs; `None` if one rate describes them.
+/// Returns how the rate changed over the runs; `None` if one rate describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     let last = samples.len().checked_sub(1)?;
     let whole = |run: usize| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) };
@@ -109,8 +109,9 @@ struct Place {
     width: Nanos,
 }
 
-/// When the rate of a block began, if it differs from the block before, and whether that was within
-/// a run. Between runs: the end of a run whose last requests took longer than a block.
+/// Returns when the rate of a block began, if it differs from the block before, and whether that
+/// was within a run. Between runs it is the end of a run whose last requests took longer than a
+/// block.
 fn began_between(samples: &[Sample], before: Place, first: Place) -> (RatePhase, bool) {
     let end = before.offset + before.width;
     let between = before.run != first.run;
@@ -120,7 +121,7 @@ fn began_between(samples: &[Sample], before: Place, first: Place) -> (RatePhase,
     (beginning(samples, first.run, first.offset), !between)
 }
 
-/// A change near an end of a run, which few means do not show.
+/// Finds a change near an end of a run, which few means do not show.
 fn joined(samples: &[Sample]) -> Option<Course> {
     let short = |sample: &Sample| sample.measured_ns < LONG_RUN_NS;
     if !(2..stats::MIN_TESTED).contains(&samples.len()) || samples.iter().any(short) {
@@ -207,7 +208,8 @@ pub fn course_of_runs(
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
-/// A change, unlike a warm-up: the rate leaves it out.
+/// Returns the rates of a fast beginning. They are a change, unlike a warm-up: the rate leaves them
+/// out.
 fn fast_beginning(sample: &Sample) -> &[f64] {
     match sample.verdict {
         Verdict::BurstExhausted { .. } => &sample.warm_up_rates,
@@ -247,7 +249,7 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
     Some(Course { phases, gradual: found.gradual, within: true })
 }
 
-/// Wide enough for the bursts of a throttle.
+/// Returns the width of a block and the rates in blocks wide enough for the bursts of a throttle.
 fn blocks(sample: &Sample, left_out: &[f64]) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
     let slices = [left_out, &sample.slice_rates].concat();
@@ -297,8 +299,8 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     }
 }
 
-/// Half the 95 % interval of a run's rate, as a share: the median, because a change widens one; 0
-/// if most runs have none.
+/// Computes half the 95 % interval of a run's rate, as a share: the median, because a change widens
+/// one; 0 if most runs have no interval. Chance exceeds twice this in 1 of 200 pairs.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
-/// A power of two: masking replaces the bounds check.
+/// The size of the table is a power of two: masking the index replaces the bounds check.
 const TABLE: usize = BUCKETS.next_power_of_two();
 
 /// A histogram of latencies in ns. Count, sum, minimum and maximum are exact; percentiles are
@@ -19,7 +19,8 @@ const TABLE: usize = BUCKETS.next_power_of_two();
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
-    /// 64 bits overflow after 584 years of latencies; checking for that costs more than the carry.
+    /// The sum has 128 bits: 64 overflow after 584 years of latencies, and checking for that costs
+    /// more.
     sum: u128,
     min: u64,
     max: u64,
@@ -55,6 +56,7 @@ fn bounds_of(index: usize) -> (u64, u64) {
     (low, low + ((1 << shift) - 1))
 }
 
+/// Compares only what the public methods return.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         let exact = |h: &Self| (h.count, h.sum(), h.min, h.max);
@@ -83,7 +85,7 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// Only this function allocates.
+    /// Creates an empty histogram. Only this function allocates.
     pub fn new() -> Self {
         let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
         Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
@@ -152,7 +154,7 @@ impl Histogram {
         self.max = self.max.max(other.max_ns);
     }
 
-    /// Values since an earlier state. Minimum and maximum are those of their buckets.
+    /// Returns the values since an earlier state. Minimum and maximum are those of their buckets.
     pub fn since(&self, before: &Histogram) -> Histogram {
         let mut new = Histogram::new();
         for bucket in self.iter() {
@@ -187,28 +189,28 @@ impl Histogram {
         self.count == 0
     }
 
-    /// In ns; saturates after 584 years.
+    /// Returns the sum in ns; saturates after 584 years.
     pub fn sum(&self) -> u64 {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// Exact, in ns; 0 when empty.
+    /// Returns the exact minimum in ns; 0 when empty.
     pub fn min(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min }
     }
 
-    /// Exact, in ns; 0 when empty.
+    /// Returns the exact maximum in ns; 0 when empty.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Exact, in ns; 0 when empty.
+    /// Returns the exact mean in ns; 0 when empty.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
-    /// Nearest rank in ns, within 0.4 %; `p` = 0 and 100 are exact. `p` is clamped to 0..=100. 0
-    /// when empty.
+    /// Returns a percentile in ns: nearest rank, within 0.4 %; `p` = 0 and 100 are exact. `p` is
+    /// clamped to 0..=100. 0 when empty.
     pub fn percentile(&self, p: f64) -> u64 {
         let rank = nearest_rank(p, self.count);
         if rank <= 1 {
@@ -346,7 +348,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Log-uniform, like latencies.
+    /// Generates log-uniform values, like latencies.
     fn latency() -> impl Strategy<Value = u64> {
         (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
     }

@@ -2,7 +2,7 @@
 
 use machine::{Machine, Nanos, NetworkLink};
 
-/// Network counters at the start of a run.
+/// The network counters at the start of a run.
 pub struct LinkWatch {
     began: Nanos,
     before: Vec<NetworkLink>,

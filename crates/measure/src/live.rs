@@ -9,20 +9,21 @@ use std::time::Instant;
 
 pub(crate) const SECOND_NS: Nanos = 1_000_000_000;
 
+/// A shorter last part of a run has no percentiles worth showing.
 const MIN_LENGTH_NS: Nanos = SECOND_NS / 10;
 
 #[derive(Debug, Clone)]
 pub struct Second {
-    /// From 0.
+    /// Counts from 0.
     pub run: u64,
-    /// From 0.
+    /// Counts from 0 in each run.
     pub second: u64,
-    /// Shorter at the end of a run.
+    /// The length of the second; shorter at the end of a run.
     pub length_ns: Nanos,
     pub bytes: u64,
-    /// Reads and writes together.
+    /// The latencies of reads and writes together.
     pub latency: Histogram,
-    /// When the first stream finished the second.
+    /// The time at which the first stream finished the second.
     pub finished: Instant,
 }
 
@@ -31,7 +32,7 @@ impl Second {
         self.latency.count() as f64 * 1e9 / self.length_ns.max(1) as f64
     }
 
-    /// Mean number of requests in flight, by Little's law.
+    /// Computes the mean number of requests in flight by Little's law.
     pub fn mean_depth(&self) -> f64 {
         self.latency.sum() as f64 / self.length_ns.max(1) as f64
     }
@@ -57,7 +58,7 @@ impl SecondLog {
     }
 }
 
-/// Counting takes some of the streams' time once a second.
+/// A run whose seconds are counted, which takes some of the streams' time once a second.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedRun {
     log: Arc<SecondLog>,

@@ -4,33 +4,34 @@
 use machine::Nanos;
 use workload::Workload;
 
-/// In 2^-16 ns, because rates of millions per second need fractions.
+/// Times of a schedule are in 2^-16 ns, because rates of millions per second need fractions.
 const FRACTION_BITS: u32 = 16;
 const FRACTION: f64 = (1 << FRACTION_BITS) as f64;
 
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// 0: a pause.
+    /// The time between two requests; 0 in a pause.
     interval: u64,
-    /// Relative to the beginning.
+    /// The end of the step, relative to the beginning.
     end: u64,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
-    /// 0: a pause.
+    /// The time between two requests; 0 in a pause.
     interval: u64,
-    /// Relative to the beginning.
+    /// The time of the next request, relative to the beginning.
     next: u64,
     end: u64,
     steps: Box<[Step]>,
     at: usize,
-    /// Seed and number of times drawn, for Poisson arrivals.
+    /// The seed and the number of times drawn, for Poisson arrivals.
     drawn: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// For source `index` of `sources`, which take turns. `None` in a closed loop.
+    /// Creates the schedule of source `index` of `sources`, which take turns. `None` in a closed
+    /// loop.
     pub(crate) fn new(workload: &Workload, (index, sources): (u64, u64)) -> Option<Pace> {
         let interval = |rate: f64| {
             if rate > 0.0 { (sources as f64 / rate * 1e9 * FRACTION) as u64 } else { 0 }
@@ -55,7 +56,7 @@ impl Pace {
         Some(pace)
     }
 
-    /// In ns since the beginning.
+    /// Returns when the next request is due, in ns since the beginning.
     pub(crate) fn due(&self) -> Nanos {
         self.next >> FRACTION_BITS
     }
@@ -76,7 +77,7 @@ impl Pace {
         (self.interval as f64 * -(1.0 - chance).ln()) as u64
     }
 
-    /// The next request is due after the end of this step.
+    /// Leaves this step, because the next request is due after its end.
     #[cold]
     fn cross(&mut self) {
         let (from, beyond) = (self.end, self.next - self.end);
@@ -84,8 +85,8 @@ impl Pace {
         self.enter(from, beyond as f64 / self.interval as f64);
     }
 
-    /// `left`: the part of an interval that remains. The share that has passed counts, whatever the
-    /// rate was.
+    /// Enters a step with the part `left` of an interval remaining: the share that has passed
+    /// counts, whatever the rate was.
     fn enter(&mut self, mut from: u64, mut left: f64) {
         while let Some(&Step { interval, end }) = self.steps.get(self.at) {
             (self.interval, self.end) = (interval, end);
@@ -102,7 +103,7 @@ impl Pace {
         (self.next, self.end) = (u64::MAX, u64::MAX);
     }
 
-    /// By step.
+    /// Counts the requests of each step that are still due.
     pub(crate) fn left(&self) -> Vec<u64> {
         let mut counts = vec![0; self.steps.len()];
         let mut rest = self.clone();
@@ -120,8 +121,8 @@ impl Pace {
         self.next = self.step();
     }
 
-    /// `moved` computes a pause that the schedule does not catch up with, from the interval, both
-    /// in ns.
+    /// Delays the schedule by a pause that it does not catch up with; `moved` computes it from the
+    /// interval, both in ns.
     pub(crate) fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         self.next += (moved(self.interval as f64 / FRACTION) * FRACTION) as u64;
     }
@@ -139,7 +140,7 @@ mod tests {
         Pace::new(&workload, source).unwrap()
     }
 
-    /// In ms.
+    /// Returns when each request is due, in ms.
     fn times(mut pace: Pace) -> Vec<f64> {
         let mut times = Vec::new();
         while pace.next < u64::MAX {

@@ -1,4 +1,5 @@
-//! Repeats points in turn until each is precise enough, or the time or the runs are used up.
+//! Repeats points in turn until each is precise enough, or the time or the number of runs is used
+//! up.
 
 use crate::ceiling::Ceiling;
 use crate::sample::{Options, Sample, sample};
@@ -10,12 +11,12 @@ use workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// If the time allows.
+    /// The minimum number of runs, if the time allows.
     pub min: u32,
     pub max: u32,
-    /// Half the 95 % interval, as a fraction of the rate.
+    /// The goal for half the 95 % interval, as a fraction of the rate.
     pub precision: f64,
-    /// No run starts that would end later.
+    /// The time limit: no run starts that would end later.
     pub budget_ns: Nanos,
 }
 
@@ -24,13 +25,14 @@ impl Repeats {
         Repeats { min: runs, max: runs, ..Repeats::default() }
     }
 
+    /// Returns these repeats, or one run if runs do not differ.
     pub(crate) fn on<M: Machine>(self, machine: &M) -> Repeats {
         if machine.capabilities().noisy { self } else { Repeats::exactly(1) }
     }
 }
 
 impl Default for Repeats {
-    /// 3 to 10 runs, to within 3 %, without a time limit.
+    /// Returns 3 to 10 runs, to within 3 %, without a time limit.
     fn default() -> Repeats {
         Repeats { min: 3, max: 10, precision: 0.03, budget_ns: Nanos::MAX }
     }
@@ -39,18 +41,18 @@ impl Default for Repeats {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PointStatus {
     pub runs: u32,
-    /// Failed, or needs no more runs.
+    /// The point failed or needs no more runs.
     pub closed: bool,
     /// Weight of its precision relative to other points.
     pub weight: f64,
-    /// Of another run.
+    /// The time that another run takes.
     pub cost_ns: Nanos,
 }
 
 pub trait Repeated {
     fn status(&self, point: usize) -> PointStatus;
 
-    /// Half the 95 % interval as a fraction of the rate, or infinite.
+    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
     fn half_width(&self, point: usize) -> f64;
 
     /// Runs a point again. A failed run closes its point.
@@ -155,7 +157,7 @@ pub struct Measured {
     pub samples: Vec<Sample>,
     pub failure: Option<String>,
     pub ceiling: Option<Ceiling>,
-    /// Kept because the statistics take longer than some runs.
+    /// The half width, kept because the statistics take longer than some runs.
     #[serde(skip)]
     half_width: OnceCell<f64>,
 }
@@ -196,7 +198,7 @@ impl Measured {
         }
     }
 
-    /// Half the 95 % interval as a fraction of the rate, or infinite.
+    /// Returns half the 95 % interval as a fraction of the rate; infinite without an interval.
     pub fn half_width(&self) -> f64 {
         *self.half_width.get_or_init(|| {
             rate_estimate(&self.samples)
@@ -205,7 +207,7 @@ impl Measured {
     }
 }
 
-/// Returns the runs without a warm-up, if there are two; otherwise all. A warm-up is excluded from
+/// Returns the runs without a warm-up if there are two, otherwise all. A warm-up is excluded from
 /// later runs ([`ramp`]).
 pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
     let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
@@ -217,7 +219,7 @@ pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     rate_estimate_beside(samples, None)
 }
 
-/// As [`rate_estimate`], for one of many points whose runs share this spread
+/// Estimates the rate of one of many points whose runs share this spread
 /// ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
     let counted = counted(samples);
@@ -230,7 +232,8 @@ pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Optio
     stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
 }
 
-/// Each run is then a single value: slices end before the flush.
+/// Returns whether all runs end with a flush. Each is then a single value: slices end before the
+/// flush.
 pub fn ends_with_flush(samples: &[&Sample]) -> bool {
     !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
@@ -240,8 +243,8 @@ pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// In slices of equal width, so that each run is weighted by its time. A run too short for slices
-/// is a single rate.
+/// Returns the rates in slices of equal width, so that each run is weighted by its time. A run too
+/// short for slices is a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
@@ -251,7 +254,7 @@ fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// Scaled to the run's rate: the slices end before the run.
+/// Returns a run's slices, scaled to its rate: they end before the run.
 fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
     let group = (width / sample.slice_ns.max(1)).max(1) as usize;
     let slices: Vec<f64> = sample
@@ -303,7 +306,7 @@ where
     }
 }
 
-/// On an interrupt `measured` holds the runs before it.
+/// Runs workloads in turn ([`repeat`]); on an interrupt `measured` holds the runs before it.
 pub(crate) fn repeat_workloads<M: Machine>(
     machine: &M,
     work: &[(&Workload, TargetFacts)],
@@ -333,13 +336,13 @@ pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) 
 }
 
 /// Waits for the end of a throttle's last slice: only the rest of its quota is left, and later
-/// bursts would follow its timing. `idle_ns`: time since the last request of this kind.
+/// bursts would follow its timing. `idle_ns`: the time since the last request of this kind.
 pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
     machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
 }
 
-/// Returns the options of the next run: with the [`ramp`]; after a throttle's last slice, and with
-/// [`of_whole_bursts`] if requests are admitted in bursts.
+/// Returns the options of the next run: the [`ramp`], or [`of_whole_bursts`]. Under a throttle
+/// without bursts it first waits for the end of the last slice.
 pub fn next_run<M: Machine>(
     machine: &M,
     facts: &TargetFacts,
@@ -359,7 +362,7 @@ pub fn next_run<M: Machine>(
     Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
 }
 
-/// Makes the first run of a workload; the answer if runs repeat exactly.
+/// Makes the first run of a workload: the only one if runs repeat exactly.
 ///
 /// # Errors
 /// An unsupported workload or access mode, or a failed request.
@@ -385,13 +388,13 @@ pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Intervals narrow with every run, which advances the clock by its cost.
+    /// Points whose intervals narrow with every run, which advances the clock by its cost.
     #[derive(Default)]
     struct Fake {
         runs: Vec<u32>,
-        /// Of each point after one run.
+        /// The half width of each point after one run.
         width: Vec<f64>,
-        /// Point and run.
+        /// The point and the run that fail.
         fails: Option<(usize, u32)>,
         failed: Vec<usize>,
         order: Vec<usize>,

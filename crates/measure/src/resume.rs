@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use workload::Workload;
 
-/// Runs with the same settings are repetitions.
+/// The settings that identify a run; runs with the same ones are repetitions.
 #[derive(Serialize)]
 struct Description<'a> {
     target: &'a str,
@@ -37,7 +37,7 @@ pub(crate) fn description(facts: &TargetFacts, workload: &Workload, options: Opt
     serde_json::to_string(&all).unwrap_or_default()
 }
 
-/// The machine and targets when opened.
+/// The machine and the targets when they were opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
     pub machine: MachineFacts,
@@ -47,7 +47,7 @@ pub struct Opened {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLine {
     run: String,
-    /// On the clock of the measurement.
+    /// The end of the run on the clock of the measurement.
     ended_ns: Nanos,
     result: Box<RawValue>,
 }
@@ -61,7 +61,7 @@ struct Kept {
 pub struct Begun {
     pub version: String,
     pub settings: Vec<String>,
-    /// Since 1970-01-01 UTC.
+    /// Seconds since 1970-01-01 UTC.
     pub unix_s: u64,
 }
 
@@ -92,7 +92,7 @@ struct State {
 }
 
 impl Journal {
-    /// `before` and `runs` are those of an earlier process.
+    /// Creates a journal; `before` and `runs` are those of an earlier process.
     pub fn new(before: Option<Opened>, runs: Vec<RunLine>, write: WriteLine) -> Journal {
         let pending = runs.len();
         let mut kept: HashMap<String, VecDeque<Kept>> = HashMap::new();
@@ -108,7 +108,7 @@ impl Journal {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In ns, over all processes.
+    /// Returns the time in ns over all processes.
     pub fn now(&self) -> Nanos {
         self.began.elapsed().as_nanos() as Nanos + self.shift_ns()
     }
@@ -126,7 +126,7 @@ impl Journal {
         self.state().written
     }
 
-    /// Sentences about how the machine differs from the earlier process's.
+    /// Describes how the machine differs from the earlier process's, in sentences.
     pub fn changes(&self) -> Vec<String> {
         let state = self.state();
         let (Some(before), Some(now)) = (&state.before, &state.opened) else { return Vec::new() };
@@ -157,7 +157,7 @@ impl Journal {
             .collect()
     }
 
-    /// With the earlier process's sizes, so that offsets are the same.
+    /// Returns the targets with the earlier process's sizes, so that offsets are the same.
     fn sized(&self, specs: &[TargetSpec]) -> Vec<TargetSpec> {
         let state = self.state();
         let before = state.before.as_ref().map_or(&[][..], |before| &before.targets);
@@ -245,7 +245,7 @@ pub struct Resumable<M> {
     journal: Arc<Journal>,
     /// Settings and stripe, which distinguish runs with the same description.
     scope: RefCell<[String; 2]>,
-    /// Pause due before the next run, unless that is a kept one.
+    /// The pause due before the next run, unless that is a kept one.
     owed_ns: Cell<Nanos>,
 }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
+/// A size for checks before the target is open.
 const ANY_SIZE: u64 = u64::MAX >> 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,11 +30,11 @@ pub enum Arrangement {
     /// One at a time, interleaved.
     #[default]
     InTurn,
-    /// Each by itself, then all at once, round after round.
+    /// Each part by itself, then all at once, round after round.
     Concurrent,
 }
 
-/// Targets, workloads to run on them, and how often.
+/// The targets, the workloads to run on them, and how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRequest {
     pub targets: Vec<TargetSpec>,
@@ -45,11 +46,12 @@ pub struct RunRequest {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunSamples {
-    /// As measured.
+    /// The targets as they were measured.
     pub facts: Vec<TargetFacts>,
-    /// Each part by itself.
+    /// The runs of each part by itself.
     pub parts: Vec<Measured>,
-    /// Each part while all others ran; empty if none did. Processor time is that of all parts.
+    /// The runs of each part while all others ran; empty if none did. Processor time is that of all
+    /// parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub together: Vec<Measured>,
 }
@@ -65,7 +67,7 @@ impl RunRequest {
         }
     }
 
-    /// One group per set of parts that run at the same time.
+    /// Returns the buffers of each group of parts that run at the same time.
     fn buffers(&self) -> Vec<Vec<Buffers>> {
         let each = self.parts.iter().map(|part| part.workload.buffers());
         match self.arrangement {
@@ -135,7 +137,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         Runner::open_then(machine, request, |_| Ok(()))
     }
 
-    /// As [`Runner::open`]; `last` runs after the checks, before any write.
+    /// Opens the targets as [`Runner::open`]; `last` runs after the checks, before any write.
     ///
     /// # Errors
     /// As [`Runner::open`] and `last`.
@@ -194,7 +196,7 @@ impl<'m, M: Machine> Runner<'m, M> {
         self.machine
     }
 
-    /// Facts of the opened targets.
+    /// Returns the facts of the opened targets.
     pub fn facts(&self) -> &[TargetFacts] {
         &self.facts
     }
@@ -301,7 +303,7 @@ pub fn check_memory<M: Machine>(machine: &M, groups: &[Vec<Buffers>]) -> Result<
     groups.iter().try_for_each(|group| machine.check_memory(group))
 }
 
-/// Also refuses writes to a read-only target.
+/// Checks a workload on a target; also refuses writes to a read-only target.
 ///
 /// # Errors
 /// The reason.
@@ -327,7 +329,7 @@ pub fn check_fits(workload: &Workload, facts: &TargetFacts) -> Result<()> {
     })
 }
 
-/// `hint` says how to allow writes.
+/// Refuses writes to a read-only target; `hint` says how to allow them.
 ///
 /// # Errors
 /// `writes` is true and the target is read-only.
@@ -360,7 +362,7 @@ fn check_certain_size(
     })
 }
 
-/// Avoids overwriting a target on which no workload can run.
+/// Refuses to overwrite a target on which no workload can run.
 fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<()> {
     if spec.destroy.is_empty() {
         return Ok(());
@@ -388,14 +390,14 @@ fn check_any_runs(workloads: &[&Workload], spec: &TargetSpec, facts: &TargetFact
     }
 }
 
-/// Writes that are known before the runs start.
+/// The writes that are known before the runs start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlannedWrites {
-    /// Of the runs that end after bytes.
+    /// Bytes written by the runs that end after an amount of data.
     pub min_bytes: u64,
-    /// If every point takes all its runs; [`u64::MAX`] if unknown.
+    /// The maximum, if every point takes all its runs; [`u64::MAX`] if unknown.
     pub max_bytes: u64,
-    /// Of the runs that only time ends.
+    /// The time of the runs that only time ends.
     pub timed_ns: u64,
 }
 

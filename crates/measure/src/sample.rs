@@ -18,23 +18,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Pattern, Stop, Workload};
 
-/// Share of slices without a completion from which fast requests are bursty.
+/// Fast requests are bursty from this share of slices without a completion.
 const BURSTY_SHARE: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Options {
-    /// On the machine's clock.
+    /// The start on the machine's clock.
     pub start: Start,
-    /// Not measured, at the beginning.
+    /// The time at the beginning that is not measured.
     pub ramp_ns: Nanos,
-    /// Do not use the rate of such a run.
+    /// Count instructions. Do not use the rate of such a run.
     pub count_instructions: bool,
-    /// In the block layer. Do not use the rate of such a run.
+    /// Trace requests in the block layer. Do not use the rate of such a run.
     pub trace: bool,
-    /// Count until the deadline, not the last completion: right if as many requests are in flight
-    /// at the beginning as at the end (after a ramp), or if they are admitted in bursts.
+    /// Count until the deadline instead of the last completion. This is right if as many requests
+    /// are in flight at the beginning as at the end (after a ramp), or if they are admitted in
+    /// bursts.
     pub until_deadline: bool,
-    /// Brought into an empty page cache by a previous run of this kind, if known.
+    /// Bytes that a previous run of this kind brought into an empty page cache, if known.
     pub cache_bytes: Option<u64>,
     /// Keep a run that the user interrupts ([`Usage::interrupted`]).
     pub keep_interrupted: bool,
@@ -44,12 +45,12 @@ pub struct Options {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sample {
     pub measured_ns: Nanos,
-    /// In the measured part.
+    /// Requests in the measured part.
     pub requests: u64,
     pub bytes: u64,
     /// Requests per second over all streams and the whole measured part.
     pub rate: f64,
-    /// Reads, then writes.
+    /// The latencies of reads, then of writes.
     pub latency: [Histogram; 2],
     pub slice_ns: Nanos,
     /// Fraction of the finest slices without a completion.
@@ -59,28 +60,28 @@ pub struct Sample {
     pub warm_up_rates: Vec<f64>,
     /// A beginning that the data show to be a warm-up or a burst.
     pub warm_up_ns: Nanos,
-    /// Positions count from the start of the warm-up.
+    /// The steadiness of the rate; positions count from the start of the warm-up.
     pub verdict: stats::Verdict,
-    /// Of requests in flight, over all streams.
+    /// The mean number of requests in flight, over all streams.
     pub mean_depth: f64,
-    /// From issue to completion.
+    /// The mean time from issue to completion.
     pub mean_service_ns: f64,
-    /// Over the whole run, with the ramp.
+    /// The use of resources over the whole run, with the ramp.
     pub usage: Usage,
-    /// To match [`Sample::usage`].
+    /// Requests of the whole run, to match [`Sample::usage`].
     pub requests_with_ramp: u64,
     pub bytes_with_ramp: u64,
-    /// One for each of the [`Workload::intervals`].
+    /// The figures of each of the [`Workload::intervals`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalSample>,
-    /// If the machine has several clients.
+    /// The share of each client, if the machine has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
 }
 
 impl Sample {
-    /// Requests per second: with a flush at the end, of the whole run to stable storage; otherwise
-    /// after the warm-up until the last request returned.
+    /// Returns requests per second: with a flush at the end, of the whole run to stable storage;
+    /// otherwise after the warm-up until the last request returned.
     pub fn iops(&self) -> f64 {
         match self.usage.sync_ns {
             Some(sync_ns) => {
@@ -91,8 +92,8 @@ impl Sample {
         }
     }
 
-    /// Without the warm-up and the flush: for buffered writes the rate at which the cache absorbed
-    /// them.
+    /// Returns requests per second without the warm-up and the flush: for buffered writes the rate
+    /// at which the cache absorbed them.
     pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
@@ -101,21 +102,22 @@ impl Sample {
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
     }
 
-    /// Reads and writes, with the ramp.
+    /// Returns the bytes of reads and of writes, with the ramp.
     pub fn bytes_by_op(&self) -> [f64; 2] {
         let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
         let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
         [reads * each, writes * each]
     }
 
-    /// Something admits requests in time slices.
+    /// Returns whether something admits requests in time slices.
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
         self.empty_share >= BURSTY_SHARE && quick * 8 < SLICE_NS
     }
 
-    /// Deviation from Little's law for rate, mean latency and mean depth: L = X R (Little, 1961).
+    /// Returns the deviation from Little's law for rate, mean latency and mean depth: L = X R
+    /// (Little, 1961).
     pub fn little_error(&self) -> f64 {
         let expected = self.rate / 1e9 * self.mean_service_ns;
         if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
@@ -250,7 +252,7 @@ pub struct Job<'t, T> {
     pub facts: &'t TargetFacts,
     pub workload: &'t Workload,
     pub access: Access,
-    /// Empty: all.
+    /// The processors on which it runs; empty for all.
     pub processors: &'t [u32],
 }
 
@@ -298,10 +300,10 @@ pub fn run_jobs<M: Machine, A: RequestSource + Borrow<Stream>>(
     Ok(all)
 }
 
-/// Upper bound, if nothing else is known.
+/// The upper bound for the rate at which a run fills the cache, if nothing else is known.
 const FILL_BYTES_PER_NS: u64 = 8;
 
-/// 25 % more than in the previous run.
+/// Returns the bytes that a run may bring into the cache: 25 % more than the previous run.
 fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
@@ -374,7 +376,7 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     Ok(streams)
 }
 
-/// `None` if a stream ended earlier.
+/// Computes the rate until the deadline; `None` if a stream ended earlier.
 fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
     let windows: Option<Vec<(u64, Nanos)>> =
         streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
@@ -474,8 +476,8 @@ pub fn gather<S: Borrow<Stream>>(
     Ok(sample)
 }
 
-/// More than a tenth. The longest pause does not count if there is a rate apart from it: a limit
-/// that falls stops the requests in flight once.
+/// Returns whether more than a tenth of the slices are empty. The longest pause does not count if
+/// there is a rate apart from it: a limit that falls stops the requests in flight once.
 fn often_empty(slice_rates: &[f64]) -> bool {
     const RATE: usize = 4;
     let pauses =

@@ -1,6 +1,6 @@
 use machine::Nanos;
 
-/// A longer run has wider slices.
+/// A run that needs more has wider slices.
 const MAX_SLICES: usize = 2048;
 
 /// Requests completed in slices of equal time.
@@ -8,7 +8,7 @@ const MAX_SLICES: usize = 2048;
 pub struct Slices {
     start: Nanos,
     width: Nanos,
-    /// Cumulative, at the end of each finished slice.
+    /// Requests completed by the end of each finished slice.
     totals: Vec<u64>,
 }
 
@@ -17,7 +17,7 @@ impl Slices {
         Slices { start, width: width.max(1), totals: Vec::with_capacity(MAX_SLICES) }
     }
 
-    /// End of the open slice.
+    /// Returns the end of the open slice.
     pub fn end(&self) -> Nanos {
         self.start + (self.totals.len() as u64 + 1) * self.width
     }
@@ -41,7 +41,7 @@ impl Slices {
         self.width
     }
 
-    /// Requests completed in each finished slice.
+    /// Returns the requests completed in each finished slice.
     pub fn counts(&self) -> impl Iterator<Item = u64> + '_ {
         let mut last = 0;
         self.totals.iter().map(move |&total| total - std::mem::replace(&mut last, total))

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::{Stop, Workload};
 
-/// Enough for a good mean, few enough for a small trace.
+/// Enough requests for a good mean, few enough for a small trace.
 const TRACED_REQUESTS: f64 = 4000.0;
 
 const TRACED_NS: [f64; 2] = [20e6, 300e6];
 
-/// Fraction by which equal numbers may differ.
+/// Numbers that differ by at most this fraction count as equal.
 const AS_MANY: f64 = 0.02;
 
 /// Breaks down a request's time by the device counters, if program and devices count the same
@@ -126,7 +126,7 @@ pub fn traced_times<M: Machine>(
     }
 }
 
-/// Modulo 2^64; only differences are used.
+/// Sums of times modulo 2^64; only differences are used.
 #[derive(Debug, Default)]
 struct Sums {
     requests: AtomicU64,
@@ -145,7 +145,7 @@ impl Sums {
     }
 }
 
-/// `None` unless both cover the same requests.
+/// Computes the stages; `None` unless both sums cover the same requests.
 fn stages_of(seen: BlockTimes, sums: &Sums) -> Option<RequestTimes> {
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     if of(&sums.requests) != seen.bios || seen.bios == 0 {

@@ -1,5 +1,5 @@
-//! Keeps its requests outstanding and issues the next one on each completion. All of it is the hot
-//! path: no allocation, no lock, no formatting.
+//! Keeps its requests outstanding and issues the next one on each completion. All of this module is
+//! the hot path: no allocation, no lock, no formatting.
 
 mod source;
 
@@ -15,7 +15,7 @@ pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// Scheduled in an open loop, otherwise issued.
+    /// The scheduled time in an open loop, otherwise the time of issue.
     since: Nanos,
     offset: u64,
     len: u32,
@@ -25,7 +25,7 @@ struct Slot {
 
 const NO_SLOT: u32 = u32::MAX;
 
-/// Share `k` of `parts`; shares differ by at most one.
+/// Computes share `k` of `whole` in `parts`; shares differ by at most one.
 fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
     let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
     at(k + 1) - at(k)
@@ -36,11 +36,11 @@ pub struct Stream {
     sequence: Sequence,
     filler: Filler,
     slots: Box<[Slot]>,
-    /// Last in, first out; if slots pause, first in, first out.
+    /// The slot used next: last in, first out; if slots pause, first in, first out.
     free: u32,
     free_last: u32,
     in_flight: u32,
-    /// End of each slot's pause after completion.
+    /// The end of each slot's pause between completion and issue.
     rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
@@ -48,36 +48,36 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Bytes left at `settled`; counts down to 0.
+    /// The bytes left to request when the sequence was at `settled`; counts down to 0.
     budget: i64,
-    /// Position in the sequence.
+    /// The position in the sequence up to which requests are taken off `budget`.
     settled: u64,
     ends_whole: bool,
-    /// Excess of the last request, in bytes.
+    /// Bytes by which the last request exceeded the budget.
     beyond: i64,
     deadline: Nanos,
-    /// Until then a free slot is enough to issue; 0 if other conditions apply.
+    /// Until this time a free slot is enough to issue; 0 if other conditions apply.
     plain_until: Nanos,
     began: Nanos,
     measured_from: Nanos,
     last_event: Nanos,
     slice_end: Nanos,
-    /// End of a slice, or 1 ns past the deadline.
+    /// The end of a slice, or 1 ns past the deadline.
     next_mark: Nanos,
     measuring: bool,
     before: u64,
-    /// Requests until the deadline, once it has passed.
+    /// Requests completed until the deadline, once it has passed.
     in_time: Option<u64>,
-    /// With those of the ramp.
+    /// Bytes completed, with those of the ramp.
     bytes: u64,
     bytes_before: u64,
     /// Part of the latencies in ns: before the issue, and within the ramp.
     not_served: u64,
-    /// Failed requests are not recorded.
+    /// The time of failed requests, which are not recorded.
     abandoned_ns: u64,
     latency: [Histogram; 2],
     slices: Slices,
-    /// What [`machine::live`] already has.
+    /// The totals that [`machine::live`] already has.
     shown: Reading,
     second: Option<Box<SecondMark>>,
 }
@@ -181,7 +181,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// `from` is noticed at `now`; discards what the ramp counted.
+    /// Starts the measured part at `from`, noticed at `now`; discards what the ramp counted.
     #[cold]
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.shown = Reading { bytes: self.bytes, ..Reading::default() };
@@ -278,7 +278,8 @@ impl Stream {
         Request { op, target: 0, offset, len, slot }
     }
 
-    /// Only requests that leave some budget pass uncounted.
+    /// Takes uncounted requests off the budget. Only requests that leave some budget pass
+    /// uncounted.
     fn settle(&mut self) {
         let taken = self.sequence.place() - self.settled;
         self.budget -= (taken * u64::from(self.request)) as i64;
@@ -306,7 +307,7 @@ impl Stream {
         (op, offset, len)
     }
 
-    /// `None`: no slot is free, or the fast path ends.
+    /// Issues a request on the fast path; `None` if no slot is free or that path ends.
     #[inline(always)]
     fn issue_short(&mut self, since: Nanos) -> Option<Request> {
         // [`NO_SLOT`] is beyond the slots.
@@ -332,7 +333,7 @@ impl Stream {
         request
     }
 
-    /// The request has no slot, and has completed but is not counted yet.
+    /// Handles a mark for a request without a slot that has completed but is not counted yet.
     #[cold]
     #[inline(never)]
     fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
@@ -353,7 +354,7 @@ impl Stream {
         self.free_last = index;
     }
 
-    /// A slot is free but other conditions apply.
+    /// Returns the next step if a slot is free but other conditions apply.
     #[inline(never)]
     fn next_slow(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
@@ -385,7 +386,7 @@ impl Stream {
         Next::Issue(request)
     }
 
-    /// Even if there was nothing to do at the end.
+    /// Makes the stream last to the deadline, even if there was nothing to do at the end.
     #[cold]
     fn last_to_deadline(&mut self, now: Nanos) {
         if self.budget > 0 && now >= self.deadline {
@@ -414,7 +415,7 @@ impl Stream {
         self.count_from_here();
     }
 
-    /// The stream issues nothing from `now` on.
+    /// Returns whether the stream issues nothing from `now` on.
     pub fn is_over(&self, now: Nanos) -> bool {
         self.budget == 0 || now >= self.deadline
     }
@@ -431,12 +432,12 @@ impl Stream {
         self.not_served += now - since;
     }
 
-    /// When the request was due or, without a schedule, issued.
+    /// Returns when a request was due or, without a schedule, issued.
     pub(crate) fn since(&self, slot: u32) -> Nanos {
         self.slots[slot as usize].since
     }
 
-    /// On the machine's clock.
+    /// Returns the start of the measured part on the machine's clock.
     pub(crate) fn measured_from(&self) -> Nanos {
         if self.measuring { self.measured_from } else { self.began.saturating_add(self.ramp) }
     }
@@ -481,12 +482,12 @@ impl Stream {
         self.began
     }
 
-    /// When the last request completed, or the time was over.
+    /// Returns when the last request completed, or the time was over.
     pub fn lasted_until(&self) -> Nanos {
         self.last_event
     }
 
-    /// In the measured part.
+    /// Returns the number of requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
     }
@@ -495,7 +496,7 @@ impl Stream {
         self.before + self.completed()
     }
 
-    /// In the measured part.
+    /// Returns the bytes completed in the measured part.
     pub fn completed_bytes(&self) -> u64 {
         self.bytes - self.bytes_before
     }
@@ -509,14 +510,15 @@ impl Stream {
         self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
-    /// Requests and measured time until the deadline; `None` if the stream ended earlier.
+    /// Returns the requests and the measured time until the deadline; `None` if the stream ended
+    /// earlier.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
         (self.measuring && self.last_event >= self.deadline && in_time > 0)
             .then(|| (in_time, self.deadline - self.measured_from))
     }
 
-    /// Mean number of requests in flight in the measured part.
+    /// Returns the mean number of requests in flight in the measured part.
     pub fn mean_depth(&self) -> f64 {
         let others = self.passed_in_flight(self.last_event).saturating_add(self.abandoned_ns);
         let time = self.latencies_ns().saturating_add(others).saturating_sub(self.not_served);
@@ -527,7 +529,8 @@ impl Stream {
         self.latency[0].sum().saturating_add(self.latency[1].sum())
     }
 
-    /// From issue to completion. With [`Stream::mean_depth`] and the rate it obeys Little's law.
+    /// Returns the mean time from issue to completion. With [`Stream::mean_depth`] and the rate it
+    /// obeys Little's law.
     pub fn mean_service_ns(&self) -> f64 {
         let served = self.latencies_ns().saturating_sub(self.not_served);
         served as f64 / self.completed().max(1) as f64
@@ -543,7 +546,7 @@ impl Stream {
         }
     }
 
-    /// Reads, then writes.
+    /// Returns the latencies of reads, then of writes.
     pub fn latency(&self) -> &[Histogram; 2] {
         &self.latency
     }

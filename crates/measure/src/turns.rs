@@ -12,17 +12,17 @@ pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// A question with this relative half width is decided.
+    /// The relative half width of a change's interval at which a question is decided.
     pub until: f64,
-    /// For all questions; each gets its minimum number of blocks anyway.
+    /// The time for all questions; each gets its minimum number of blocks anyway.
     pub budget_ns: Nanos,
-    /// Per question; if runs differ, at least [`MIN_BLOCKS`].
+    /// The maximum per question; if runs differ, it is [`MIN_BLOCKS`] or more.
     pub max_blocks: usize,
-    /// Close a question once arm 1 cannot be faster by this fraction.
+    /// Closes a question once arm 1 cannot be faster by this fraction.
     pub gain_wanted: Option<f64>,
     /// Repeated runs differ; otherwise one block is enough.
     pub noisy: bool,
-    /// For the order of the arms.
+    /// The seed of the order of the arms.
     pub seed: u64,
 }
 
@@ -36,16 +36,16 @@ impl Limits {
 pub enum Stop<E> {
     /// This question cannot be answered; the others continue.
     Question(String),
-    /// The blocks so far count if they are enough.
+    /// The user's interrupt; the blocks so far count if they are enough.
     Interrupted(E),
-    /// Ends the measurement.
+    /// An error that ends the measurement.
     All(E),
 }
 
 pub trait Arms<const N: usize> {
     type Error;
 
-    /// In ns, from an arbitrary start.
+    /// Returns the time in ns, from an arbitrary start.
     fn now(&self) -> Nanos;
 
     /// Runs arm 0 or 1; returns the values, the rate first.
@@ -54,7 +54,7 @@ pub trait Arms<const N: usize> {
     /// A failed run, or an interrupt.
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
 
-    /// `block` counts from 1.
+    /// Runs before each block, counted from 1.
     fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
 }
 
@@ -62,9 +62,9 @@ pub trait Arms<const N: usize> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer<const N: usize> {
     pub blocks: Vec<Block<N>>,
-    /// The arm and the reason.
+    /// The arm that failed, and the reason.
     pub failed: Option<(usize, String)>,
-    /// Decided or failed.
+    /// The question is decided or failed.
     pub closed: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Turns<const N: usize> {
 }
 
 impl<const N: usize> Turns<N> {
-    /// When the time was up.
+    /// Returns the number of questions still open when the time was up.
     pub fn open(&self) -> usize {
         self.answers.iter().filter(|answer| !answer.closed).count()
     }
@@ -144,7 +144,7 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// Closes questions decided after Holm's correction, whose interval is as narrow as
+/// Closes questions that are decided after Holm's correction, whose interval is as narrow as
 /// [`Limits::until`], or that exclude gains of [`Limits::gain_wanted`].
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {
@@ -176,7 +176,7 @@ mod tests {
 
     type HowItStops = fn() -> Stop<&'static str>;
 
-    /// Each run advances the clock by a millisecond.
+    /// Arms with known rates. Each run advances the clock by a millisecond.
     struct Fake {
         rates: Vec<[f64; 2]>,
         noise: SplitMix64,

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use workload::Workload;
 use workload::verify::{Expected, Fault, Log, Verifier};
 
-/// The rest are only counted.
+/// The maximum number of faults described; the rest are only counted.
 const MAX_DESCRIBED: usize = 100;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    /// In a sentence.
+    /// Describes the bytes that could not be judged, in a sentence.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0).then(|| {
@@ -68,12 +68,12 @@ pub struct VerifyStats {
     verifier: Verifier,
     log: Option<Mutex<Log<File>>>,
     found: Mutex<Verification>,
-    /// After an error the log must not be trusted.
+    /// An error in the log, which must then not be trusted.
     log_error: Mutex<Option<io::Error>>,
 }
 
 impl VerifyStats {
-    /// Every write is recorded in `log`.
+    /// Creates the statistics of a run. Every write is recorded in `log`.
     ///
     /// # Errors
     /// The log cannot be written.
@@ -87,7 +87,7 @@ impl VerifyStats {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Only once.
+    /// Returns an error in the log, only once.
     pub fn log_error(&self) -> Option<io::Error> {
         self.log_error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -151,6 +151,7 @@ impl Observer for Verifying {
         }
     }
 
+    /// Does nothing: each write is filled when it is issued.
     fn fill_buffers(&mut self, _stream: &mut Stream, _buffers: &mut [u8]) {}
 
     fn fill(&mut self, _stream: &mut Stream, request: &Request, buffer: &mut [u8]) {
@@ -227,7 +228,7 @@ impl RequestSource for ReadBack<'_> {
     }
 }
 
-/// Reads past the page cache or after dropping it.
+/// Reads back what was written, past the page cache or after dropping it.
 ///
 /// # Errors
 /// The target cannot be read.

@@ -1,5 +1,5 @@
-//! Changes of a rate over the runs of a point: seldom shown in stationary noise and in recordings
-//! of real sweeps, and often if there is one.
+//! The course finds few changes of a rate in stationary noise and in recordings of real sweeps, and
+//! often finds one that exists.
 
 mod noise;
 
@@ -11,7 +11,7 @@ use noise::{Noise, Random, WHITE};
 
 const SLICE_NS: u64 = 10_000_000;
 
-/// A bursty run completes nothing in most slices.
+/// Returns a run with these slices. A bursty one completes nothing in most slices.
 fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> Sample {
     let judged = judge(&slices);
     let (elapsed_ns, rate) =
@@ -40,7 +40,7 @@ fn sample(mut slices: Vec<f64>, slice_ns: u64, began_ns: u64, bursty: bool) -> S
     }
 }
 
-/// Runs of this many slices, whose rates are `level` of the time (0 to 1 over all runs).
+/// Returns runs of this many slices, whose rates are `level` of the time (0 to 1 over all runs).
 fn runs(
     noise: &Noise,
     seed: u64,
@@ -71,7 +71,7 @@ const STATIONARY: &[Noise] = &[
     Noise { name: "20 % between runs", between: 0.2, between_skewed: true, spread: 0.05, ..WHITE },
 ];
 
-/// At most 1 of 100 points.
+/// At most 1 of 100 points shows a change.
 #[test]
 fn runs_in_stationary_noise_show_no_change() {
     let wrong: Vec<String> = std::thread::scope(|scope| {
@@ -82,7 +82,7 @@ fn runs_in_stationary_noise_show_no_change() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Those with more than 1 % of false alarms.
+/// Returns the numbers of runs and slices with more than 1 % of false alarms.
 fn false_alarms(noise: &Noise) -> Vec<String> {
     let mut wrong = Vec::new();
     for (count, slices, points) in [
@@ -114,8 +114,8 @@ fn false_alarms(noise: &Noise) -> Vec<String> {
     wrong
 }
 
-/// Percentage of points with a step by `factor` between `from` and `to` of the time that show two
-/// rates that `right` accepts.
+/// Returns the percentage of points with a step by `factor` between `from` and `to` of the time
+/// that show two rates that `right` accepts.
 fn found(
     noise: &Noise,
     [count, slices]: [usize; 2],
@@ -209,8 +209,8 @@ const RECORDED: &[(&str, usize)] = &[
     ("loop-direct-loaded-300", 0),
 ];
 
-/// Place, point, and for each run the rate that 999 stands for, the width of a slice in ms, whether
-/// it was bursty, and its slices.
+/// Returns the runs of each recorded point: place, point, and for each run the rate that 999
+/// represents, the width of a slice in ms, whether it was bursty, and its slices.
 fn recorded() -> Vec<(&'static str, Vec<Sample>)> {
     let point = |line: &'static str| {
         let mut fields = line.split(',');

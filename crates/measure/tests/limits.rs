@@ -10,7 +10,7 @@ use workload::{Cursor, Filler, Pattern, SizeMix, Sizes, Stop, Workload};
 
 const REGION: u64 = 1 << 30;
 
-/// Requests and bytes issued, and the bytes reported as completed.
+/// Returns the requests and bytes issued, and the bytes reported as completed.
 fn asked(workload: &Workload) -> (u64, u64, u64) {
     asked_in(workload, REGION)
 }

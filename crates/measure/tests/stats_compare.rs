@@ -7,7 +7,8 @@ use noise::{Noise, Random, WHITE};
 
 const SERIES: u64 = 200;
 
-/// Rates spread by 5 % between runs, stalls that only slow down, and a wandering drift.
+/// The runs of a noisy disk: rates spread by 5 % between runs, stalls that only slow down, and a
+/// wandering drift.
 struct Disk {
     random: Random,
     level: f64,
@@ -24,7 +25,7 @@ impl Disk {
         rate * (self.level + 0.05 * self.random.normal()).exp() * stall
     }
 
-    /// Logarithm of the ratio of one block, ABBA or BAAB.
+    /// Returns the logarithm of the ratio of one block, ABBA or BAAB.
     fn block(&mut self, ratio: f64) -> f64 {
         let first_is_b = self.random.uniform() < 0.5;
         let order =
@@ -58,7 +59,7 @@ fn decided(seed: u64, ratio: f64, until: f64, max_blocks: usize) -> Option<Chang
     None
 }
 
-/// A minute of blocks of four runs of 0.4 s.
+/// The blocks in the default time of a minute, each of four runs of 0.4 s.
 const DEFAULT_BLOCKS: usize = 37;
 
 #[test]
@@ -93,7 +94,7 @@ fn two_percent_is_found_with_until_one_percent() {
     assert!(found >= 180, "found in {found} of {SERIES}");
 }
 
-/// 3 to 10 runs, until half the interval is within 3 %.
+/// Measures a side separately: 3 to 10 runs, until half the interval is within 3 %.
 fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
     let runs = noise.runs(random, 10, 64);
     let scaled: Vec<Vec<f64>> =
@@ -134,7 +135,7 @@ fn separate_measurements() {
     assert!(found >= 180, "10 % were found in {found} of {SERIES}");
 }
 
-/// 80 values with and without a step.
+/// Returns 80 nightly values with or without a step.
 fn nightly(seed: u64, step: Option<(usize, f64)>) -> Vec<f64> {
     let mut random = Random(seed);
     let value = |night: usize, random: &mut Random| {

@@ -8,8 +8,8 @@ use measure::stats::{
 };
 use noise::{Noise, Random, WHITE};
 
-/// Percentage of trials whose interval contains the long-run rate of 1, and the mean relative half
-/// width.
+/// Returns the percentage of trials whose interval contains the long-run rate of 1, and the mean
+/// relative half width.
 fn coverage(trials: u64, seed: u64, mut trial: impl FnMut(&mut Random) -> Estimate) -> (f64, f64) {
     let mut random = Random(seed);
     let (mut covered, mut width) = (0, 0.0);

@@ -15,7 +15,8 @@ const NOISES: &[Noise] = &[
     Noise { name: "lognormal 40 %", spread: 0.4, skewed: true, ..WHITE },
 ];
 
-/// Percentage of trials that satisfy `right`, with noise multiplied by `shape` in each slice.
+/// Returns the percentage of trials that satisfy `right`, with noise multiplied by `shape` in each
+/// slice.
 fn share(
     noise: &Noise,
     slices: usize,
@@ -53,7 +54,7 @@ fn stationary_noise_raises_few_alarms() {
     }
 }
 
-/// In at least 95 of 100 series of 500 slices.
+/// The change is found in 95 or more of 100 series of 500 slices.
 #[test]
 fn labelled_series_are_recognised() {
     const N: usize = 500;
@@ -137,7 +138,7 @@ fn short_series_have_no_verdict() {
     );
 }
 
-/// Without noise, whatever the phase at the end of the run.
+/// The series has no noise and ends at any phase of the period.
 #[test]
 fn a_periodic_series_is_steady() {
     for rate in [1.02f64, 1.31, 1.5, 1.98, 4.25, 33.4] {

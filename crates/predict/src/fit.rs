@@ -17,7 +17,7 @@ use workload::{Pattern, Stop, Workload, rng};
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     Sequential,
-    /// Uniform over the region.
+    /// Uniformly random over the region.
     Random,
 }
 
@@ -28,14 +28,14 @@ pub struct FitPoint {
     pub request_bytes: u32,
     pub depth: u32,
     pub region_bytes: u64,
-    /// Uncached.
+    /// The measured throughput, uncached.
     pub throughput_bytes_per_s: f64,
-    /// Half of the 95 % interval over the throughput; 0 if unknown.
+    /// Half of its 95 % interval over the throughput; 0 if unknown.
     pub uncertainty: f64,
 }
 
 impl FitPoint {
-    /// About the inverse of the uncertainty, with a floor of some percent.
+    /// Returns the weight: about the inverse of the uncertainty, with a floor of some percent.
     fn weight(&self) -> f64 {
         1.0 / (0.1 + self.uncertainty.clamp(0.0, 10.0))
     }
@@ -43,14 +43,14 @@ impl FitPoint {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fitted {
-    /// In the machine file.
+    /// The path in the machine file.
     pub path: String,
-    /// `None` if the machine did not have this number.
+    /// The value before; `None` if the machine did not have this number.
     pub before: Option<f64>,
     pub after: f64,
 }
 
-/// A point with its prediction.
+/// A point with the fitted machine's prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     pub point: FitPoint,
@@ -78,7 +78,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The machine as a file for [`Setup::parse`].
+    /// Returns the machine as a file for [`Setup::parse`].
     ///
     /// # Errors
     /// None is expected.
@@ -87,7 +87,7 @@ impl Fit {
     }
 }
 
-/// Beyond it only seeks grow, and slowly.
+/// The largest region to simulate: beyond it only seeks grow, and slowly.
 const LARGEST_REGION: u64 = 64 << 30;
 
 fn workload(point: &FitPoint) -> Workload {
@@ -106,9 +106,9 @@ fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
     Ok(predict(setup, &workload(point))?.throughput_bytes_per_s)
 }
 
-/// Weighted mean of the absolute log ratios: twice too fast is as wrong as twice too slow. Small
-/// residuals count squared, large ones linearly, so every point matters and no outlier dominates
-/// (P. J. Huber, "Robust estimation of a location parameter", 1964, in its smooth form).
+/// Returns the weighted mean of the absolute log ratios: twice too fast is as wrong as twice too
+/// slow. Small residuals count squared, large ones linearly, so every point matters and no outlier
+/// dominates (P. J. Huber, "Robust estimation of a location parameter", 1964, in its smooth form).
 fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for point in points {
@@ -119,21 +119,22 @@ fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     Ok(sum / weights.max(f64::MIN_POSITIVE))
 }
 
-/// A usual measurement error.
+/// The loss turns linear at a usual measurement error.
 const LINEAR_FROM: f64 = 0.15;
 
-/// The drive's free numbers first, then also the processor's: a busy thread and a busy device look
-/// alike, and processors are better known.
+/// Fits the drive's free numbers first, then also the processor's: a busy thread and a busy device
+/// look alike, and processors are better known.
 fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let drive = |path: &str| path.starts_with("drives.");
     let (setup, _) = descend(setup, points, 1.0, drive)?;
     descend(setup, points, SMALL_STEP, |_| true)
 }
 
-/// As a power of e, once the drive's numbers are fitted.
+/// The first step, as a power of e, once the drive's numbers are fitted.
 const SMALL_STEP: f64 = 0.25;
 
-/// Coordinate descent: scales each number up and down by a shrinking factor, keeps improvements.
+/// Fits by coordinate descent: scales each number up and down by a shrinking factor, and keeps
+/// improvements.
 fn descend(
     mut setup: Setup,
     points: &[&FitPoint],
@@ -171,7 +172,7 @@ fn descend(
     Ok((setup, best))
 }
 
-/// Starts from the most promising points.
+/// Returns the best result from the most promising starting points.
 fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let mut starts = Vec::new();
     for setup in start::starts(base, points) {
@@ -192,7 +193,7 @@ fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
 
 const MAX_SEARCHES: usize = 2;
 
-/// A third of the points, by `seed`.
+/// Selects a third of the points to hold out, by `seed`.
 fn held_out(count: usize, seed: u64) -> Vec<bool> {
     let mut order: Vec<(u64, usize)> =
         (0..count).map(|index| (rng::hash(seed, index as u64), index)).collect();
@@ -243,7 +244,7 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
 
-/// Calibrates each machine and returns the one with the smallest loss without the held-out points.
+/// Calibrates each machine; returns the one with the smallest loss, without the held-out points.
 ///
 /// # Errors
 /// As for [`fit`].
@@ -282,7 +283,7 @@ fn check(points: &[FitPoint]) -> Result<()> {
     Ok(())
 }
 
-/// The minimum for a fit.
+/// The minimum number of points for a fit.
 pub const MIN_POINTS: usize = 9;
 
 #[cfg(test)]

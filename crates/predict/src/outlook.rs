@@ -11,7 +11,7 @@ use workload::{OpKind, Pattern};
 /// Smaller gains are not worth a part.
 const MIN_GAIN: f64 = 1.05;
 
-/// Share of the best.
+/// A setting is good enough at this share of the best.
 const GOOD_ENOUGH: f64 = 0.9;
 
 const REQUEST: u32 = 64 * KIB as u32;
@@ -22,8 +22,8 @@ const MAX_DEPTH_PER_DRIVE: u32 = 4;
 
 const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
 
-/// Adds the effect of duplicating a peak's limit, and how many outstanding requests the machine
-/// needs. Skips changes that the machine refuses.
+/// Adds the effect of duplicating the part that limits a peak, and how many outstanding requests
+/// the machine needs. Skips changes that the machine refuses.
 pub fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);
@@ -73,7 +73,7 @@ fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted>
     predicted(setup, limit.op, (request, depth), words, change, MIN_GAIN)
 }
 
-/// `None` if the buses suffice.
+/// Returns the number of buses that serve all drives; `None` if one suffices.
 fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
     let rate = |disks: u32| {
         rate_of(setup, &format!("disks={disks},buses=1"), op, disks * MAX_DEPTH_PER_DRIVE)
@@ -104,7 +104,7 @@ fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
     predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), MIN_GAIN)
 }
 
-/// Outstanding requests that make up for disabled write caches.
+/// Returns how many outstanding requests make up for disabled write caches.
 fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     let rate = |wce: &str, depth: u32| rate_of(setup, wce, OpKind::Write, depth);
     let (cached, alone) = (rate("wce=on", 1)?, rate("wce=off", 1)?);
@@ -119,7 +119,8 @@ fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
     predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)
 }
 
-/// Bytes per second of sequential 64 KiB requests; `None` if the machine refuses the change.
+/// Returns the bytes per second of sequential 64 KiB requests; `None` if the machine refuses the
+/// change.
 fn rate_of(setup: &Setup, change: &str, op: OpKind, depth: u32) -> Option<f64> {
     let mut setup = setup.clone();
     setup.apply(change).ok()?;
@@ -130,7 +131,7 @@ fn kind(op: OpKind) -> Op {
     if op == OpKind::Write { Op::Write } else { Op::Read }
 }
 
-/// Direct sequential requests; `shape` is their size and how many are outstanding.
+/// Predicts direct sequential requests; `shape` is their size and how many are outstanding.
 fn predicted(
     setup: &Setup,
     op: OpKind,

@@ -27,13 +27,14 @@ impl Outcome {
         self.requests as f64 / self.seconds()
     }
 
-    /// Per MiB (2^20 bytes), in milliseconds.
+    /// Returns the processor time per MiB (2^20 bytes), in ms.
     pub fn cpu_ms_per_mib(&self) -> f64 {
         self.usage.cpu.system_ns as f64 * 1e-6 / (self.bytes as f64 / f64::from(1 << 20))
     }
 }
 
-/// The 1997 study's test program: a sequential, unbuffered pass over 100 MB.
+/// Returns the workload of the 1997 study's test program: a sequential, unbuffered pass over 100
+/// MB.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {

@@ -8,12 +8,12 @@ use serde::Serialize;
 use twin::description::{CachedFlashDrive, CloudVolume, Drive};
 use twin::{Setup, Twin};
 
-/// Larger requests are limited in bytes, not in number.
+/// Requests up to this size are limited in number, larger ones in bytes.
 const COUNTED_BYTES: u32 = 64 << 10;
-/// The check of the fitted machine takes no real time.
+/// The time limit of the check of the fitted machine, which takes no real time.
 const CHECK_NS: u64 = 200_000_000_000_000;
 
-/// A number before and after.
+/// A number of the machine, before and after.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedNumber {
     pub path: String,
@@ -21,7 +21,7 @@ pub struct FittedNumber {
     pub after: f64,
 }
 
-/// A quantity of the run and of the fitted machine.
+/// A quantity of the run, and of the same run on the fitted machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Reproduced {
     pub name: &'static str,
@@ -38,7 +38,7 @@ pub struct SustainedFit {
 }
 
 impl SustainedFit {
-    /// The machine as TOML.
+    /// Returns the machine as TOML.
     ///
     /// # Errors
     /// A description that has no TOML: a bug.
@@ -122,7 +122,7 @@ fn flash(drive: &mut CachedFlashDrive, result: &SustainedResult, reserve: &Reser
     all
 }
 
-/// Keys, rate, rate of the burst, and credit.
+/// A quota of a volume: its keys, its rate, the rate of its burst, and its credit.
 struct Quota<'a> {
     keys: [&'static str; 3],
     numbers: [&'a mut f64; 3],
@@ -138,7 +138,7 @@ impl Quota<'_> {
         }
     }
 
-    /// Removes it as a limit at this rate.
+    /// Raises the quota so that it does not limit this rate.
     fn allow(self, all: &mut Changed, bytes_per_s: f64) {
         let needed = bytes_per_s / self.unit;
         let [rate, burst, _] = self.numbers;
@@ -204,7 +204,7 @@ fn repeat(setup: &Setup, result: &SustainedResult) -> Result<SustainedResult> {
     Ok(sustain(&twin, &target, &plan, program, &mut |_| true, &mut |_| {})?)
 }
 
-/// A hundredth of the fast time: short runs are repeated as finely as long ones.
+/// Returns a hundredth of the fast time: short runs are repeated as finely as long ones.
 fn step_ns(result: &SustainedResult) -> u64 {
     let fast_s = result.reserve.map_or(100.0, |reserve| reserve.empties_in_s);
     ((fast_s / 100.0).clamp(0.02, 1.0) * 1e9) as u64

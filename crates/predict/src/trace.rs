@@ -14,7 +14,7 @@ use twin::{Setup, Twin, WritePolicy};
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// From the start of the trace.
+    /// The time of issue from the start of the trace.
     pub time_ns: Nanos,
     pub op: Op,
     pub offset: u64,
@@ -29,12 +29,12 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
     read(std::io::Cursor::new(text.to_owned().into_bytes()))
 }
 
-/// Kept in memory, 24 B each.
+/// The maximum number of requests, which are kept in memory, 24 B each.
 const MAX_RECORDS: usize = 1 << 25;
 /// Files of a trace follow one another, each at a multiple of this.
 const FILE_STEP: u64 = 1 << 40;
 
-/// Like [`parse`], but reads a part at a time.
+/// Reads a trace like [`parse`], but a part at a time.
 ///
 /// # Errors
 /// As [`parse`]; a trace that cannot be read, more than 2^25 requests.
@@ -42,8 +42,8 @@ pub fn read(from: impl BufRead + Send + 'static) -> Result<Vec<Record>> {
     records(apptrace::foreign::read(from)?.events().1)
 }
 
-/// The reads and writes of a trace. Each file or device has its own part of the addresses; the
-/// first begins at 0.
+/// Returns the reads and writes of a trace. Each file or device has its own part of the addresses;
+/// the first begins at 0.
 ///
 /// # Errors
 /// A fault of the trace, no reads and writes, more than 2^25 of them.
@@ -83,7 +83,7 @@ pub fn records(events: Events) -> Result<Vec<Record>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Recorded,
-    /// Closed loop.
+    /// A closed loop at this depth.
     Outstanding(u32),
 }
 
@@ -95,7 +95,7 @@ pub struct Replay {
     pub waited_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
-    /// Share of the bytes served by the RAM cache, if there is one.
+    /// The share of the bytes served by the RAM cache, if there is one.
     pub cache_hits: Option<f64>,
 }
 
@@ -145,7 +145,7 @@ struct Replayer<'a> {
     bytes: u64,
 }
 
-/// Beyond it a timed replay falls behind, as a real computer would.
+/// The maximum depth: beyond it a timed replay falls behind, as a real computer would.
 const MAX_DEPTH: u32 = 1024;
 
 impl<'a> Replayer<'a> {
@@ -222,12 +222,12 @@ fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
     record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
 }
 
-/// Accesses to blocks of [`CACHE_BLOCK`] bytes.
+/// Counts the accesses to blocks of [`CACHE_BLOCK`] bytes.
 pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
 
-/// Distinct bytes of a trace, estimated from one block in 64.
+/// Estimates the distinct bytes of a trace from one block in 64.
 pub fn footprint(records: &[Record]) -> f64 {
     distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
 }
@@ -267,7 +267,7 @@ impl MissCurve {
     }
 }
 
-/// A curve of a sample of the blocks.
+/// A miss-ratio curve of a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
     pub share: f64,
@@ -275,7 +275,7 @@ pub struct Sampled {
     /// The maximum error against the exact curve or, without one, half of the largest difference
     /// between two halves of the sample.
     pub error: f64,
-    /// Estimated from two halves.
+    /// The error was estimated from two halves.
     pub error_estimated: bool,
 }
 

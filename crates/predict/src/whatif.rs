@@ -12,11 +12,12 @@ pub struct Prediction {
     pub throughput_bytes_per_s: f64,
     pub iops: f64,
     pub latency_ns: u64,
-    /// Per MiB (2^20 bytes).
+    /// Processor time per MiB (2^20 bytes).
     pub cpu_ms_per_mib: f64,
-    /// By the verdict of a study: the busiest part, the program's thread, or `latency`.
+    /// The limit by the verdict of a study: the busiest part, the program's thread, or `latency` if
+    /// nothing is busy.
     pub bottleneck: String,
-    /// `None` for `latency`.
+    /// The share of time in which the limit was busy; `None` for `latency`.
     pub busy_share: Option<f64>,
 }
 
@@ -38,7 +39,7 @@ pub struct Comparison {
     pub workload: String,
     pub before: Prediction,
     pub after: Prediction,
-    /// After over before.
+    /// The throughput after over that before.
     pub gain: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Beyond the calibration points: numbers from the 1997 study's text, and typical modern devices.
+//! The model beyond the calibration points: numbers from the 1997 study's text, and typical modern
+//! devices.
 
 use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use predict::{Outcome, run, workload};

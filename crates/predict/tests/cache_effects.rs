@@ -1,5 +1,5 @@
-//! Published on a 2003 server: a write-back RAM cache on the IOzone write matrix and on PostMark,
-//! and partition alignment on SQLIO's matrix.
+//! Published effects on a 2003 server: a write-back RAM cache on the IOzone write matrix and on
+//! PostMark, and partition alignment on SQLIO's matrix.
 
 use machine::{CacheState, Op};
 use predict::trace::{CacheGain, Pace, Record, Replay, cache_gains, parse};
@@ -10,7 +10,7 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 const MIB: u64 = 1 << 20;
 
-/// MiB/s of one pass over a file of this size in records of this size.
+/// Returns the MiB/s of one pass over a file of this size in records of this size.
 fn written(machine: &str, file: u64, record: u64) -> f64 {
     let twin = Twin::from_name(machine).unwrap();
     let mut asked = workload(Op::Write, record as u32, 1);
@@ -18,7 +18,7 @@ fn written(machine: &str, file: u64, record: u64) -> f64 {
     run(&twin, &twin.volume(), &asked).unwrap().bytes_per_s() / MIB as f64
 }
 
-/// Files of 4 to 512 MiB, records of 4, 8 and 16 MiB.
+/// Returns the published matrix: files of 4 to 512 MiB, records of 4, 8 and 16 MiB.
 fn matrix() -> impl Iterator<Item = (u64, u64)> {
     let files = (2..10).map(|power| (1 << power) * MIB);
     files
@@ -59,8 +59,8 @@ fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_fa
     }
 }
 
-/// A swap volume behind the first one on the same disk: pages go out in 64 KB clusters, come back
-/// one by one, and memory serves them while they fit.
+/// The swap volume follows the first one on the same disk: pages go out in 64 KB clusters, come
+/// back one by one, and memory serves them while they fit.
 #[test]
 fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
     let swap = |machine: &str, region: u64, op: Op| {

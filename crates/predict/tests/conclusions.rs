@@ -17,13 +17,13 @@ fn on(settings: &str, asked: &Workload) -> (Outcome, Target) {
     (outcome, volume)
 }
 
-/// MiB/s, without the file-system cache.
+/// Returns the MiB/s, without the file-system cache.
 fn rate(settings: &str, op: Op, kib: u32, depth: u32) -> f64 {
     on(settings, &workload(op, kib << 10, depth)).0.bytes_per_s() / MIB
 }
 
-/// As in the study's programs: opened with the sequential hint, and the time of a write includes
-/// the close.
+/// Runs as the study's programs: the file is opened with the sequential hint, and the time of a
+/// write includes the close.
 fn buffered(settings: &str, op: Op, kib: u32) -> Outcome {
     let mut asked = Workload { engine: Engine::Sync, ..workload(op, kib << 10, 1) };
     (asked.buffering, asked.hint, asked.sync_at_end) =

@@ -82,8 +82,8 @@ fn predictions_have_the_conclusions_of_the_study(validation: &Validation) {
     assert!((raid5("read", "array") / raid5("read", "host") - 1.0).abs() < 0.15);
 }
 
-/// It writes 64 KB three deep as an array without parity does one at a time, so it read nothing
-/// before it wrote.
+/// The published array writes 64 KB three deep as an array without parity does one at a time, so it
+/// read nothing before it wrote.
 #[test]
 fn the_published_array_writes_like_one_that_reads_no_old_data() {
     use predict::{run, workload};

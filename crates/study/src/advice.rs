@@ -9,7 +9,7 @@ use machine::units::show_size;
 use results::{CACHED_PERCENT, Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
-/// Minimum gain of a second advice over the first.
+/// The second advice must gain this much over the first.
 const WORTH_MORE: f64 = 1.25;
 
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
@@ -108,7 +108,8 @@ fn worth_saying(
     }
 }
 
-/// Among equals, the one with fewer bytes outstanding.
+/// Finds the cheapest entry that reaches the goal; among equals the one with fewer bytes
+/// outstanding.
 fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
@@ -150,8 +151,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// Pairs of entries for each single change, in the first order in which every step was measured.
-/// `None` without one, or if only one thing changes.
+/// Splits a change into single ones: the entries before and after each, and the change, in the
+/// first order in which every step was measured. `None` without one, or if only one thing changes.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -219,7 +220,8 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Waiting requires another engine, so that is not counted as a change.
+    /// Returns equal values for workloads that agree in this respect. Waiting requires another
+    /// engine, so that is not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (

@@ -20,7 +20,7 @@ use results::{
 use std::collections::BTreeSet;
 use workload::{OpKind, Pattern};
 
-/// Relative half width of a peak's interval.
+/// A peak is undecided if the relative half width of its interval is larger.
 const UNDECIDED: f64 = 0.1;
 
 /// Up to this size each random request costs a rotating disk a seek.
@@ -131,7 +131,7 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
-/// Both points of each change that may be reported.
+/// Returns both points of each change that may be reported.
 pub(crate) fn sides(found: &Found<'_>, trials: &[Trial]) -> Vec<usize> {
     let made = trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
@@ -151,7 +151,7 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     }
 }
 
-/// Most serious first.
+/// Lists the doubts, most serious first.
 fn doubts(found: &Found<'_>, peaks: &[Peak], of_peaks: &[PeakDoubt]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
@@ -220,7 +220,8 @@ fn random_burst(one: &RandomBurst, points: &[Point]) -> Option<PeakDoubt> {
     })
 }
 
-/// Several times as fast as random reads on a rotating disk: both need the same seeks.
+/// Doubts writes that are several times as fast as random reads on a rotating disk: both need the
+/// same seeks.
 fn cached_writes(found: &Found<'_>) -> Option<PeakDoubt> {
     let best = |op| {
         let random = found.points.iter().filter(|point| {
@@ -254,7 +255,8 @@ fn above_advertised(peak: &Peak) -> Option<PeakDoubt> {
     })
 }
 
-/// The tables and the peak then describe two states of the target.
+/// Doubts a peak that was different earlier in the study: the tables and the peak describe two
+/// states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
@@ -271,7 +273,7 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<PeakDoubt> {
     })
 }
 
-/// One sentence each.
+/// Describes what the budget left out, one sentence each.
 pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
     for trial in trials {
@@ -299,7 +301,7 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     said
 }
 
-/// Returns the new index of each entry.
+/// Removes points that were not reached; returns the new index of each entry.
 pub(crate) fn keep_reached<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     trials: &mut [Trial],

@@ -10,23 +10,23 @@ pub(crate) use results::{GAIN, SAME};
 use results::{LimitChange, LimitOf};
 use workload::{OpKind, Workload};
 
-/// A loss below the first, a gain from the second on.
+/// Ratios of requests per second: a loss below the first, a gain from the second on.
 const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Gains if request latency is the limit.
+    /// Twice the requests outstanding: gains if request latency is the limit.
     Deeper,
-    /// Gains if the thread is the limit.
+    /// One more thread: gains if the thread is the limit.
     Wider,
     /// Half the request, or twice a small one: the same request rate if that is the limit.
     Resized,
-    /// Gains if read-ahead is the limit.
+    /// The sequential hint: gains if read-ahead is the limit.
     Hinted,
 }
 
 impl Variant {
-    /// `None` if the workload would be the same, or invalid.
+    /// Applies the change; `None` if the workload would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -83,7 +83,7 @@ impl Case {
         ratio(&entries[self.base], &entries[*after])
     }
 
-    /// Their intervals contain a threshold of the verdict.
+    /// Returns the trials whose intervals contain a threshold of the verdict.
     pub(crate) fn undecided<'a>(
         &'a self,
         entries: &'a [Entry],
@@ -102,6 +102,7 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
+    /// Renumbers the entries after removals; `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self
             .trials

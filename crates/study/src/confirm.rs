@@ -16,27 +16,27 @@ pub(crate) struct BestRates<'a> {
     pub(crate) random_bursts: &'a [RandomBurst],
 }
 
-/// Later, a new choice is not measured from scratch.
+/// After this share of the budget a new choice is not measured from scratch.
 const CHOICE_SHARE: f64 = 0.62;
 
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
 const CANDIDATES: usize = 2;
 
-/// Relative half width of a peak's interval above which only the rates decide.
+/// Above this relative half width of a peak's interval only the rates decide.
 const UNKNOWN: f64 = 0.5;
 
-/// Relative to other points.
+/// The weights of peak candidates and of the chosen peak, relative to other points.
 const PEAK_WEIGHT: f64 = 2.0;
 const CHOSEN_WEIGHT: f64 = 30.0;
 
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
-/// Made even past the budget: the answer depends on them.
+/// Runs that are made even past the budget: the answer depends on them.
 pub(crate) const MIN_RUNS: u32 = 3;
 
-/// Longer runs, because the maximum of many noisy values is biased upwards. Returns each
-/// operation's best entry.
+/// Measures the peaks in longer runs, because the maximum of many noisy values is biased upwards.
+/// Returns each operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -72,8 +72,8 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// Discards the runs that selected the points: they are biased by luck. Further runs come later, as
-/// consecutive runs sample the target at one time.
+/// Measures the chosen points from scratch: the runs that selected them are biased by luck. Further
+/// runs come later, as consecutive runs sample the target at one time.
 pub(crate) fn measure_chosen<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     chosen: &[usize],
@@ -86,8 +86,8 @@ pub(crate) fn measure_chosen<M: Machine>(
     Ok(())
 }
 
-/// Returns the operations whose peak moved. A trial that gains does not count: the limit reports
-/// it.
+/// Moves the peaks to faster points measured later; returns the operations whose peak moved. A
+/// trial that gains does not count: the limit reports it.
 pub(crate) fn highest(
     entries: &[Entry],
     setting: &StudyContext,

@@ -15,7 +15,7 @@ pub(crate) struct StudyContext {
     pub(crate) seed: u64,
     pub(crate) members: u32,
     pub(crate) clients: u32,
-    /// `Err`: the reason.
+    /// Whether they can also use one file together, or why not.
     pub(crate) one_file: Result<(), String>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct StudyContext {
 pub(crate) struct Speed {
     pub(crate) read: OpSpeed,
     pub(crate) write: OpSpeed,
-    /// From a dirty page cache to stable storage.
+    /// The rate from a dirty page cache to stable storage.
     pub(crate) flush_bytes_per_s: f64,
 }
 
@@ -56,7 +56,7 @@ impl StudyContext {
         self.facts.direct_refused.clone().unwrap_or_default()
     }
 
-    /// Short enough for a quick flush.
+    /// Returns buffered writes, flushed at the end, and short enough for a quick flush.
     pub(crate) fn flushed_write(&self, request: u32) -> Workload {
         Workload {
             request_bytes: request,
@@ -69,7 +69,7 @@ impl StudyContext {
         }
     }
 
-    /// One at a time in a cached region; `None` if a request is too large for that.
+    /// Returns one request at a time in a cached region; `None` if a request is too large for that.
     pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
         (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
             request_bytes: request,
@@ -96,7 +96,7 @@ impl StudyContext {
         Engine::asynchronous(&self.engines)
     }
 
-    /// Sequential, depth 1, direct if the target allows it.
+    /// Returns sequential requests at depth 1, direct if the target allows it.
     pub(crate) fn base(&self, op: OpKind) -> Workload {
         let direct = self.direct();
         Workload {
@@ -125,7 +125,8 @@ impl StudyContext {
         if workload.writes() { self.speed.write } else { self.speed.read }
     }
 
-    /// The 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16 MiB.
+    /// Returns the sizes of the 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16
+    /// MiB.
     pub(crate) fn sizes(&self) -> Vec<(u32, Rank)> {
         let min = if self.direct() { self.facts.direct_align_bytes } else { 512 };
         let kib = |k: u64| (k * units::KIB) as u32;
@@ -144,7 +145,7 @@ impl StudyContext {
         sizes
     }
 
-    /// Small enough to fill and write back quickly.
+    /// Returns a size that the device can fill and write back quickly.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slower = if self.facts.writable {
             self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)
@@ -155,7 +156,7 @@ impl StudyContext {
         quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
     }
 
-    /// What the device writes in about three runs.
+    /// Returns the bytes that the device writes in about three runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let max = (self.facts.size_bytes / 2).max(u64::from(request));

@@ -12,28 +12,28 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
 
-/// Ratio of two sizes between which the curve follows Hockney's law.
+/// The ratio of two sizes up to which the curve between them follows Hockney's law.
 const NEAR: f64 = 4.0;
 
 const STRIDE: f64 = 4.0;
 
-/// One run has no interval, and a throttle may admit an extra slice in it.
+/// Runs per size: one has no interval, and a throttle may admit an extra slice in it.
 const MIN_RUNS: u32 = 2;
 
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// Of a short budget, for curves deeper than one request.
+/// The share of a short budget for curves deeper than one request.
 const OVERRUN_SHARE: f64 = 1.1;
 
 struct Curve {
     trial: usize,
     like: Cell,
-    /// In bytes per second.
+    /// Half of its operation's peak, in bytes per second.
     half: f64,
     tried: BTreeSet<u64>,
 }
 
-/// Sizes of single requests are measured whatever the time.
+/// Measures the sizes around half of `peaks`, those of single requests whatever the time.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -54,7 +54,7 @@ pub(crate) fn bracket<M: Machine>(
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
-/// Includes those of which the grid left out every single-request cell.
+/// Returns the curves, with those of which the grid left out every single-request cell.
 fn curves(
     trials: &[Trial],
     setting: &StudyContext,
@@ -131,6 +131,7 @@ fn bracket_curves<M: Machine>(
     }
 }
 
+/// Adds a size to a curve; `None` if its requests take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -148,7 +149,7 @@ fn add<M: Machine>(
     point
 }
 
-/// Size, rate and entry index by rising size; of several visits the longest runs count.
+/// Returns size, rate and entry index by rising size; of several visits the longest runs count.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, like: &Cell) -> Vec<(f64, f64, usize)> {
     let question = Question::of(&like.workload);
     let of_curve = |workload: &Workload| {
@@ -185,7 +186,8 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// `None` if the sizes around the crossing are close enough, or no other exists.
+/// Returns the next size to measure; `None` if those around the crossing are close enough, or no
+/// other exists.
 fn next_size(
     rates: &[(f64, f64, usize)],
     sizes: &[f64],
@@ -225,7 +227,7 @@ mod tests {
     const SIZES: [f64; 8] =
         [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
-    /// `refused`: sizes that do not fit.
+    /// Measures until no size is missing; `refused` are the sizes that do not fit.
     fn measured(
         begun: &[usize],
         rate: impl Fn(f64) -> f64,

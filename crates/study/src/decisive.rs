@@ -9,13 +9,13 @@ use machine::Machine;
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// Each may turn out to be the peak.
+/// Peak candidates per operation: each may turn out to be the peak.
 const CANDIDATES: usize = 3;
 
 const AROUND: usize = 2;
 
-/// Peak candidates, the best of small random requests, a plain program's points, and those around
-/// half-power points. All must have been run.
+/// Returns the peak candidates, the best of small random requests, a plain program's points, and
+/// those around half-power points. All must have been run.
 pub(crate) fn decisive<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,

@@ -16,12 +16,12 @@ const MIN_GAIN: f64 = 1.1;
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
-    /// What a plain program would see, cheapest first.
+    /// The gains that a plain program would see, cheapest first.
     pub(crate) proven: Vec<Finding>,
     pub(crate) unproven: Vec<UncertainGain>,
 }
 
-/// `is_plain`: the entry is what a plain program does.
+/// Selects the gains to report. `is_plain`: an entry is what a plain program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
@@ -52,9 +52,9 @@ pub(crate) fn findings(
     Findings { proven: ranked(found, entries), unproven }
 }
 
-/// First what a plain program would see, by certain gain per change; then other programs; then
-/// tuned programs; last warm caches, barely certain gains, and corner cases. In each group the best
-/// of each kind ranks above the second of any kind.
+/// Ranks findings: first what a plain program would see, by certain gain per change; then other
+/// programs; then tuned programs; last warm caches, barely certain gains, and corner cases. In each
+/// group the best of each kind ranks above the second of any kind.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
@@ -105,7 +105,8 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Not a rate of the target unless it is in memory.
+/// Returns whether the page cache serves its reads, or takes its writes without a flush. That is
+/// not a rate of the target unless it is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served =
@@ -119,7 +120,7 @@ pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> boo
 
 enum Gain {
     Small,
-    /// Reportable if it were certain.
+    /// A gain that would be reportable if it were certain, and its interval.
     Unproven(f64, Option<[f64; 2]>),
     Proven(Ratio),
 }
@@ -184,7 +185,7 @@ fn finding(
     })
 }
 
-/// In bytes per second; from interleaved runs if there are several.
+/// Computes the gain in bytes per second; from interleaved runs if there are several.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests =
         f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);

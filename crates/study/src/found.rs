@@ -9,12 +9,12 @@ use machine::{MemoryKind, MemoryUse};
 use results::{Axis, Numbers, Point, Value};
 use workload::OpKind;
 
-/// Share of the best rate at which the smallest setting is recommended.
+/// The smallest setting with this share of the best rate is recommended.
 pub(crate) const ENOUGH: f64 = 0.9;
 
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
-/// Maximum ratio of readings that are the same.
+/// Readings are the same if their intervals rule out a larger ratio.
 const SAME: f64 = 1.25;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,17 +56,17 @@ impl PeakRates {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) x: f64,
-    /// In the unit of the curve's first figure, unless another axis was requested.
+    /// The value in the unit of the curve's first figure, unless another axis was requested.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
-    /// From a simulated machine: needs no interval.
+    /// The value is from a simulated machine and needs no interval.
     pub(crate) exact: bool,
     pub(crate) point: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Effect {
-    /// 0.5 is 50 % more, -0.4 is 40 % less.
+    /// A relative change: 0.5 is 50 % more, -0.4 is 40 % less.
     By(f64),
     Nothing,
     Unsure,
@@ -82,7 +82,7 @@ impl Effect {
 }
 
 impl Reading {
-    /// `Nothing` requires intervals that rule out a large difference.
+    /// Compares two readings; `Nothing` requires intervals that rule out a large difference.
     pub(crate) fn change_to(&self, other: &Reading) -> Effect {
         let interval = |one: &Reading| one.interval_95.or(one.exact.then_some([one.y, one.y]));
         let (Some(a), Some(b)) = (interval(self), interval(other)) else { return Effect::Unsure };
@@ -110,7 +110,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// In bytes per second.
+    /// Returns the rate of one thread, in bytes per second.
     pub(crate) fn memory_rate(&self, kind: MemoryKind) -> Option<f64> {
         let rates =
             self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
@@ -127,12 +127,12 @@ impl Found<'_> {
         cells
     }
 
-    /// By rising x, without failed points.
+    /// Returns the readings by rising x, without failed points.
     pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
         self.curve_by(curve, curve.set.figures[0].y)
     }
 
-    /// As [`Found::curve`], on another axis.
+    /// Returns the readings as [`Found::curve`], on another axis.
     pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = value(cell, axis, point, &self.points[point]);
@@ -156,14 +156,14 @@ pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
 }
 
-/// Smallest setting with this share of the best.
+/// Returns the smallest setting with this share of the best.
 pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     let best = best(readings)?.y;
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// The median: a device that prefetches serves some requests late, and their mean would mix two
-/// regimes.
+/// Returns the median in ns: a device that prefetches serves some requests late, and their mean
+/// would mix two regimes.
 pub(crate) fn typical_ns(numbers: &Numbers) -> f64 {
     numbers.latency_ns.p50 as f64
 }

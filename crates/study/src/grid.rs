@@ -58,7 +58,8 @@ impl FigureDesign {
     }
 }
 
-/// Grid and conclusion build it from shared constants and functions, so a lookup cannot miss.
+/// The identity of a curve. Grid and conclusion build it from shared constants and functions, so a
+/// lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
@@ -103,14 +104,14 @@ pub(crate) struct Cell {
     pub(crate) x: f64,
     pub(crate) workload: Workload,
     pub(crate) shape: Option<StripeShape>,
-    /// Shows the rate to stable storage.
+    /// Shows the rate to stable storage instead of the axis's value.
     pub(crate) synced: bool,
     pub(crate) rank: Rank,
     pub(crate) point: Option<usize>,
 }
 
 impl Cell {
-    /// 0 for a cell that every study needs.
+    /// Returns how little the curve's shape needs the cell: 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,

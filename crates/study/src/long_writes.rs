@@ -10,28 +10,30 @@ use workload::{OpKind, Workload};
 
 const END_SHARE: f64 = 0.985;
 
-/// If the rest of the study keeps to its own share.
+/// The share of the budget for long writes, if the rest of the study keeps to its own.
 pub(crate) const SHARE: f64 = 0.1;
 
 const STEPS: u64 = 100;
 
-/// Needed for a rate of several steps.
+/// The time that a rate of several steps needs.
 const SHORTEST_NS: Nanos = 200_000_000;
 
-/// On a machine whose time costs nothing.
+/// The maximum number of requests on a machine whose time costs nothing.
 const MOST_SIMULATED: u64 = 200_000;
 
 /// Smaller requests cost more processor time, and many are outstanding.
 const LARGE: u32 = 1 << 20;
 const USUAL_DEPTH: u32 = 16;
 
-/// At a rate that has fallen, more would take longer than the time left.
+/// The maximum bytes in flight: at a rate that has fallen, more would take longer than the time
+/// left.
 const MOST_IN_FLIGHT: u64 = 32 << 20;
 
-/// A smaller fall is the drift of a shared machine.
+/// The rate fell if it is below this share of the peak: a smaller fall is the drift of a shared
+/// machine.
 const CLEARLY: f64 = 0.75;
 
-/// Requires a writable target with a state beyond its memory.
+/// Checks that the target is writable and has a state beyond its memory.
 pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String> {
     if !setting.facts.writable {
         return Err("the target is only read".into());
@@ -44,7 +46,7 @@ pub(crate) fn applies(setting: &StudyContext) -> std::result::Result<(), String>
 
 pub(crate) type Seen = std::result::Result<LongWrites, String>;
 
-/// They run last.
+/// The result before the long writes ran: they come last.
 pub(crate) const NOT_YET: &Seen = &Err(String::new());
 
 pub(crate) fn long_writes<M: Machine>(
@@ -89,7 +91,7 @@ pub(crate) fn long_writes<M: Machine>(
     }
 }
 
-/// As much outstanding as the best writes, and no flush after each run.
+/// Returns writes with as much outstanding as the best ones, and no flush after each run.
 fn at_full_speed(setting: &StudyContext, peak: &Workload) -> Workload {
     let align = setting.align().max(1);
     let largest = (setting.facts.size_bytes / 4).min(u64::from(LARGE)) / align * align;

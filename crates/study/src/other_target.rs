@@ -15,20 +15,20 @@ const MIN_FILE_BYTES: u64 = 8 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OtherTarget {
-    /// Faster if the file system is a limit.
+    /// The device below, faster if the file system is a limit.
     Device(String),
-    /// Faster if the writers of one file share a limit.
+    /// Two files, faster if the writers of one file share a limit.
     TwoFiles,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OtherTargetTrial {
     pub(crate) other: OtherTarget,
-    /// Other target over the study's.
+    /// Requests per second there over those on the study's target.
     pub(crate) ratio: Ratio,
 }
 
-/// `None` without time or a target that fits the case's operation.
+/// Runs a case on another target; `None` without time or a target that fits the case's operation.
 pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -95,7 +95,7 @@ fn two_files<M: Machine>(
     Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Interleaved; `None` if runs fail there, or are too few.
+/// Interleaves runs on both targets; `None` if runs fail there, or are too few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

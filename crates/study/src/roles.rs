@@ -5,7 +5,7 @@ use workload::{OpKind, Workload};
 
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
 
-/// Buffered, sequential, depth 1.
+/// Returns whether an entry is plain: buffered, sequential, depth 1.
 pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyContext) -> bool {
     let workload = &entry.workload;
     let cache = match op {
@@ -28,7 +28,7 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyCon
     workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
-/// The rate is the target's, not that of a cache.
+/// Returns whether the rate is the target's, not that of a cache.
 pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
     let workload = &entry.workload;
     let whole =

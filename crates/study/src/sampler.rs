@@ -14,16 +14,16 @@ use results::{Point, Question, StripeRecord};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
-/// Maximum for one round of a workload's requests.
+/// A workload is left out if one round of its requests takes this many runs.
 const ROUND_RUNS: f64 = 4.0;
 
-/// Of requests.
+/// Rounds of requests per run.
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// Of fast, repeated requests.
+/// The longest run of fast requests, if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// Relative half width of the 95 % interval to reach.
+/// The relative half width of the 95 % interval to reach.
 pub(crate) const PRECISION: f64 = 0.03;
 
 const MAX_RUNS: u32 = 32;
@@ -39,12 +39,12 @@ pub(crate) struct Entry {
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
     request_times: Option<RequestTimes>,
-    /// Spread between runs of similar points.
+    /// The spread between runs of similar points, once known.
     common: Option<Spread>,
     /// Cached: the statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
-    /// Interval of all visits, in bytes per second, if they disagree.
+    /// The interval of all visits, in bytes per second, if they disagree.
     visits: Option<[f64; 2]>,
 }
 
@@ -81,7 +81,7 @@ impl Entry {
         (self.point, self.estimate, self.visits) = (OnceCell::new(), OnceCell::new(), None);
     }
 
-    /// Uses the pooled spread of similar points.
+    /// Estimates requests per second with the pooled spread of similar points.
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
@@ -90,7 +90,7 @@ impl Entry {
         self.common.is_some()
     }
 
-    /// The page cache and the device have a spread each.
+    /// Returns the kind of spread: the page cache and the device each have their own.
     fn kind(&self) -> (bool, bool) {
         (self.workload.writes(), self.workload.buffering.is_direct())
     }
@@ -133,7 +133,7 @@ impl Entry {
 }
 
 pub struct Progress<'a> {
-    /// In a few words.
+    /// The current work, in a few words.
     pub doing: &'a str,
     pub passed_ns: Nanos,
     pub budget_ns: Nanos,
@@ -144,17 +144,17 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
     pub(crate) left_out: Vec<String>,
-    /// Workloads of which one round of requests takes too long.
+    /// The number of workloads of which one round of requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
-    /// Otherwise each workload runs once, in virtual time.
+    /// Runs are repeated; otherwise each workload runs once, in virtual time.
     pub(crate) noisy: bool,
     whole: StripeShape,
     shape: StripeShape,
     seed: u64,
-    /// Of a sample beyond its run, in ns.
+    /// The time of a sample beyond its run, in ns.
     pub(crate) overhead: f64,
     pub(crate) bursty: bool,
     ended: [Nanos; 2],
@@ -204,7 +204,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
             .for_each(|(ended, _)| *ended = now);
     }
 
-    /// Since the target last had a request of these kinds.
+    /// Returns the time since the target last had a request of these kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
         let last = self
             .ended
@@ -228,7 +228,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// Unlimited without noise.
+    /// Returns the time at a share of the budget; unlimited without noise.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -241,7 +241,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// `None` if the cell would take too long.
+    /// Adds a cell unless it is already there; `None` if it would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share = cell
@@ -353,7 +353,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// In a new random order each round, until the time is up.
+    /// Runs the entries in a new random order each round, until the time is up.
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         let budget_ns = until.saturating_sub(self.now());
@@ -374,7 +374,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Most uncertain first, up to `until`.
+    /// Runs the entries whose relative interval is wider than `precision`, most uncertain first, up
+    /// to `until`.
     pub(crate) fn tighten(
         &mut self,
         indices: &[usize],
@@ -388,7 +389,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { min: 0, max: MAX_RUNS, precision, budget_ns })
     }
 
-    /// A few runs of one point do not determine it.
+    /// Learns the spread over all points, as a few runs of one do not determine it.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;
@@ -408,8 +409,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// If visits to a workload disagree, the target changed between them, and an interval covers
-    /// them.
+    /// Unites the visits to a workload: if they disagree, the target changed between them, and an
+    /// interval covers them.
     pub(crate) fn unite_visits(&mut self) {
         if !self.noisy {
             return;
@@ -438,7 +439,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Returns the new index of each remaining entry.
+    /// Drops entries that were not reached; returns the new index of each remaining entry.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self
@@ -478,7 +479,7 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             .map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
     }
 
-    /// Not if its writes would exceed what may be written.
+    /// Runs an entry once, unless its writes would exceed what may be written.
     fn run(&mut self, index: usize) -> Result<()> {
         let entry = &self.entries[index];
         if !may_run(self.machine, &entry.workload) {

@@ -20,12 +20,12 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// `13.7 times`
+/// Formats a ratio: `13.7 times`.
 pub(crate) fn times(ratio: f64) -> String {
     format!("{} times", significant(ratio, 3))
 }
 
-/// `595 thousand requests/s`
+/// Formats a request rate: `595 thousand requests/s`.
 pub(crate) fn per_second(rate: f64) -> String {
     match rate {
         999_500.0.. => format!("{} million requests/s", significant(rate / 1e6, 3)),
@@ -34,7 +34,7 @@ pub(crate) fn per_second(rate: f64) -> String {
     }
 }
 
-/// `gains 12 %`, `costs 40 %`, `changes nothing`
+/// Describes an effect: `gains 12 %`, `costs 40 %`, `changes nothing`.
 pub(crate) fn effect(effect: Effect) -> String {
     match effect {
         Effect::By(more) if more >= 1.0 => format!("gives {} the rate", times(more + 1.0)),
@@ -66,7 +66,7 @@ pub(crate) fn reach(
     })
 }
 
-/// Merges equal ones: `Reads and writes gain nothing from polling.`
+/// Makes sentences and merges equal ones: `Reads and writes gain nothing from polling.`
 pub(crate) fn statements(all: Vec<(OpKind, String)>) -> Vec<String> {
     let mut merged: Vec<(String, Vec<OpKind>)> = Vec::new();
     for (op, text) in all {
@@ -78,7 +78,7 @@ pub(crate) fn statements(all: Vec<(OpKind, String)>) -> Vec<String> {
     merged.iter().map(|(text, ops)| format!("{} {text}.", together(ops))).collect()
 }
 
-/// `Reads and writes`
+/// Names operations: `Reads and writes`.
 pub(crate) fn together(ops: &[OpKind]) -> String {
     match ops {
         [OpKind::Read, OpKind::Write] => "Reads and writes".into(),

@@ -11,11 +11,11 @@ use measure::stats::Verdict;
 use results::{Burst, FELL, RandomBurst};
 use workload::{OpKind, Stop, Workload};
 
-/// Ratio of writes to random reads at which a disk sorts the writes in its cache: both need the
-/// same seeks.
+/// A disk sorts the writes in its cache if they are this many times as fast as random reads: both
+/// need the same seeks.
 pub(crate) const TOO_FAST: f64 = 5.0;
 
-/// Factor to the next attempt to see the end of a burst.
+/// The next attempt to see the end of a burst is longer by this factor.
 const LONGER: u64 = 4;
 
 const ATTEMPTS: u32 = 5;
@@ -85,7 +85,7 @@ pub(crate) fn sustain_random<M: Machine>(
     Ok(bursts)
 }
 
-/// Above what a layer advertises, or fell within a run.
+/// Returns whether the rate is above what a layer advertises, or fell within a run.
 fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     let cap = verdict::advertised(&setting.facts, op).map(|one| one.throughput_bytes_per_s);
     let above = cap.zip(entry.point().rate()).is_some_and(|(cap, rate)| rate > cap * (1.0 + SAME));
@@ -93,7 +93,7 @@ fn is_burst(entry: &Entry, setting: &StudyContext, op: OpKind) -> bool {
     above || entry.samples().iter().any(fell)
 }
 
-/// Also returns the lasting entry.
+/// Measures a peak beyond its burst; returns the burst and the lasting entry.
 fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Option<(Burst, usize)>> {
     let entry = &sampler.entries[peak];
     let (workload, shape) = (entry.workload.clone(), entry.shape.clone());
@@ -130,12 +130,12 @@ fn beyond<M: Machine>(sampler: &mut Sampler<'_, M>, peak: usize) -> Result<Optio
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Fall {
-    /// Before the fall.
+    /// Requests per second before the fall.
     iops: f64,
     length_ns: Nanos,
 }
 
-/// The best step, if it is a fall and enough of the run follows.
+/// Finds the step that describes the slices best, if it is a fall and enough of the run follows.
 fn fall(sample: &Sample) -> Option<Fall> {
     let rates: Vec<f64> = sample.warm_up_rates.iter().chain(&sample.slice_rates).copied().collect();
     let whole: f64 = rates.iter().sum();

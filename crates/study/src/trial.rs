@@ -13,17 +13,17 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 const TRIALS_SHARE: f64 = 0.70;
 
-/// For the search for a deeper peak.
+/// The share of the budget by which the search for a deeper peak ends.
 const CLIMB_SHARE: f64 = 0.64;
 
 const CLIMBS: u32 = 3;
 
-/// Before the remaining time is divided.
+/// Runs of a trial, before the remaining time is divided.
 const RUNS: u32 = 4;
 
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// The peaks, a plain program's rates, and small random requests.
+/// Returns the cases: the peaks, a plain program's rates, and small random requests.
 fn cases<M: Machine>(
     sampler: &Sampler<'_, M>,
     setting: &StudyContext,
@@ -72,7 +72,8 @@ pub(crate) fn best_random<M: Machine>(
     rated.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
 }
 
-/// `None` if the change is invalid or the target too small.
+/// Returns the entry with the change, an existing or a new one; `None` if the change is invalid or
+/// the target too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -141,7 +142,7 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// The peaks first, time permitting.
+/// Runs the trials of all cases, the peaks first, time permitting.
 pub(crate) fn investigate<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,
@@ -204,7 +205,7 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// Keeps existing trials; with `measure`, the others run once.
+/// Investigates a peak that moved; keeps existing trials, and with `measure` the others run once.
 pub(crate) fn investigate_peak<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &StudyContext,

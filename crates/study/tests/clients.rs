@@ -7,7 +7,7 @@ use study::{Effort, Plan};
 use twin::Twin;
 use workload::Workload;
 
-/// Clients' links carry 10 MB/s each.
+/// Creates a server whose link carries this much, and clients whose links carry 10 MB/s each.
 fn server(clients: u32, server_bytes_per_s: f64) -> Twin {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("server.toml");

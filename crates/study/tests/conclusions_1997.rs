@@ -31,7 +31,7 @@ fn limit(results: &Results, op: OpKind) -> Bottleneck {
     limits.iter().find(|limit| limit.of == LimitOf::Peak && limit.op == op).expect("a limit").what
 }
 
-/// Sequential over the whole preallocated file.
+/// Finds the point of sequential requests over the whole preallocated file.
 fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u32) -> usize {
     let found = results.points.iter().position(|point| {
         let one = &point.workload.workload;
@@ -45,7 +45,7 @@ fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u
     found.unwrap_or_else(|| panic!("no {op} of {kib} KiB, {depth} deep, {buffering:?}"))
 }
 
-/// In MiB/s.
+/// Returns the rate in MiB/s.
 fn direct(results: &Results, op: OpKind, kib: u32, depth: u32) -> f64 {
     results.points[place(results, op, Buffering::Direct, kib, depth)].rate().expect("a rate") / MIB
 }

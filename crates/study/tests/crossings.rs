@@ -12,7 +12,7 @@ use workload::{OpKind, rng};
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// Alignment moves sizes off powers of two.
+/// The maximum ratio of the sizes around a crossing; alignment moves them off powers of two.
 const NEAR: f64 = 4.2;
 
 fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results {

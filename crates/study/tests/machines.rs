@@ -18,7 +18,7 @@ use twin::description::Drive;
 use twin::settings::Setup;
 use workload::rng;
 
-/// One machine and document each.
+/// One machine and document for each seed.
 const SEEDS: std::ops::Range<u64> = 0..208;
 
 struct Chance {
@@ -36,23 +36,23 @@ impl Chance {
         of[(self.next() % of.len() as u64) as usize]
     }
 
-    /// Evenly on a logarithmic scale.
+    /// Draws a value evenly on a logarithmic scale.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         let share = self.next() as f64 / u64::MAX as f64;
         low * (high / low).powf(share)
     }
 }
 
-/// Its settings in words, and what disturbs it.
+/// A machine, its settings in words, and what disturbs it.
 struct Drawn {
     name: String,
     setup: Setup,
-    /// Enough for some hundred runs.
+    /// The budget of its study, enough for some hundred runs.
     budget_ns: u64,
-    /// Between runs; `None`: they repeat exactly.
+    /// The spread between runs; `None` if they repeat exactly.
     noise: Option<f64>,
     throttled: bool,
-    /// Another program's share, and the runs during which it takes it.
+    /// Another program's share of the machine, and the runs during which it takes it.
     load: Option<(f64, [u64; 2])>,
 }
 

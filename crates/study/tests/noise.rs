@@ -16,7 +16,7 @@ use workload::{OpKind, Stop, Workload};
 /// Standard deviation of the rates of runs, as a share of their mean.
 const SPREAD: f64 = 0.2;
 
-/// Start-up effects do not matter.
+/// Long enough that start-up effects do not matter.
 const LONG: Stop = Stop::AfterNs(5_000_000_000);
 
 const SEEDS: std::ops::Range<u64> = 101..165;
@@ -30,7 +30,7 @@ fn study(seed: u64, budget_s: u64) -> Results {
     sound::sound(results.expect("a study"))
 }
 
-/// Without noise, in bytes per second.
+/// Rates on the machine without noise, in bytes per second.
 #[derive(Default)]
 struct Truths {
     known: BTreeMap<String, f64>,
@@ -49,7 +49,7 @@ impl Truths {
         })
     }
 
-    /// Of single requests.
+    /// Returns the size at which single requests reach this rate.
     fn crossing(&mut self, like: &Workload, half: f64) -> f64 {
         let (mut low, mut high) = (512.0f64, (16 << 20) as f64);
         while high / low > 1.01 {
@@ -69,7 +69,7 @@ impl Truths {
     }
 }
 
-/// Intervals that contain the truth, and their total.
+/// The number of intervals that contain the truth, and their total.
 #[derive(Debug, Default, Clone, Copy)]
 struct Coverage {
     held: usize,
@@ -92,7 +92,7 @@ impl Coverage {
 struct Seen {
     points: Coverage,
     by_runs: BTreeMap<u32, Coverage>,
-    /// Uncertainty above 25 %.
+    /// Points with an uncertainty above 25 %.
     wide: usize,
     peaks: Coverage,
     halves: Coverage,

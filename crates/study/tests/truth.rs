@@ -35,7 +35,7 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCa
     Ok(())
 }
 
-/// A whole study takes time.
+/// Tests few cases: a whole study takes time.
 fn few(cases: u32) -> ProptestConfig {
     // Fixed seeds, so a tolerance does not fail on some days.
     let rng_seed = RngSeed::Fixed(1997);
@@ -48,7 +48,7 @@ fn few(cases: u32) -> ProptestConfig {
     }
 }
 
-/// Workers with a fixed time plus a time per byte, and a shared path.
+/// A virtual disk: workers with a fixed time plus a time per byte, and a shared path.
 #[derive(Debug, Clone)]
 struct Behind {
     request_us: f64,
@@ -86,7 +86,7 @@ impl Behind {
         self.request_us * 1e3 + self.request_ns_per_byte * bytes
     }
 
-    /// Independent of the size.
+    /// Returns the part of a request's time that does not depend on its size.
     fn fixed_ns(&self) -> f64 {
         (self.request_us + self.notify_us + self.fixed_us) * 1e3
     }
@@ -95,12 +95,13 @@ impl Behind {
         self.request_ns_per_byte + 1e9 / self.rate
     }
 
-    /// As many as fit in one request's time, unless something saturates.
+    /// Returns the bytes per second: as many requests as fit in one's time, unless something
+    /// saturates.
     fn throughput(&self, bytes: f64, depth: f64) -> f64 {
         self.throughput_of(bytes, depth, 1)
     }
 
-    /// Each thread on a processor of its own.
+    /// Returns the same for several threads, each on a processor of its own.
     fn throughput_of(&self, bytes: f64, depth: f64, threads: u32) -> f64 {
         let one = self.fixed_ns() + self.ns_per_byte() * bytes;
         let workers = f64::from(self.workers) / (self.fixed_us * 1e3 + 1e9 / self.rate * bytes);
@@ -180,7 +181,7 @@ proptest! {
         near("peak", peak.throughput_bytes_per_s, machine.peak(&results), 0.05)?;
     }
 
-    /// Request size and depth.
+    /// Checks the request size and the depth at half power.
     #[test]
     fn half_power(machine in behind()) {
         let results = study(&machine.twin(), Effort::Normal, &["depth"]);
@@ -283,7 +284,7 @@ proptest! {
 proptest! {
     #![proptest_config(few(8))]
 
-    /// Includes the skews between tracks.
+    /// The rate of the tracks includes the skews between them.
     #[test]
     fn a_disk(rpm in 4000.0f64..15_000.0, sectors in 80u64..2000, heads in 2u64..12, skew in 0.05f64..0.3) {
         let mut description = preset::load("hdd-20tb").unwrap();
@@ -321,7 +322,7 @@ fn limited(
     )
 }
 
-/// Its fixed time is a revolution, except for writes that catch the gap between two tracks.
+/// The fixed time is a revolution, except for writes that catch the gap between two tracks.
 #[test]
 fn writes_without_a_write_cache_cost_a_revolution() {
     for rpm in [3600.0, 5400.0, 7200.0] {
@@ -347,7 +348,7 @@ fn writes_without_a_write_cache_cost_a_revolution() {
     }
 }
 
-/// One law for prefetched data and another for fetched data: a single line would miss points by 30
+/// Prefetched data follow one law and fetched data another: a single line would miss points by 30
 /// %.
 #[test]
 fn service_times_of_the_drives_of_1997_fit_regime_by_regime() {

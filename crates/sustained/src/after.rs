@@ -8,16 +8,16 @@ use crate::sustain::Run;
 use machine::{Engine, Machine, Nanos, Result};
 use workload::{Pattern, Stop, Workload};
 
-/// Longest first rest, its largest shares of the fast writes' time and of the time left, and the
-/// growth of the next.
+/// The longest first rest, the maximum shares of the fast writes' time and of the time left that it
+/// may take, and the growth of the next.
 pub(crate) const FIRST_REST_S: f64 = 10.0;
 const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;
 const MAX_RESTS: usize = 3;
-/// Shorter steps after a rest.
+/// Steps after a rest are shorter by this factor.
 const FINER: u64 = 4;
-/// So many steps within [`NEAR`] of the lasting rate: it has fallen again.
+/// After this many steps within [`NEAR`] of the lasting rate it has fallen again.
 const FALLEN_STEPS: usize = 3;
 const NEAR: f64 = 1.15;
 /// Writes after a rest end at this multiple of the store.
@@ -62,7 +62,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// A kept rest has the earlier process's length.
+    /// Rests and returns the time: for a kept rest, that of the earlier process.
     pub(crate) fn rest(&mut self, seconds: f64) -> Result<f64> {
         if let Some(kept) = self.writer.kept_rest()? {
             self.report("resting", 0.0)?;
@@ -80,7 +80,7 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Writes until the rate has fallen again.
+    /// Writes after a rest until the rate has fallen again.
     fn recover(&mut self, falls: &Falls, rest_s: f64) -> Result<Option<Recovery>> {
         let (points, cut_short) = self.until_fallen(falls, "writing after a rest")?;
         if points.is_empty() {
@@ -90,7 +90,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(Some(Recovery { rest_s, fast_bytes, middle_bytes, cut_short }))
     }
 
-    /// Writes until the lasting rate; `true` if a limit ended it before.
+    /// Writes until the lasting rate; returns `true` if a limit ended it before.
     pub(crate) fn until_fallen(
         &mut self,
         falls: &Falls,

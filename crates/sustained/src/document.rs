@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::Pattern;
 
-/// Schema name and version.
+/// The name and version of the schema.
 pub const SUSTAINED_SCHEMA: &str = "halfpower.sustained/1";
 
 /// The behaviour of a target after its caches and its credit.
@@ -102,7 +102,8 @@ pub struct WearChange {
 }
 
 impl WearChange {
-    /// Compares wear. `earlier` is that of the run's parts before an interruption.
+    /// Describes a run by what is known, and compares wear. `earlier` is that of its parts before
+    /// an interruption.
     pub fn of(
         before: Vec<Wear>,
         after: Vec<Wear>,
@@ -139,7 +140,7 @@ fn is_zero(bytes: &f64) -> bool {
 }
 
 impl Recovery {
-    /// Faster than the lasting rate.
+    /// Returns the bytes that were faster than the lasting rate.
     pub(crate) fn bytes(&self) -> f64 {
         self.fast_bytes + self.middle_bytes
     }

@@ -3,26 +3,26 @@
 use crate::level::{Level, bytes_at};
 use crate::series::SeriesPoint;
 
-/// Below this share of the rate is a cliff.
+/// A fall to less than this share of the rate is a cliff.
 pub(crate) const FELL: f64 = 0.85;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Falls {
-    /// Before the first fall.
+    /// The level before the first fall.
     pub(crate) fast: Level,
-    /// Between two falls.
+    /// The level between two falls.
     pub(crate) middle: Option<Level>,
     /// The rate that lasts.
     pub(crate) slow: f64,
 }
 
 impl Falls {
-    /// Before the last fall.
+    /// Returns the bytes before the last fall.
     pub(crate) fn bytes(&self) -> f64 {
         self.middle.unwrap_or(self.fast).to_bytes as f64
     }
 
-    /// At the fast and the middle rate.
+    /// Returns the bytes at the fast and at the middle rate.
     pub(crate) fn split(&self, points: &[SeriesPoint]) -> [f64; 2] {
         let fast = self.fast.bytes_per_s;
         let Some(middle) = self.middle.map(|middle| middle.bytes_per_s) else {
@@ -47,7 +47,7 @@ fn at_rate(points: &[SeriesPoint], fast: f64, slow: f64) -> f64 {
     bytes_at(fast, slow, bytes as f64, seconds)
 }
 
-/// The level before the first lasting fall, and the rate that lasts.
+/// Finds the first level after which the rate falls for good, and the rate that lasts.
 pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     let lasts = levels.last()?.bytes_per_s;
     let fast = levels
@@ -56,13 +56,13 @@ pub(crate) fn cliff(levels: &[Level]) -> Option<(Level, f64)> {
     (lasts < fast.bytes_per_s * FELL).then_some((fast, lasts))
 }
 
-/// `None` without a cliff.
+/// Finds the falls of a run; `None` without a cliff.
 pub(crate) fn falls(levels: &[Level]) -> Option<Falls> {
     let (fast, slow) = cliff(levels)?;
     Some(Falls { fast, middle: middle(levels, &fast, slow), slow })
 }
 
-/// If the levels between have one rate.
+/// Returns the levels between the fast and the last one, if they have one rate.
 fn middle(levels: &[Level], fast: &Level, slow: f64) -> Option<Level> {
     let from = levels.iter().position(|level| level.from_bytes >= fast.to_bytes)?;
     let own = &levels[from..levels.len() - 1];

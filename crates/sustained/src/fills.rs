@@ -10,13 +10,14 @@ use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};
 
-/// If the store's time is unknown.
+/// The rest after a fill if the store's time is unknown.
 const REST_S: f64 = 60.0;
+/// A rest is longer than the store needs by this factor.
 const LONGER: f64 = 1.1;
-/// Of the time left.
+/// The maximum share of the time left that the rest may take.
 const REST_SHARE: f64 = 0.5;
 
-/// Fills for which time or bytes were not enough.
+/// Returns the fills for which time or bytes were not enough.
 pub(crate) fn unseen(
     plan: &SustainPlan,
     result: &SustainedResult,
@@ -36,7 +37,8 @@ pub(crate) fn unseen(
 }
 
 impl<M: Machine> Run<'_, '_, M> {
-    /// Fills to each share, rests, writes again at full speed. On an error the fills so far stay.
+    /// Fills to each share, rests, and writes again at full speed. On an error the fills so far
+    /// stay.
     pub(crate) fn fills(
         &mut self,
         recoveries: &[Recovery],
@@ -70,7 +72,7 @@ impl<M: Machine> Run<'_, '_, M> {
         Ok(())
     }
 
-    /// Writes the space once; `false` if a limit ended it.
+    /// Writes the space once; returns `false` if a limit ended it.
     fn fill(&mut self, space: u64, ends_s: f64) -> Result<bool> {
         let workload = Workload { pattern: Pattern::Seq, ..self.workload.clone() };
         self.writer.within(space);

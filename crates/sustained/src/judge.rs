@@ -6,21 +6,23 @@ use crate::series::SeriesPoint;
 use crate::steady::{SteadyCheck, Unsteady, WINDOW, steady_state};
 use machine::Nanos;
 
-/// Steps before the last level can be the lasting rate.
+/// With this many steps the last level can be the lasting rate.
 const MIN_LAST_STEPS: usize = 25;
-/// Of the time before the last level: a drive may have a second, slower stage.
+/// The minimum length of the last level, as a share of the time before it: a drive may have a
+/// second, slower stage.
 pub(crate) const LAST_SHARE: f64 = 0.5;
-/// Of the given time, up to a limit: a small cache before a large one fills at once.
+/// Its minimum length as a share of the given time, up to a limit: a small cache before a large one
+/// fills at once.
 const LAST_SHARE_OF_ALL: f64 = 0.05;
 const LAST_MOST_S: f64 = 300.0;
 /// Heat explains a fall at most this far below the run's maximum; also the minimum rise that is
 /// heating.
 const HOTTEST_C: f64 = 3.0;
 const HEATED_C: f64 = 10.0;
-/// In teeth from heat, falls are this much hotter than rises.
+/// In teeth from heat, the rate falls at this much more than it rises at.
 const TOOTH_C: f64 = 1.0;
 
-/// The rate has fallen and stays, in a run of at most `for_ns`.
+/// Returns whether the rate has fallen and stays, in a run of at most `for_ns`.
 pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     let levels = levels(points);
     let (Some(_), Some(last)) = (cliff(&levels), levels.last()) else { return false };
@@ -30,7 +32,7 @@ pub(crate) fn has_settled(points: &[SeriesPoint], for_ns: Nanos) -> bool {
     steps >= MIN_LAST_STEPS && last.seconds() >= ((from_s - start_s) * LAST_SHARE).max(floor_s)
 }
 
-/// Of the last level, in five equal parts.
+/// Checks the steady state of the last level, in five equal parts.
 pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck> {
     let first = points.iter().position(|point| point.from_s >= last.from_s)?;
     let rates: Vec<f64> = points[first..].iter().map(SeriesPoint::bytes_per_s).collect();
@@ -48,7 +50,7 @@ pub(crate) fn steady(points: &[SeriesPoint], last: &Level) -> Option<SteadyCheck
     Some(SteadyCheck { contradicted_by, ..check })
 }
 
-/// Temperature at the falls, if the device had heated up and was hottest.
+/// Returns the temperature at the falls, if the device had heated up and was hottest.
 pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     let celsius: Vec<f64> = points.iter().filter_map(|point| point.temperature_c).collect();
     let hottest = celsius.iter().copied().fold(f64::MIN, f64::max);
@@ -66,7 +68,7 @@ pub(crate) fn heat(points: &[SeriesPoint], levels: &[Level]) -> Option<f64> {
     (here >= hottest - HOTTEST_C).then_some(here)
 }
 
-/// Mean temperature of the falls, if above that of the rises.
+/// Returns the mean temperature at the falls, if above that at the rises.
 fn heat_of_teeth(points: &[SeriesPoint], level: &Level) -> Option<f64> {
     let [low, high] = level.saw_tooth?;
     let middle = (low * high).sqrt();

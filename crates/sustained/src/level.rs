@@ -1,4 +1,5 @@
-//! Stretches with a rate of their own, from the change points of [`measure::stats::phases`].
+//! Levels: stretches with a rate of their own, from the change points of
+//! [`measure::stats::phases`].
 
 use crate::saw_tooth::saw_tooth;
 use crate::series::SeriesPoint;
@@ -7,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const MAX_BLOCKS: usize = 400;
-/// Half a block's interval, as a share: request boundaries move its rate so much.
+/// Half the interval of a block's rate, as a share: request boundaries move the rate by this much.
 const UNCERTAIN: f64 = 0.02;
-/// Of the median; a shorter block is joined with the next.
+/// A block shorter than this share of the median is joined with the next.
 const SHORT: f64 = 0.5;
 
 /// A stretch of a run with a rate of its own.
@@ -44,7 +45,7 @@ impl Level {
     }
 }
 
-/// Points that count as one value.
+/// A range of points that count as one value.
 struct Block {
     first: usize,
     end: usize,
@@ -69,7 +70,7 @@ fn blocks(points: &[SeriesPoint]) -> Vec<Block> {
     all
 }
 
-/// How many of `bytes`, which took `seconds`, moved at `fast`, the rest at `slow`.
+/// Returns how many of `bytes`, which took `seconds`, moved at `fast`, and how many at `slow`.
 pub(crate) fn bytes_at(fast: f64, slow: f64, bytes: f64, seconds: f64) -> f64 {
     ((seconds - bytes / slow) / (1.0 / fast - 1.0 / slow)).clamp(0.0, bytes)
 }
@@ -84,7 +85,7 @@ pub fn levels(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Without teeth.
+/// Returns the levels without teeth.
 fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     let blocks = blocks(points);
     if blocks.is_empty() {
@@ -127,7 +128,7 @@ fn plain(points: &[SeriesPoint]) -> Vec<Level> {
     all
 }
 
-/// Where the rate changed, as a fractional index.
+/// Finds the fractional index at which the rate changed.
 fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, after: f64) -> f64 {
     let part = &points[range.clone()];
     let bytes: u64 = part.iter().map(|point| point.bytes).sum();
@@ -142,7 +143,7 @@ fn boundary(points: &[SeriesPoint], range: std::ops::Range<usize>, before: f64, 
     range.end as f64
 }
 
-/// From one fractional index to another.
+/// Makes the level from one fractional index to another.
 fn level(points: &[SeriesPoint], from: f64, to: f64, rate: Option<f64>, slides: bool) -> Level {
     let last = points.len() - 1;
     let place = |at: f64| {

@@ -4,7 +4,7 @@ use crate::series::SeriesPoint;
 use machine::{Error, Result, RunLog, Warning};
 use serde::{Deserialize, Serialize};
 
-/// A step.
+/// What is kept of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kept {
@@ -13,7 +13,7 @@ pub(crate) enum Kept {
         warnings: Vec<Warning>,
     },
     Read(ReadTimes),
-    /// Bytes written meanwhile.
+    /// Reads, and the bytes written meanwhile.
     ReadDuring {
         reads: ReadTimes,
         bytes: u64,
@@ -22,7 +22,7 @@ pub(crate) enum Kept {
     Rested {
         seconds: f64,
     },
-    /// The last step may have written this much.
+    /// A process ended here; its last step may have written this much.
     CutOff {
         bytes: u64,
     },
@@ -60,7 +60,7 @@ impl<'m> Log<'m> {
         serde_json::from_str(&text).map(Some).map_err(|_| other_step())
     }
 
-    /// The earlier process's steps are used up.
+    /// Returns whether the earlier process's steps are used up.
     pub(crate) fn is_cut_off(&self) -> bool {
         !self.goes_on && self.next > 0
     }

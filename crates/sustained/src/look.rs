@@ -13,9 +13,9 @@ use workload::Workload;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookLimits {
     pub for_ns: Nanos,
-    /// In bytes.
+    /// The maximum number of bytes to write.
     pub max_written: u64,
-    /// A step is one point of the result.
+    /// The length of a step, which is one point of the result.
     pub step_ns: Nanos,
 }
 
@@ -27,14 +27,15 @@ pub struct Look {
     pub written_bytes: u64,
     pub took_s: f64,
     pub out_of_bytes: bool,
-    /// For a sustained run that shows what follows the last level, if known.
+    /// The length of a sustained run that shows what follows the last level, if known.
     pub needs_s: Option<f64>,
 }
 
 /// Writes at full speed until a limit.
 ///
 /// # Errors
-/// An unwritable target, an interrupt, or a failed first step. Later failures only end it.
+/// An unwritable target, an interrupt, or a failed request in the first step. Later failures only
+/// end the run.
 pub fn look<M: Machine>(
     machine: &M,
     target: &M::Target,

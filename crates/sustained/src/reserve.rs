@@ -7,11 +7,12 @@ use crate::level::Level;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Relative error of the prediction. The second holds if the slow rate is at least [`CLEAR_SHARE`]
-/// of the fast one: a cache emptied at the slow rate would then bring back clearly less.
+/// A credit explains a recovery if its prediction has at most this relative error. The second holds
+/// if the slow rate is [`CLEAR_SHARE`] of the fast one or more: a cache emptied at the slow rate
+/// would then bring back clearly less.
 const CREDIT_FITS: [f64; 2] = [0.03, 0.1];
 const CLEAR_SHARE: f64 = 0.2;
-/// A recovery is complete from here on; below [`NOTHING`] it is noise.
+/// A recovery is complete from this share on; below [`NOTHING`] it is noise.
 const COMPLETE: f64 = 0.95;
 const NOTHING: f64 = 0.01;
 
@@ -53,7 +54,7 @@ pub struct Reserve {
 pub struct Reserves {
     /// The one that is empty first.
     pub first: Reserve,
-    /// Its end is the second fall, if there is one.
+    /// The store that ends at the second fall, if there is one.
     pub second: Option<Reserve>,
 }
 
@@ -69,7 +70,7 @@ pub fn reserves(levels: &[Level], recoveries: &[Recovery], rotating: bool) -> Op
     Some(Reserves { first, second: Some(last.reserve(&falls, recoveries, first.size_bytes)) })
 }
 
-/// The store before another; meanwhile it passes on the middle rate.
+/// Returns the store before another; meanwhile it passes on the middle rate.
 fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     let rate = falls.fast.bytes_per_s;
     let slow = falls.middle.map_or(falls.slow, |middle| middle.bytes_per_s);
@@ -89,10 +90,10 @@ fn before(falls: &Falls, last: ReserveKind) -> Reserve {
     }
 }
 
-/// Its end is the last fall.
+/// The store that ends at the last fall.
 struct Store {
     kind: ReserveKind,
-    /// 1 if it earns the slow rate under load too; 0: only at rest.
+    /// 1 if the store earns the slow rate under load too; 0 if only at rest.
     earns: f64,
 }
 
@@ -113,7 +114,7 @@ impl Store {
         Store { kind, earns: f64::from(u8::from(earns)) }
     }
 
-    /// `first_bytes`: in a store before it.
+    /// Makes the reserve; `first_bytes` are those in a store before it.
     fn reserve(&self, falls: &Falls, recoveries: &[Recovery], first_bytes: f64) -> Reserve {
         let (to_bytes, last) = (falls.bytes(), falls.middle.unwrap_or(falls.fast));
         let first_bytes = if self.earns > 0.0 { 0.0 } else { first_bytes };
@@ -141,7 +142,7 @@ impl Store {
     }
 }
 
-/// Bytes that a store gave, if it earns this share of the slow rate.
+/// Returns the bytes that a store gave, if it earns this share of the slow rate.
 fn spent(falls: &Falls, fast: f64, middle: f64, earns: f64) -> f64 {
     let own = |bytes: f64, rate: f64| bytes * (1.0 - earns * falls.slow / rate);
     let of_middle = falls.middle.map_or(0.0, |level| own(middle, level.bytes_per_s));

@@ -8,7 +8,7 @@ use machine::units::{
     grouped, show_capacity, show_rate, show_size_rounded, show_span as span, show_time, significant,
 };
 
-/// Larger requests are measured in bytes.
+/// Requests up to this size are counted; larger ones are measured in bytes.
 const COUNTED_BYTES: u32 = 64 << 10;
 
 /// Returns the conclusions, the answer first.
@@ -85,7 +85,7 @@ fn of_level(result: &SustainedResult, level: &Level) -> String {
     }
 }
 
-/// In the unit that matters: bytes of a cache, time of a credit.
+/// Returns the length of a level in the unit that matters: bytes of a cache, time of a credit.
 fn extent(result: &SustainedResult, level: &Level) -> String {
     let credit = result.reserve.is_some_and(|one| one.kind == ReserveKind::Credit);
     if credit || counts(result) {
@@ -182,7 +182,7 @@ fn filled(result: &SustainedResult, one: &FillResult) -> String {
     )
 }
 
-/// Of the endurance; less needs no number.
+/// A smaller share of the endurance needs no number.
 const LITTLE_PERCENT: f64 = 0.001;
 
 pub(crate) fn worn(run_bytes: u64, wear: &WearChange) -> String {

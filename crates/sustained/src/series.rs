@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Bounded: a week takes no more memory than an hour.
+/// The maximum number of points: a week takes no more memory than an hour.
 const MAX_POINTS: usize = 4096;
 
 /// A stretch of a run.
@@ -72,9 +72,9 @@ impl MaxBy for Option<f64> {
 #[derive(Debug, Clone, Default)]
 pub struct Series {
     points: Vec<SeriesPoint>,
-    /// Pushed points per kept point, minus one.
+    /// The pushed points per kept point, minus one.
     merged: u32,
-    /// Points in the last one.
+    /// The pushed points in the last kept one.
     last: u32,
 }
 
@@ -83,7 +83,7 @@ impl Series {
         &self.points
     }
 
-    /// Returns all written bytes.
+    /// Returns the number of bytes written.
     pub fn bytes(&self) -> u64 {
         self.points.last().map_or(0, |point| point.from_bytes + point.bytes)
     }

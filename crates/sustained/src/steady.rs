@@ -9,22 +9,23 @@ use serde::{Deserialize, Serialize};
 
 /// Rounds of SNIA's measurement window.
 pub const WINDOW: usize = 5;
-/// SNIA PTS 2.0.2, 2.1.24 "Steady State": the range of the window, in percent of its mean.
+/// The maximum range of the values in the window, in percent of their mean (SNIA PTS 2.0.2, 2.1.24
+/// "Steady State").
 pub const MAX_RANGE_PERCENT: f64 = 20.0;
-/// Likewise, the rise of the best linear fit.
+/// The maximum rise of the best linear fit over the window, in percent of the mean.
 pub const MAX_SLOPE_PERCENT: f64 = 10.0;
-/// For the stricter check.
+/// The minimum number of values for the stricter check.
 const MIN_VALUES: usize = 20;
-/// Minimum correlation at any distance up to a third of the window, and the spread, as a share of
-/// the mean, below which it does not matter. Noise exceeds the correlation in fewer than 1 of 500
-/// windows of 60 values.
+/// From this correlation at any distance up to a third of the window, values have a pattern; and
+/// the spread, as a share of the mean, below which it does not matter. Noise exceeds the
+/// correlation in fewer than 1 of 500 windows of 60 values.
 const PATTERN: f64 = 0.45;
 const MATTERS: f64 = 0.06;
-/// Of noise, from the 10th to the 90th percentile, as a share of the mean.
+/// The maximum spread of noise, from the 10th to the 90th percentile, as a share of the mean.
 const MAX_SPREAD: f64 = 0.3;
-/// Share over the window, if beyond noise.
+/// The maximum drift over the window, as a share, if beyond noise.
 const MAX_DRIFT: f64 = 0.03;
-/// In standard errors of the slope; less is noise.
+/// The drift that is beyond noise, in standard errors of the slope.
 const DRIFT_SIGMAS: f64 = 4.0;
 
 /// Whether a window is in steady state.
@@ -66,7 +67,7 @@ pub enum Unsteady {
 }
 
 impl Unsteady {
-    /// Continues "the rate …".
+    /// Returns the end of a sentence that begins "the rate …".
     pub fn sentence(self) -> &'static str {
         match self {
             Unsteady::Drift => "still drifts",
@@ -108,7 +109,7 @@ pub fn steady_state(rounds: &[f64], within: &[f64]) -> Option<SteadyCheck> {
     })
 }
 
-/// Of the best line, per value.
+/// Returns the slope of the best line, per value.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() as f64 - 1.0) / 2.0;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

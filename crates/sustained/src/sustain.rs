@@ -16,7 +16,7 @@ use machine::{Engine, Error, Machine, Nanos, Result, Warning};
 use results::Program;
 use workload::{Pattern, Workload};
 
-/// Of the time, for the first writes; rests and reads need the rest.
+/// The share of the time for the first writes; the rests and reads need the remainder.
 pub(crate) const FIRST_SHARE: f64 = 0.7;
 /// Steps between searches for levels.
 pub(crate) const LOOK_EVERY: usize = 8;
@@ -24,19 +24,19 @@ pub(crate) const LOOK_EVERY: usize = 8;
 /// Settings of a sustained run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SustainPlan {
-    /// Maximum time.
+    /// The maximum time.
     pub for_ns: Nanos,
-    /// In bytes.
+    /// The maximum number of bytes to write.
     pub max_written: u64,
     pub request_bytes: u32,
     /// [`Pattern::Seq`] or [`Pattern::Random`].
     pub pattern: Pattern,
     pub depth: u32,
-    /// A step is one point of the result.
+    /// The length of a step, which is one point of the result.
     pub step_ns: Nanos,
     /// Also measure with these percentages of the target filled, ascending.
     pub fills: Vec<u8>,
-    /// Over the drive's life, if known.
+    /// Bytes that may be written over the drive's life, if known.
     pub endurance_bytes: Option<u64>,
     pub seed: u64,
 }
@@ -58,7 +58,7 @@ impl Default for SustainPlan {
 }
 
 impl SustainPlan {
-    /// Returns the writes, without a place.
+    /// Returns the writes, without their offsets.
     pub fn workload(&self, engines: &[Engine]) -> Workload {
         Workload {
             read_percent: 0,
@@ -82,7 +82,7 @@ pub struct Progress<'a> {
 }
 
 /// Writes to a target past its caches and its credit. `on_step` is called after each step and each
-/// second of a rest; `false` ends the run. `keep` gets the result every 30 s.
+/// second of a rest, and `false` ends the run. `keep` gets the result every 30 s.
 ///
 /// # Errors
 /// An unwritable target, or a failed first request. Later failures or an interrupt end the run with
@@ -206,15 +206,15 @@ impl<M: Machine> Run<'_, '_, M> {
         }
     }
 
-    /// Also `true` if rests need the bytes left.
+    /// Returns whether the rate has fallen and stays, or the rests need the bytes left.
     pub(crate) fn has_settled(&self, series: &Series) -> bool {
         let most =
             if self.writer.left() < self.plan.max_written / 2 { 0 } else { self.plan.for_ns };
         has_settled(series.points(), most)
     }
 
-    /// The target rested between processes: if the rate had fallen before, leaves out the writes
-    /// until it has fallen again.
+    /// Handles the time between two processes, in which the target rested: if the rate had fallen
+    /// before, leaves out the writes until it has fallen again.
     pub(crate) fn fills_gap(&mut self, series: &Series) -> Result<bool> {
         let Some(falls) = falls(&levels(series.points())) else {
             self.rested = true;

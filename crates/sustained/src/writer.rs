@@ -9,7 +9,7 @@ use machine::{
 use measure::{Sample, gather, streams};
 use workload::{Stop, Workload};
 
-/// Never writes more than allowed.
+/// Runs steps on a target; never writes more than allowed.
 pub(crate) struct Writer<'m, M: Machine> {
     pub(crate) machine: &'m M,
     pub(crate) target: &'m M::Target,
@@ -17,13 +17,13 @@ pub(crate) struct Writer<'m, M: Machine> {
     log: Log<'m>,
     began: Nanos,
     position: u64,
-    /// End of the space for steps.
+    /// The end of the space that steps write.
     space: u64,
     /// Bytes of the steps.
     measured: u64,
-    /// Upper bound for killed processes' steps.
+    /// The maximum bytes that steps of killed processes may have written.
     lost: u64,
-    /// Of a step, in bytes.
+    /// The maximum bytes of a step.
     largest: u64,
     max_written: u64,
     steps: u64,
@@ -52,7 +52,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         }
     }
 
-    /// Upper bound.
+    /// Returns the maximum bytes that may have been written.
     pub(crate) fn written(&self) -> u64 {
         self.measured + self.lost
     }
@@ -66,7 +66,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.gaps
     }
 
-    /// Steps write only the target's first bytes.
+    /// Limits later steps to the target's first bytes.
     pub(crate) fn within(&mut self, bytes: u64) {
         (self.space, self.position) = (bytes, 0);
     }
@@ -79,7 +79,8 @@ impl<'m, M: Machine> Writer<'m, M> {
         (self.machine.now() - self.began) as f64 * 1e-9
     }
 
-    /// `None` after the last: the gap is kept, and the cut-off step may have written `most`.
+    /// Returns the next step of an earlier process. `None` after the last: the gap is kept, and the
+    /// cut-off step may have written `most`.
     fn recall(&mut self, most: u64) -> Result<Option<Kept>> {
         let was_cut_off = self.log.is_cut_off();
         loop {
@@ -114,7 +115,7 @@ impl<'m, M: Machine> Writer<'m, M> {
         self.log.keep(&Kept::Rested { seconds });
     }
 
-    /// `None` if not even one request may be written.
+    /// Runs a step of at most `ns` and `max_bytes`; `None` if not even one request may be written.
     pub(crate) fn step(
         &mut self,
         workload: &Workload,
@@ -241,7 +242,8 @@ impl<'m, M: Machine> Writer<'m, M> {
         all
     }
 
-    /// Never repeats a run, unlike `measure::sample`, since each repeat would write again.
+    /// Runs workloads at once. Never repeats a run, unlike `measure::sample`, since each repeat
+    /// would write again.
     fn run(&self, workloads: &[&Workload]) -> Result<Vec<Sample>> {
         let facts = &self.facts;
         let mut sources = workloads
@@ -280,7 +282,8 @@ pub(crate) fn rotating(facts: &TargetFacts) -> bool {
     facts.layers.iter().any(disk)
 }
 
-/// Also refuses a simulated disk, whose write cache is empty at each run and would never fill.
+/// Refuses an unwritable target, and a simulated disk: its write cache is empty at each run and
+/// would never fill.
 pub(crate) fn check_writable(facts: &TargetFacts) -> Result<()> {
     let disk = |layer: &Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
     if facts.kind == TargetKind::Simulated && facts.layers.iter().any(disk) {

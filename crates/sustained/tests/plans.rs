@@ -11,7 +11,7 @@ fn of(test: PtsTest) -> PtsPlan {
     plan(test, TB, 512, &PtsOptions::default())
 }
 
-/// At 1 GB/s.
+/// Returns the minimum and maximum time of each phase, at 1 GB/s.
 fn seconds(test: PtsTest) -> Vec<[f64; 2]> {
     estimate(&of(test), 1e9).phases.iter().map(|phase| phase.seconds).collect()
 }

@@ -3,10 +3,10 @@
 use sustained::{WINDOW, steady_state};
 use workload::rng::{hash, unit};
 
-/// In five rounds.
+/// The number of values in five rounds.
 const VALUES: usize = 60;
 
-/// Approximately normal: the sum of twelve uniform numbers.
+/// Returns approximately normal noise: the sum of twelve uniform numbers.
 fn noise(seed: u64, at: usize) -> f64 {
     (0..12).map(|k| unit(hash(seed, at as u64 * 12 + k))).sum::<f64>() - 6.0
 }

@@ -131,13 +131,13 @@ impl Tried {
         self.differences.iter().filter(|one| one.measure.is_rate())
     }
 
-    /// Mean over the workloads, as a logarithm.
+    /// Returns the mean gain over the workloads, as a logarithm.
     pub(crate) fn gain(&self) -> f64 {
         let logs: Vec<f64> = self.rates().map(|one| (one.change_percent / 100.0).ln_1p()).collect();
         if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
     }
 
-    /// `open`: the time ended before some question was decided.
+    /// Judges a trial; `open` if the time ended before some question was decided.
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
         let of_rate = || differences.iter().filter(|one| one.measure.is_rate());
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();

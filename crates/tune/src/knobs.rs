@@ -25,11 +25,11 @@ pub struct WorkloadKnob {
     pub value: fn(&Workload) -> String,
     /// Values worth trying.
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
-    /// `None` if the value is invalid.
+    /// Returns the workload with the value; `None` if that is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
-    /// How the value can lose data, if so.
+    /// Returns how the value can lose data; `None` if it cannot.
     pub risk: fn(&Workload, &str) -> Option<String>,
-    /// Changes to a program.
+    /// Returns the changes to a program that give it the value.
     pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 
@@ -216,7 +216,7 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     },
 };
 
-/// Bytes by which the partition starts past a 4 KiB boundary.
+/// Returns the bytes by which the partition starts past a 4 KiB boundary.
 fn straddle(layers: &[Layer]) -> u64 {
     layers
         .iter()

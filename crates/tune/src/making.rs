@@ -4,7 +4,7 @@
 use machine::units::{KIB, parse_size};
 use machine::{Alternative, Keep, Knob, Layer, Matters, TargetFacts};
 
-/// A stride is counted in blocks.
+/// The block size of ext4; a stride is counted in blocks.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
@@ -28,7 +28,7 @@ impl Stripe {
     }
 }
 
-/// `None` without an option for stripes.
+/// Returns the command for a new file system; `None` if it has no option for stripes.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))
@@ -53,7 +53,7 @@ fn keep_mkfs(line: String) -> Keep {
     }
 }
 
-/// With a new file system.
+/// Returns the commands that align a partition, with a new file system.
 pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     let partition = Keep {
         place: "partition table (destroys the partition's data: copy them first)".into(),

@@ -34,7 +34,7 @@ impl std::str::FromStr for Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Machine(usize),
-    /// Index in [`KNOBS`].
+    /// A workload knob, by its index in [`KNOBS`].
     Workload(usize),
 }
 
@@ -49,13 +49,13 @@ pub struct Trial {
     pub to: Alternative,
     pub change: Change,
     pub resets: Vec<String>,
-    /// Indices of the questions that it affects.
+    /// The indices of the questions that it affects.
     pub questions: Vec<usize>,
 }
 
 pub struct Scope<'a> {
     pub knobs: &'a [Knob],
-    /// For a machine knob's value that the table does not offer.
+    /// Returns the alternative for a machine knob's value that the table does not offer.
     pub value: &'a dyn Fn(usize, &str) -> Alternative,
     pub scene: Scene<'a>,
 }
@@ -63,15 +63,15 @@ pub struct Scope<'a> {
 /// A benchmark of many files, or a replayed application, with its own requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
-    /// In labels, such as `PostMark`.
+    /// The name in labels, such as `PostMark`.
     pub name: String,
-    /// For `halfpower compare`, such as `--postmark FILE`.
+    /// The options for `halfpower compare`, such as `--postmark FILE`.
     pub options: String,
-    /// After the target in an arm of `compare`; `None` if an arm is only a target.
+    /// The options after the target in an arm of `compare`; `None` if an arm is only a target.
     pub arm_options: Option<String>,
     /// Workloads with such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
-    /// Creates and deletes many files.
+    /// The work creates and deletes many files.
     pub many_files: bool,
     pub rate: Measure,
     /// The requests whose latencies it reports.
@@ -98,7 +98,7 @@ impl Whole {
         }
     }
 
-    /// As users see them.
+    /// Returns the options as users see them.
     pub(crate) fn words(&self) -> String {
         let more = self.arm_options.as_ref().filter(|more| !more.is_empty());
         more.map_or_else(|| self.options.clone(), |more| format!("{} ({more})", self.options))
@@ -108,9 +108,9 @@ impl Whole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     pub questions: Vec<Workload>,
-    /// Replaces the only question, which has such requests.
+    /// Work that runs instead of the only question, which has such requests.
     pub whole: Option<Whole>,
-    /// In the order of the table.
+    /// The trials, in the order of the table.
     pub trials: Vec<Trial>,
     /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
@@ -137,7 +137,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans machine knobs: options or a recording fix such work's requests.
+    /// Plans machine knobs for work whose options or recording fix its requests.
     ///
     /// # Errors
     /// As [`Plan::new`].
@@ -293,7 +293,7 @@ impl Plan {
         self.left_out.push(LeftOut { knob: knob.into(), of: of.into(), why: why.into() });
     }
 
-    /// Returns the questions over all trials.
+    /// Returns the number of questions over all trials.
     pub fn asked(&self) -> usize {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
@@ -333,7 +333,7 @@ fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
     }
 }
 
-/// `Some(None)` if all knobs are wanted.
+/// Returns how a knob is wanted; `Some(None)` if all are.
 fn asked_for<'a>(knob: &str, wanted: &'a [Wanted]) -> Option<Option<&'a Wanted>> {
     if wanted.is_empty() {
         Some(None)

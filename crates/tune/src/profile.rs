@@ -5,20 +5,20 @@ use workload::{Pattern, Workload};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// On the command line.
+    /// The name on the command line.
     pub name: &'static str,
     pub about: &'static str,
-    /// Of its sizes and mix.
+    /// The source of its sizes and mix.
     pub source: &'static str,
     /// Settings chosen by halfpower because no source gives them.
     pub own: &'static str,
-    /// Published limit; only for a single workload.
+    /// The published limit for the 99th percentile of latency; only for a single workload.
     pub p99_ns: Option<Nanos>,
     workloads: fn(deep: Engine) -> Vec<Workload>,
 }
 
 impl Profile {
-    /// Returns the workloads; `deep` keeps several requests outstanding.
+    /// Returns the workloads; `deep` is the engine that keeps several requests outstanding.
     pub fn workloads(&self, deep: Engine) -> Vec<Workload> {
         (self.workloads)(deep)
     }
@@ -126,7 +126,7 @@ pub const PROFILES: [Profile; 10] = [
     },
 ];
 
-/// Large, sequential, past the page cache.
+/// Returns large sequential requests past the page cache.
 fn frames(deep: Engine, read_percent: u8) -> Workload {
     Workload {
         read_percent,
@@ -137,7 +137,7 @@ fn frames(deep: Engine, read_percent: u8) -> Workload {
     }
 }
 
-/// Random requests of `k` KiB past the page cache.
+/// Returns random requests of `k` KiB past the page cache.
 fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     Workload {
         read_percent,
@@ -149,7 +149,7 @@ fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     }
 }
 
-/// Sequential writes, each durable before the next.
+/// Returns sequential writes, each durable before the next.
 fn log(request_bytes: u32) -> Workload {
     Workload {
         read_percent: 0,
@@ -159,7 +159,7 @@ fn log(request_bytes: u32) -> Workload {
     }
 }
 
-/// A whole file in sequence through the page cache.
+/// Returns a pass over a whole file in sequence through the page cache.
 fn streamed(read_percent: u8) -> Workload {
     Workload {
         read_percent,

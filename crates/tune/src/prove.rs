@@ -3,12 +3,12 @@ use crate::plan::{Change, Plan, Trial};
 use crate::tuning::changed;
 use machine::with_settings;
 
-/// As named on the command line.
+/// The target as named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Several form a stripe.
+    /// The paths; several form a stripe.
     pub places: Vec<String>,
-    /// Such as `--size 16m`.
+    /// The options, such as `--size 16m`.
     pub options: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "''".into(), std::borrow::Cow::into_owned)
 }
 
-/// A command for each affected workload.
+/// Returns a command for each affected workload.
 pub(crate) fn prove(
     plan: &Plan,
     scene: &Scene<'_>,

@@ -14,7 +14,7 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// Of the time.
+/// The share of the time for the combination.
 const FOR_COMBINATION: f64 = 0.2;
 
 pub trait Subject {
@@ -48,17 +48,18 @@ pub trait Subject {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Decides a question once any larger change is ruled out.
+    /// A question is decided once any larger change is ruled out.
     pub until_percent: f64,
     /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// Drops values that cannot gain this much; `None` also measures how much slower they are.
+    /// Values that cannot gain this much are dropped; `None` also measures how much slower they
+    /// are.
     pub gain_wanted_percent: Option<f64>,
-    /// For the whole tuning.
+    /// The time for the whole tuning.
     pub budget_ns: Nanos,
     /// Repeated runs differ.
     pub noisy: bool,
-    /// Of the run order.
+    /// The seed of the run order.
     pub seed: u64,
 }
 
@@ -73,9 +74,9 @@ struct Trying<'a, S> {
     questions: &'a [Question],
     /// Work with its own requests replaces the questions' workloads.
     is_whole: bool,
-    /// Longest warm-up, per question and arm.
+    /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
-    /// Runs with the current setting by question, and the bytes moved.
+    /// Runs with the current setting by question, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
     before_ns: Nanos,
     warnings: &'a mut Vec<Warning>,
@@ -133,7 +134,7 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// Where the current setting did not keep its rate.
+    /// Returns a sentence for each question in which the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -320,7 +321,7 @@ impl Question {
     }
 }
 
-/// Skips changes that do not apply.
+/// Applies the trials to a workload; skips changes that do not apply.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => {
@@ -447,7 +448,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// Of two knobs that reset one another, the better.
+/// Returns the best value of each knob; of two knobs that reset one another, the better.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

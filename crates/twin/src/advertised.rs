@@ -1,4 +1,4 @@
-//! Where the advertised rate of several parts comes from.
+//! How the advertised rate of several parts comes about.
 
 use machine::units::show_rate;
 

@@ -15,24 +15,24 @@ pub struct BusKind {
     pub out_bytes_per_s: f64,
     pub arbitrate_us: f64,
     pub arbitrate_win_us: f64,
-    /// By the adapter.
+    /// The adapter selects a drive.
     pub select_us: f64,
     pub reselect_us: f64,
-    /// Also of a reselection.
+    /// The end of a selection or a reselection.
     pub select_end_us: f64,
-    /// Identify and queue tag.
+    /// The adapter's messages: identify and queue tag.
     pub message_out_us: f64,
     pub command_us: f64,
-    /// The drive's messages.
+    /// The drive's messages around a disconnect.
     pub disconnect_us: f64,
-    /// The drive's message after reselection.
+    /// The drive's identify message after reselection.
     pub identify_us: f64,
     pub data_end_us: f64,
     pub status_us: f64,
     pub complete_us: f64,
 }
 
-/// Phases that a bus analyser distinguishes.
+/// The phases that a bus analyser distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -102,7 +102,7 @@ impl PhaseTimes {
     }
 }
 
-/// [`BusKind`] in ns.
+/// The times of a [`BusKind`] in ns.
 #[derive(Debug, Clone, Copy)]
 pub struct BusTimes {
     pub arbitrate: Nanos,
@@ -143,7 +143,7 @@ impl From<&BusKind> for BusTimes {
 }
 
 impl BusTimes {
-    /// Time on the wire.
+    /// Returns the time of a data phase on the wire.
     pub fn data(&self, bytes: u64, write: bool) -> Nanos {
         bytes * if write { self.out_ps } else { self.in_ps } / 1000
     }
@@ -157,7 +157,7 @@ pub(crate) enum Connect {
 
 pub(crate) struct Bus {
     pub times: BusTimes,
-    /// The device, and the event at the end of its connection.
+    /// The device that holds the bus, and the event at the end of its connection.
     pub holder: Option<(u32, Wake)>,
     pub waiting: VecDeque<(u32, Connect)>,
     pub phases: PhaseTimes,
@@ -238,7 +238,7 @@ impl Channel {
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
     pub name: String,
-    /// Of one adapter, over all its buses.
+    /// The rate of one adapter, over all its buses.
     pub bytes_per_s: f64,
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
@@ -254,7 +254,7 @@ pub struct Pci {
 }
 
 impl Pci {
-    /// `None`: never the limit.
+    /// Creates a path; without a rate it is never the limit.
     pub fn new(bytes_per_s: Option<f64>) -> Self {
         Pci { bus: Channel::new(bytes_per_s), adapters: Vec::new(), buses_each: 1 }
     }
@@ -279,14 +279,14 @@ impl Pci {
         self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// Earliest end of a transfer from `start`.
+    /// Returns the earliest end of a transfer from `start`.
     pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
         let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
         let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));
         self.bus.transfer(bytes, start).max(through)
     }
 
-    /// Returns the end. `stalled` counts the wait for the adapter or the I/O bus.
+    /// Returns the end of a data phase. `stalled` counts its wait for the adapter or the I/O bus.
     pub fn data_phase(
         &mut self,
         (bus, times, stalled): (u32, &BusTimes, &mut Nanos),

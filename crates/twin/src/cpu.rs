@@ -16,9 +16,9 @@ pub struct Cpu {
     free_at: Vec<Nanos>,
     system_free_at: Vec<Nanos>,
     pub busy: Nanos,
-    /// Charged to no program.
+    /// Busy time that is charged to no program.
     pub uncharged: Nanos,
-    /// When a thread's work ends, and on which core.
+    /// When each thread's work ends, and on which core.
     threads: Vec<(Nanos, usize)>,
 }
 
@@ -66,8 +66,8 @@ impl Cpu {
         self.work_at(core, what, now, cost)
     }
 
-    /// A thread runs on at most one core at a time. It keeps its core while no other thread has
-    /// queued there; otherwise it moves to the core that is free first.
+    /// Does the work of a thread, which runs on at most one core at a time. It keeps its core while
+    /// no other thread has queued there; otherwise it moves to the core that is free first.
     pub fn work_of(&mut self, thread: u32, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let thread = thread as usize;
         if self.threads.len() <= thread {

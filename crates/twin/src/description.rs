@@ -27,7 +27,7 @@ pub struct Description {
     pub memory: Memory,
     /// The default target.
     pub volume: Volume,
-    /// All adapters over the I/O bus.
+    /// The total of all adapters over the I/O bus.
     #[serde(default)]
     pub pci_bytes_per_s: Option<f64>,
     #[serde(default)]
@@ -49,33 +49,33 @@ pub struct Processor {
     pub name: String,
     pub cores: u32,
     pub request_us: f64,
-    /// Of an uncached request.
+    /// Extra cost per byte of an uncached request.
     pub request_ns_per_byte: f64,
-    /// To learn of a completion; see [`crate::Shape`].
+    /// A further system call to learn of a completion; see [`crate::Shape`].
     #[serde(default)]
     pub call_us: f64,
-    /// Transfers by the cache itself: page fault, read-ahead, write-back.
+    /// A transfer by the cache itself: page fault, read-ahead, write-back.
     pub paging_us: f64,
-    /// Before the request reaches the adapter; the rest follows the interrupt.
+    /// The share before the request reaches the adapter; the rest follows the interrupt.
     pub before_percent: f64,
     pub buffered_read_us: f64,
-    /// Copied out of the file-system cache.
+    /// The cost per byte copied out of the file-system cache.
     pub buffered_read_ns_per_byte: f64,
-    /// Extra cost of reads of at least one cache unit, whose buffer no longer fits the CPU cache.
+    /// Extra cost of reads of one cache unit or more, whose buffer no longer fits the CPU cache.
     pub large_read_ns_per_byte: f64,
     pub buffered_write_us: f64,
-    /// Copied into the file-system cache.
+    /// The cost per byte copied into the file-system cache.
     pub buffered_write_ns_per_byte: f64,
-    /// Extra cost beyond the first cache unit.
+    /// Extra cost of a write beyond the first cache unit.
     pub large_write_ns_per_byte: f64,
-    /// By the lazy writer.
+    /// The cost per byte written back by the lazy writer.
     pub writeback_ns_per_byte: f64,
-    /// Of a buffered request, charged to no program.
+    /// The cost of a buffered request that is charged to no program.
     pub buffered_uncharged_us: f64,
-    /// Per byte read.
+    /// The cost per byte read to compute parity.
     pub parity_ns_per_byte: f64,
-    /// The part per byte of new data in the writer's thread, charged to the program. A system
-    /// thread does the rest once the old data have been read.
+    /// The part of it, per byte of new data, in the writer's thread and charged to the program. A
+    /// system thread does the rest once the old data have been read.
     pub parity_charged_ns_per_byte: f64,
 }
 
@@ -86,18 +86,18 @@ pub struct FileSystem {
     pub name: String,
     pub block_bytes: u32,
     pub command_bytes: u64,
-    /// For read-ahead and write-back.
+    /// The unit of read-ahead and write-back.
     pub unit_bytes: u64,
     pub cache_bytes: u64,
     /// Writers block above it.
     pub dirty_bytes: u64,
     pub sequential_requests: u32,
     pub read_ahead_units: u32,
-    /// Multiplies read-ahead after a sequential hint; 1: no effect.
+    /// Multiplies read-ahead after a sequential hint; 1 if it has no effect.
     #[serde(default = "one")]
     pub sequential_hint_factor: u32,
     pub writeback_depth: u32,
-    /// Above it write-back does not wait for the lazy writer.
+    /// Above this amount write-back does not wait for the lazy writer.
     pub background_bytes: u64,
     /// Write-backs stay within one mapped view of the cache, and start anywhere in it unless the
     /// writer is known to be sequential.
@@ -105,13 +105,13 @@ pub struct FileSystem {
     /// From the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
     pub writeback_period_ms: f64,
-    /// A writer at the dirty limit waits for a scheduled first pass instead of starting it:
-    /// ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
+    /// A writer at the dirty limit waits for the lazy writer's first pass if one is scheduled,
+    /// instead of starting it: ReactOS, `CcDeferWrite` and `CcScheduleLazyWriteScan`.
     #[serde(default)]
     pub writers_wait_for_pass: bool,
     /// An extending write waits for the one before it.
     pub extend_one_at_a_time: bool,
-    /// Also writes the file-system log.
+    /// A write-through also writes the file-system log.
     pub write_through_logs: bool,
     pub sync_flushes_drives: bool,
 }
@@ -126,7 +126,7 @@ pub struct Volume {
     pub disks: u32,
     /// Filled in disk order.
     pub buses: u32,
-    /// Before the next bus is used.
+    /// Disks on one bus before the next is used.
     #[serde(default = "one")]
     pub bus_disks: u32,
     pub stripe_bytes: u64,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// The same on every run.
+/// Hashes a unit number, the same on every run.
 #[derive(Default)]
 pub struct UnitHasher(u64);
 
@@ -33,13 +33,13 @@ const NONE: u32 = u32::MAX;
 pub struct Unit {
     number: u64,
     pub valid: u64,
-    /// Not yet written back.
+    /// Pages not yet written back.
     pub dirty: u64,
-    /// From the volume.
+    /// Pages being read from the volume.
     pub reading: u64,
     pub writing: bool,
     pub queued: bool,
-    /// For pages being read.
+    /// Requests that wait for pages being read.
     pub waiters: Vec<u32>,
     newer: u32,
     older: u32,
@@ -86,7 +86,7 @@ impl FileCache {
         self.page_bytes
     }
 
-    /// Those that `offset..end` touches.
+    /// Returns the pages of a unit that `offset..end` touches.
     pub fn pages(&self, unit: u64, offset: u64, end: u64) -> u64 {
         let start = unit * self.unit_bytes;
         let first = (offset.max(start) - start) / self.page_bytes;
@@ -181,7 +181,7 @@ impl FileCache {
         }
     }
 
-    /// For a deleted file; returns the bytes that were dirty.
+    /// Drops pages of a deleted file; returns the bytes that were dirty.
     pub fn purge(&mut self, number: u64, pages: u64) -> u64 {
         let page_bytes = self.page_bytes;
         let Some(unit) = self.get_mut(number) else { return 0 };
@@ -210,7 +210,7 @@ impl FileCache {
         self.units.iter_mut().filter(|unit| !unit.busy()).for_each(|unit| unit.valid = 0);
     }
 
-    /// None of the range may have I/O in flight.
+    /// Drops a range, none of which may have I/O in flight.
     pub fn forget(&mut self, addresses: Range<u64>) {
         let units = addresses.start / self.unit_bytes..addresses.end.div_ceil(self.unit_bytes);
         let mut index = std::mem::take(&mut self.index);
@@ -225,7 +225,7 @@ impl FileCache {
         self.index = index;
     }
 
-    /// As far as the region fits.
+    /// Fills the cache with a region, as far as it fits.
     pub fn warm(&mut self, start: u64, bytes: u64) {
         let first = start / self.unit_bytes;
         let last = (start + bytes).div_ceil(self.unit_bytes).min(first + self.limit as u64);

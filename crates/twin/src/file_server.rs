@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Without data. Assumed.
+/// Bytes of a message without data. Assumed.
 const MESSAGE: u64 = 200;
 
-/// Entries per answer, and bytes of each. Assumed.
+/// Directory entries per answer, and the bytes of each. Assumed.
 const LISTED: u64 = 256;
 const ENTRY: u64 = 128;
 
@@ -36,7 +36,7 @@ struct Client {
 
 struct Server {
     device: Box<dyn Device>,
-    /// Client's time for a request to the server; `call_ns` for a call that it serves itself.
+    /// A client's time for a request to the server; `call_ns` is for a call that it serves itself.
     request_ns: Nanos,
     call_ns: Nanos,
     hold_ns: Nanos,
@@ -47,7 +47,7 @@ struct Server {
 }
 
 impl Server {
-    /// The one furthest behind.
+    /// Returns the working client that is furthest behind.
     fn next(&self) -> Option<usize> {
         let working = (0..self.clients.len()).filter(|&client| self.clients[client].works);
         working.min_by_key(|&client| self.clients[client].now)
@@ -103,7 +103,7 @@ impl Shared {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests arrive in the order of their times.
+    /// Lets a client use the server in its turn: requests arrive in the order of their times.
     fn in_turn<T>(&self, client: usize, work: impl FnOnce(&mut Server) -> T) -> T {
         let mut server = self.lock();
         while server.clients[client].works && server.next() != Some(client) {
@@ -150,7 +150,7 @@ pub struct FileServer {
 }
 
 impl FileServer {
-    /// Returns `None` if the machine's volume is not on a server.
+    /// Creates the server; `None` if the machine's volume is not on one.
     pub fn new(setup: &Setup) -> Option<FileServer> {
         let Drive::Network(volume) = setup.drive() else { return None };
         let count = setup.clients.max(1);
@@ -220,7 +220,7 @@ impl Drop for Working {
     }
 }
 
-/// Files as one client sees them, on its clock.
+/// The files as one client sees them, on its clock.
 pub struct FileClient {
     shared: Arc<Shared>,
     number: usize,
@@ -358,13 +358,13 @@ impl ServerWork {
         size.ok_or_else(|| FileError::of(act, self.path(file), io::ErrorKind::NotFound.into()))
     }
 
-    /// The server confirms that the client's copy is current.
+    /// Opens a file: the server confirms that the client's copy is current.
     fn opened(&self, server: &mut Server, file: FileId, act: FileAct) -> Result<u64, FileError> {
         server.ask(self.client, Op::Read, 0);
         self.size(server, file, act)
     }
 
-    /// Stable when the file is closed.
+    /// Sends data, which are stable when the file is closed.
     fn send(&self, server: &mut Server, bytes: usize) {
         if bytes > 0 {
             server.ask(self.client, Op::Write, bytes as u64);

@@ -28,7 +28,7 @@ impl<E> PartialOrd for Entry<E> {
 }
 
 impl<E> Ord for Entry<E> {
-    /// Reversed: the standard library's heap is a max-heap.
+    /// Compares in reverse: the standard library's heap is a max-heap.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
@@ -54,14 +54,14 @@ impl<E> Kernel<E> {
         self.handled
     }
 
-    /// The past means now: the clock never goes back.
+    /// Schedules an event; a past time means now, as the clock never goes back.
     pub fn at(&mut self, at: Nanos, event: E) {
         let at = at.max(self.now);
         self.sequence += 1;
         self.heap.push(Entry { at, sequence: self.sequence, event });
     }
 
-    /// Advances the clock to the event.
+    /// Takes the next event and advances the clock to it.
     pub fn take(&mut self) -> Option<E> {
         let entry = self.heap.pop()?;
         self.now = entry.at;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Memory {
     pub bytes: u64,
-    /// Between memory and processors.
+    /// The advertised rate of the bus between memory and processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_advertised_bytes_per_s: Option<f64>,
     /// Measured on a machine like this.
@@ -33,22 +33,22 @@ pub struct MemoryLines {
     pub line_bytes: u64,
     /// From a miss to the line; the bus is busy throughout.
     pub read_ns: f64,
-    /// Of a dirty line: occupies only the bus.
+    /// The write-back of a dirty line: occupies only the bus.
     pub write_ns: f64,
-    /// 8 bytes, a hit.
+    /// An 8-byte load that hits.
     pub load_ns: f64,
-    /// 8 bytes, a hit.
+    /// An 8-byte store that hits.
     pub store_ns: f64,
 }
 
-/// By its use of a line.
+/// A method of moving memory, by its use of a line.
 struct Way {
     kind: MemoryKind,
     read: f64,
     /// Lines read because they are stored into; only the bus waits.
     owned: f64,
     written: f64,
-    /// The whole line, eight bytes at a time.
+    /// The whole line is loaded, eight bytes at a time.
     loads: bool,
     stores: bool,
 }

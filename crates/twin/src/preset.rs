@@ -83,10 +83,10 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
     }
 }
 
-/// Names a built-in machine; the file gives only what differs.
+/// The key that names a built-in machine; the file gives only what differs.
 const BASE: &str = "base";
 
-/// `None` without a base.
+/// Returns a file's machine with what its base adds; `None` without a base.
 fn based(table: &DeTable<'_>, text: &str) -> Option<std::result::Result<toml::Table, String>> {
     let base = table.get(BASE)?.get_ref().as_str().unwrap_or_default();
     let whole = || {
@@ -133,7 +133,7 @@ impl Sourced {
         self.came("fitted")
     }
 
-    /// Computed from a published figure, which is then no test of it.
+    /// Returns whether it was computed from a published figure, which is then no test of it.
     pub fn is_solved(&self) -> bool {
         self.came("solved")
     }
@@ -261,7 +261,7 @@ fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
     }
 }
 
-/// The nearest enclosing table if the path is missing.
+/// Finds a path in the text, or the nearest enclosing table.
 fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (mut here, mut span) = (table, None);
     for part in path.split('.') {

@@ -11,42 +11,43 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WritePolicy {
-    /// Done when it is in the cache.
+    /// A write is done when it is in the cache.
     Back,
-    /// Done when it is on the volume.
+    /// A write is done when it is on the volume.
     Through,
 }
 
-/// Once a second a burst of lazy writes takes what is dirty then to the volume (SuperSpeed,
-/// SuperCache FAQ: "bursts of data to disk once a second"). It goes in address order, so adjacent
-/// blocks are merged, and a block rewritten before the burst reaches it is written once.
+/// Blocks of a volume in memory. Once a second a burst of lazy writes takes what is dirty then to
+/// the volume (SuperSpeed, SuperCache FAQ: "bursts of data to disk once a second"). It goes in
+/// address order, so adjacent blocks are merged, and a block rewritten before the burst reaches it
+/// is written once.
 pub struct RamCache {
     blocks: FileCache,
     dirty: BTreeSet<u64>,
     hand: u64,
     policy: WritePolicy,
-    /// Picoseconds per byte.
+    /// The time to copy a byte, in ps.
     copy_ps: u64,
     limit: u64,
     scheduled: bool,
-    /// Left of the current burst.
+    /// Bytes that the current burst has yet to send.
     burst: u64,
     cleaning: u32,
     pub flushing: bool,
     waiting: Vec<u32>,
-    /// To the volume since the run began.
+    /// Bytes written to the volume since the run began.
     pub written: u64,
-    /// In bytes, hits and misses.
+    /// Bytes requested, hits and misses.
     pub asked: u64,
-    /// In bytes: read hits and absorbed writes.
+    /// Bytes of read hits and absorbed writes.
     pub found: u64,
 }
 
 pub const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-/// One thread writes.
+/// Lazy writes in flight: one thread writes.
 const CLEANERS: u32 = 1;
-/// SuperSpeed, SuperCache FAQ.
+/// The time between bursts of lazy writes (SuperSpeed, SuperCache FAQ).
 const BURST_PERIOD: Nanos = 1_000_000_000;
 const MAX_WRITE: u64 = 256 << 10;
 
@@ -123,7 +124,7 @@ impl RamCache {
         if self.flushing || self.burst > 0 || !self.waiting.is_empty() { CLEANERS } else { 0 }
     }
 
-    /// Marks them clean.
+    /// Takes the next adjacent dirty pages, first byte and length, and marks them clean.
     fn next_run(&mut self) -> Option<(u64, u64)> {
         let first = self.dirty.range(self.hand..).next().or_else(|| self.dirty.first()).copied()?;
         let (mut start, mut bytes, mut block) = (None, 0, first);
@@ -153,7 +154,8 @@ impl RamCache {
 }
 
 impl World {
-    /// `true` also if the transfer must wait; `false`: it goes to the volume.
+    /// Returns `true` if the cache serves the transfer or it must wait, `false` if it goes to the
+    /// volume.
     pub(crate) fn through_ram_cache(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         let again = transfer.combined

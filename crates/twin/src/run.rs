@@ -24,7 +24,7 @@ struct Job {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ended {
-    /// To the last completion.
+    /// The time to the last completion.
     pub elapsed_ns: Nanos,
     /// From there to stable storage, if requested.
     pub sync_ns: Option<Nanos>,
@@ -40,12 +40,12 @@ struct Source<'a, S> {
     done: bool,
     wake: Nanos,
     syncing: Option<Nanos>,
-    /// Oldest first, if completions are in that order.
+    /// Requests in flight, oldest first, if completions are in that order.
     order: VecDeque<(u32, Option<Completion>)>,
 }
 
 impl<S: RequestSource> Source<'_, S> {
-    /// Delivers what no older request holds back; returns whether there was any.
+    /// Delivers every completion that no older request holds back; returns whether there was any.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) =
             self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none())
@@ -342,7 +342,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Truncates at the end of the target. Returns whether a request is in flight.
+    /// Issues a request, truncated at the end of the target. Returns whether it is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let target = request.target as usize;

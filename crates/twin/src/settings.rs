@@ -21,7 +21,7 @@ pub struct Setup {
     pub drive: String,
     pub disks: u32,
     pub buses: u32,
-    /// Of the drives.
+    /// The drives' write caches are enabled.
     pub wce: bool,
     pub stripe: u64,
     pub volume: Kind,
@@ -29,7 +29,7 @@ pub struct Setup {
     pub failed: Option<u32>,
     /// The failed member's replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
-    /// From the start of a row of chunks to the first byte of each file.
+    /// Bytes from the start of a row of chunks to the first byte of each file.
     pub start: u64,
     pub ram_cache: Option<(u64, WritePolicy)>,
     /// Each read of a small file rewrites its record with the access time.
@@ -139,7 +139,7 @@ fn split(settings: &str) -> Result<Vec<Given>> {
     Ok(all)
 }
 
-/// A setting without effect, and its cause.
+/// Finds a setting without effect, and its cause.
 fn contradiction(all: &[Given]) -> Option<(&Given, String)> {
     let given = |key: &str| all.iter().find(|one| one.key == key);
     if let (Some(parity), Some(raid)) = (given("parity"), given("raid"))

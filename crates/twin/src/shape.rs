@@ -4,15 +4,17 @@ use machine::Engine;
 /// thread per request is the engine `threads`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Per request: the program waits for the oldest, and takes a younger completion only after it.
+    /// One event per request: the program waits for the oldest, and takes a younger completion only
+    /// after it.
     Events,
-    /// Called while the program sleeps: the programs of the 1997 study.
+    /// Completion routines, called while the program sleeps, as in the 1997 study.
     #[default]
     Routines,
     Port,
 }
 
-/// Extra system calls per request, and completions in request order.
+/// The name of each, its extra system calls per request, and whether completions are in request
+/// order.
 const SHAPES: [(Shape, &str, u32, bool); 3] = [
     // WaitForSingleObject.
     (Shape::Events, "events", 1, true),
@@ -39,7 +41,7 @@ impl Shape {
         self.row().1
     }
 
-    /// `None` if the engine leaves it to the machine.
+    /// Returns the shape of an engine; `None` if it leaves that to the machine.
     pub fn of_engine(engine: Engine) -> Option<Shape> {
         match engine {
             Engine::Events => Some(Shape::Events),

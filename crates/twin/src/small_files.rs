@@ -24,10 +24,11 @@ const INDEX: u64 = 4096;
 /// Per buffer: a short name takes about 100 bytes, and a tree's buffers are two thirds full.
 const ENTRIES: u32 = 27;
 const DIRECTORY: u64 = 8 << 20;
-/// One part in this many, starting at one sixteenth, holds directory buffers. Assumed.
+/// One part in this many of the volume, starting at one sixteenth, holds directory buffers.
+/// Assumed.
 const DIRECTORIES: u64 = 32;
 const LOG_RECORD: u64 = 512;
-/// One part in this many, as NTFS reserves for its master file table.
+/// One part in this many of the volume, as NTFS reserves for its master file table.
 const TABLE_ZONE: u64 = 8;
 /// Bytes before it wraps around.
 const LOG: u64 = 64 << 20;
@@ -88,16 +89,16 @@ struct Placed {
 struct State {
     world: World,
     began: Nanos,
-    /// NTFS puts the new time on disk at most once an hour per file, so this is the most that it
-    /// can cost.
+    /// A read rewrites the file's record. NTFS does so at most once an hour per file, so this is
+    /// the most that it can cost.
     last_access: bool,
-    /// Of earlier runs: processor time, bytes read and written.
+    /// The use in earlier runs: processor time, bytes read and written.
     used: (Nanos, u64, u64),
     files: HashMap<FileId, Placed>,
     free: BTreeMap<u64, u64>,
     free_records: BTreeSet<u64>,
     records: u64,
-    /// New pages need no read before a write.
+    /// Pages that hold data: new ones need no read before a write.
     written: HashSet<u64>,
     log_at: u64,
 }
@@ -158,7 +159,7 @@ impl State {
         self.world.files[0].size
     }
 
-    /// In whole clusters.
+    /// Returns the end of this part of the volume, in whole clusters.
     fn part(&self, of: u64, all: u64) -> u64 {
         self.bytes() / all * of / self.cluster() * self.cluster()
     }
@@ -201,7 +202,7 @@ impl State {
         }
     }
 
-    /// Pages that never held data.
+    /// Skips the read of pages that never held data.
     fn spare_new_pages(&mut self, offset: u64, bytes: u64) {
         let page = self.world.cache.page_bytes();
         for number in offset / page..(offset + bytes).div_ceil(page) {
@@ -264,7 +265,7 @@ impl State {
         self.call(Op::Write, self.part(3, 32) + bit, LOG_RECORD);
     }
 
-    /// Right after `after` if free, else the first fit.
+    /// Allocates contiguous clusters: right after `after` if free, else the first fit.
     fn allocate(&mut self, clusters: u64, after: Option<u64>) -> io::Result<u64> {
         let fits = |at: &u64| self.free.get(at).is_some_and(|&free| free >= clusters);
         let at = after
@@ -323,7 +324,7 @@ impl State {
         Ok(())
     }
 
-    /// Split at extent boundaries.
+    /// Reads or writes in calls of `block`, split at extent boundaries.
     fn move_data(&mut self, op: Op, file: FileId, start: u64, end: u64, block: u64) {
         let cluster = self.cluster();
         let extents =
@@ -480,7 +481,7 @@ pub struct TwinWork {
 }
 
 impl TwinWork {
-    /// C's standard I/O moves whole blocks, whatever the call size.
+    /// Returns the bytes per call: C's standard I/O moves whole blocks, whatever the call size.
     fn block(&self, asked: u32, state: &State) -> u64 {
         match self.spec.engine {
             FileEngine::Stdio => u64::from(asked).max(state.cluster()),

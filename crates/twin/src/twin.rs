@@ -95,7 +95,7 @@ impl Target {
             .collect()
     }
 
-    /// Share of the requested bytes that the RAM cache served in the last run.
+    /// Returns the share of the requested bytes that the RAM cache served in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock()
             .world
@@ -152,7 +152,7 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
-    /// Ways of completion differ only with a cost per call.
+    /// Returns whether a system call has a cost, so that ways of completion differ.
     fn has_calls(&self) -> bool {
         self.setup.description.processor.call_us > 0.0
     }

@@ -42,7 +42,8 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     all
 }
 
-/// A shared bus counts for each device by its commands.
+/// Returns the busy time of a device's link and media, if its model reports them. A shared bus
+/// counts for each device by its commands.
 pub(crate) fn link_and_media(
     world: &World,
     number: u32,

@@ -9,7 +9,7 @@ use machine::{
 use plain::{Plain, direct, open};
 use twin::{Target, Twin};
 
-/// As the preset `cloud` admits.
+/// Requests per second that the preset `cloud` admits.
 const IOPS: f64 = 3000.0;
 
 fn buffered() -> Access {

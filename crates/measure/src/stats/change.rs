@@ -2,9 +2,9 @@ use super::distribution::{student_cdf, student_quantile};
 use super::interval::{Estimate, RUNS_FOR_DRIFT, estimate_values};
 use super::ratio::fieller;
 
-/// The minimum for an interval from a single run's slices.
+/// The minimum degrees of freedom for an interval from a single run's slices.
 const DEGREES_OF_ONE_RUN: f64 = 3.0;
-/// For [`Change::detectable`].
+/// The power of the test for [`Change::detectable`].
 const POWER: f64 = 0.8;
 
 /// A positive quantity with its standard error.
@@ -13,24 +13,24 @@ pub struct Level {
     mean: f64,
     error: f64,
     degrees: f64,
-    /// Runs repeated until they agreed; 0 if fixed in advance.
+    /// The number of runs repeated until they agreed; 0 if it was fixed in advance.
     runs: f64,
 }
 
 impl Level {
-    /// `None` unless the mean is positive.
+    /// Creates a level; `None` unless the mean is positive.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
         let sound =
             mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
         sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
-    /// `None` unless positive.
+    /// Converts an estimate; `None` unless it is positive.
     pub fn of(estimate: &Estimate) -> Option<Level> {
         Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
     }
 
-    /// `None` unless the mean is positive.
+    /// Creates a level from a 95 % interval; `None` unless the mean is positive.
     pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
         let degrees = match runs {
             0 | 1 => DEGREES_OF_ONE_RUN,
@@ -44,7 +44,8 @@ impl Level {
         Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
     }
 
-    /// From one value per run; `None` with fewer than two values, or unless their mean is positive.
+    /// Creates a level from one value per run; `None` with fewer than two values, or unless their
+    /// mean is positive.
     pub fn of_runs(runs: &[f64]) -> Option<Level> {
         Level::of(&estimate_values(runs)?)
     }
@@ -59,7 +60,7 @@ impl Level {
         Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
-    /// For a simulated machine with identical repeats.
+    /// Creates a level of a simulated machine with identical repeats.
     pub fn exact(value: f64) -> Option<Level> {
         Level::new(value, 0.0, f64::INFINITY)
     }
@@ -67,13 +68,13 @@ impl Level {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// Second level over the first.
+    /// The second level over the first.
     pub ratio: f64,
-    /// 95 % interval of the ratio.
+    /// The lower end of the 95 % interval of the ratio.
     pub low: f64,
-    /// Infinite if the first level may be zero.
+    /// The upper end of the interval; infinite if the first level may be zero.
     pub high: f64,
-    /// Below 0.05 exactly if the interval excludes 1.
+    /// The p-value: below 0.05 exactly if the interval excludes 1.
     pub p: f64,
     /// Change detected 4 times in 5, as a fraction of the first level.
     pub detectable: f64,
@@ -110,8 +111,8 @@ impl Change {
         }
     }
 
-    /// From logarithms of ratios measured under common conditions; the number of pairs is fixed in
-    /// advance. `None` with fewer than two.
+    /// Computes the change from logarithms of ratios measured under common conditions; the number
+    /// of pairs is fixed in advance. `None` with fewer than two.
     pub fn of_pairs(logs: &[f64]) -> Option<Change> {
         let mean = logs.iter().sum::<f64>() / logs.len() as f64;
         let degrees = logs.len() as f64 - 1.0;
@@ -137,8 +138,8 @@ impl Change {
         })
     }
 
-    /// Mean for exactly these questions, with independent errors. `None` if empty, or if a change
-    /// has no finite interval.
+    /// Computes the mean for exactly these questions, with independent errors. `None` if empty, or
+    /// if a change has no finite interval.
     pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
         let count = changes.len() as f64;
         let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;

@@ -5,14 +5,15 @@
 use super::change::{Change, Level};
 
 const MIN_SIDE: usize = 4;
-/// The best of many splits: 1 of 50 series of 80 values without a change shows one.
+/// The maximum p-value. A split is the best of many: 1 of 50 series of 80 values without a change
+/// shows one.
 const MAX_P: f64 = 0.0005;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// The first value after the change.
     pub at: usize,
-    /// Of the mean, up to the neighbouring changes.
+    /// The change of the mean, up to the neighbouring changes.
     pub change: Change,
 }
 
@@ -52,7 +53,7 @@ fn search(values: &[f64], first: usize, min_share: f64, splits: &mut Vec<usize>)
     }
 }
 
-/// Maximum energy distance between both sides, scaled by their sizes.
+/// Finds the split with the maximum energy distance between both sides, scaled by their sizes.
 fn best_split(values: &[f64]) -> Option<usize> {
     let count = values.len();
     if count < 2 * MIN_SIDE {

@@ -62,7 +62,7 @@ pub enum FitError {
         "a line with intervals needs points at 3 or more different x; there are {distinct}: measure more sizes"
     )]
     TooFew {
-        /// Different x values.
+        /// The number of different x values.
         distinct: usize,
     },
     /// A point that cannot be fitted: relative errors require y above zero.
@@ -76,7 +76,7 @@ pub enum FitError {
 /// efficient in normal noise).
 const HUBER: f64 = 1.345;
 const ROUNDS: usize = 50;
-/// Divided by the number of positions searched.
+/// The significance level, divided by the number of positions searched.
 const KNEE_TAIL: f64 = 0.01;
 const KNEE_FACTOR: f64 = 1.25;
 
@@ -122,7 +122,7 @@ struct Robust {
     a: f64,
     b: f64,
     weights: Vec<f64>,
-    /// Expected y; errors are proportional to it.
+    /// The expected y of each point; errors are proportional to it.
     scales: Vec<f64>,
 }
 
@@ -165,7 +165,7 @@ impl Robust {
         fit
     }
 
-    /// Intercept and slope.
+    /// Returns intercept and slope.
     fn solve(&self, points: &[(f64, f64)]) -> (f64, f64) {
         let (w, xm, sxx) = self.moments(points);
         let ym = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.1).sum::<f64>() / w;
@@ -178,7 +178,7 @@ impl Robust {
         self.weights[i] / (self.scales[i] * self.scales[i])
     }
 
-    /// Sum of weights, weighted mean of x, weighted squares about it.
+    /// Returns the sum of weights, the weighted mean of x, and the weighted squares about it.
     fn moments(&self, points: &[(f64, f64)]) -> (f64, f64, f64) {
         let w: f64 = (0..points.len()).map(|i| self.weight(i)).sum();
         let xm = points.iter().enumerate().map(|(i, p)| self.weight(i) * p.0).sum::<f64>() / w;
@@ -219,7 +219,7 @@ impl Robust {
     }
 }
 
-/// Theil-Sen: the median slope of all pairs, robust to 29 % outliers.
+/// Fits the Theil-Sen line: the median slope of all pairs, robust to 29 % outliers.
 fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     let mut slopes = Vec::with_capacity(points.len() * points.len() / 2);
     for (i, p) in points.iter().enumerate() {
@@ -234,7 +234,8 @@ fn median_line(points: &[(f64, f64)]) -> (f64, f64) {
     (median(&below), b)
 }
 
-/// F test on relative squares.
+/// Finds a knee if two connected lines fit significantly better than one (F test on relative
+/// squares).
 fn find_knee(points: &[(f64, f64)], xs: &[f64]) -> Option<Knee> {
     let n = points.len();
     if n < 6 || xs.len() < 6 {
@@ -272,7 +273,7 @@ struct Bent {
     squares: f64,
 }
 
-/// y = a + b x + c max(x - knee, 0), with errors proportional to y.
+/// Fits y = a + b x + c max(x - knee, 0), with errors proportional to y.
 fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     let columns = |x: f64| [1.0, x, knee.map_or(0.0, |k| (x - k).max(0.0))];
     let unknowns = if knee.is_some() { 3 } else { 2 };
@@ -303,7 +304,7 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
 
-/// The last column is the right-hand side. Unknowns beyond `size` are 0.
+/// Solves linear equations. The last column is the right-hand side. Unknowns beyond `size` are 0.
 fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
     for i in 0..size {
         let pivot = (i..size).max_by(|&p, &q| m[p][i].abs().total_cmp(&m[q][i].abs()))?;
@@ -329,7 +330,7 @@ fn solve(mut m: [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
 mod tests {
     use super::*;
 
-    /// The 1997 study's grid, in bytes.
+    /// Returns the sizes of the 1997 study's grid, in bytes.
     fn sizes() -> Vec<f64> {
         (11..=20).map(|p| f64::from(1u32 << p)).collect()
     }

@@ -8,10 +8,10 @@ use super::interval::Estimate;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Request size (bytes), depth, ...; above zero.
+    /// The setting: request size (bytes), depth, ...; above zero.
     pub x: f64,
     pub y: f64,
-    /// 95 % interval of y.
+    /// The lower end of the 95 % interval of y.
     pub low: f64,
     pub high: f64,
 }
@@ -59,7 +59,7 @@ pub enum Reached {
     },
 }
 
-/// Ignores points farther from the crossing by this factor.
+/// Points farther from the crossing than this factor are ignored.
 const SPAN: f64 = 16.0;
 
 const Z: f64 = 1.96;
@@ -156,7 +156,7 @@ struct Law {
 }
 
 impl Law {
-    /// With consistent neighbours; `above` is not the first.
+    /// Fits the points around a crossing and consistent neighbours; `above` is not the first.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -181,7 +181,7 @@ impl Law {
         law
     }
 
-    /// Errors are relative to the law's times, so slow runs do not count for less.
+    /// Fits the law. Errors are relative to its times, so slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // The interval may include zero, and the time would be infinite.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
@@ -234,7 +234,8 @@ impl Law {
         (x.is_finite() && x > 0.0).then_some(x)
     }
 
-    /// `error`: relative standard error of `half`. An unbounded end is `None`.
+    /// Returns the interval of the crossing; `error` is the relative standard error of `half`. An
+    /// unbounded end is `None`.
     fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
         // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
         let (slope, z) = (1.0 / half - self.b, Z * Z);
@@ -255,7 +256,7 @@ impl Law {
     }
 }
 
-/// By Hockney's law between adjacent points.
+/// Finds the crossing of `level` by Hockney's law between adjacent points.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {

@@ -35,7 +35,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// `None` if not finite.
+    /// Creates an estimate; `None` if its values are not finite.
     fn new(
         centre: f64,
         half: f64,
@@ -70,12 +70,12 @@ impl Estimate {
     }
 }
 
-/// For the interval of a single run.
+/// The minimum number of slices for the interval of a single run.
 pub const MIN_SLICES: usize = 8;
 pub(super) const RUNS_FOR_DRIFT: usize = 6;
-/// Maximum half width for an upper end relative to the true rate.
+/// The maximum half width as a share, for the upper end of an interval relative to the true rate.
 const LARGEST_SHARE: f64 = 0.75;
-/// In standard errors from the slices.
+/// The minimum half width of several runs' interval, in standard errors from their slices.
 const MIN_HALF_WIDTH: f64 = 0.5;
 
 /// Estimates the mean from several runs in order, each of rates in time slices of equal length.
@@ -103,7 +103,8 @@ pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
-/// `None` with fewer than two runs, or unless the mean is positive.
+/// Computes the spread between runs; `None` with fewer than two runs, or unless the mean is
+/// positive.
 pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
     if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
@@ -152,7 +153,7 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     Some(Estimate { low, high, relative_half_width: (high - low) / 2.0 / centre, ..estimate })
 }
 
-/// Each run's share of the time, its mean, and the mean of all.
+/// Returns each run's share of the time, its mean, and the mean of all.
 fn means_of(runs: &[&[f64]]) -> (Vec<f64>, Vec<f64>, f64) {
     let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
     let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();
@@ -190,7 +191,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     )
 }
 
-/// Of the weighted mean, with its degrees of freedom.
+/// Returns the standard error of the weighted mean and its degrees of freedom.
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -209,7 +210,7 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     ((squares * k as f64 / degrees).sqrt(), degrees)
 }
 
-/// From the slices; 0 if a run has too few.
+/// Returns the standard error from the slices; 0 if a run has too few.
 fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     if runs.iter().any(|r| r.len() < MIN_SLICES) {
         return 0.0;
@@ -221,7 +222,7 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
         .sqrt()
 }
 
-/// From one to the number of values.
+/// Returns the number of independent values, from one to the number of values.
 fn effective_values(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>()
@@ -237,16 +238,16 @@ fn nonnegative(runs: &[&[f64]]) -> bool {
     runs.iter().all(|r| r.iter().all(|&v| v >= 0.0))
 }
 
-/// Variance of the mean of a correlated series, times its length.
+/// The variance of the mean of a correlated series, times its length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LongRunVariance {
-    /// In squared units of the series.
+    /// The variance, in squared units of the series.
     pub variance: f64,
     pub degrees: usize,
 }
 
 impl LongRunVariance {
-    /// Needs [`MIN_SLICES`] values; removes linear drift.
+    /// Computes the variance of [`MIN_SLICES`] or more values; removes linear drift.
     pub(super) fn of(series: &[f64]) -> LongRunVariance {
         let n = series.len() as f64;
         let rest = detrended(series);
@@ -270,7 +271,7 @@ impl LongRunVariance {
     }
 }
 
-/// `frequency` in rad per slice.
+/// Projects a series on the unit cosine of `frequency` (rad per slice).
 fn cosine_projection(series: &[f64], frequency: f64) -> f64 {
     // cos((t + 1/2) w) by recurrence: accurate enough over any run, and much faster than a cosine
     // per slice.

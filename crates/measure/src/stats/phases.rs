@@ -13,42 +13,42 @@ use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
 use std::ops::Range;
 
-/// Smaller differences are left to the interval.
+/// Rates that differ by less than this factor are left to the interval.
 const MIN_FACTOR: f64 = 1.25;
-/// If only the gap shows the change.
+/// The minimum factor of a change that only the gap between the rates shows.
 const GAP_FACTOR: f64 = 1.5;
-/// For fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ by up to 4 on a
-/// loaded machine.
+/// The minimum factor with fewer values than [`MIN_TESTED`]. Runs of 200 ms in `tests/data` differ
+/// by up to 4 on a loaded machine.
 pub(crate) const FEW_FACTOR: f64 = 2.5;
-/// If one side is a single value.
+/// The minimum factor with few values, if one side is a single value.
 const LONE_FACTOR: f64 = 5.0;
 pub(crate) const MIN_TESTED: usize = 8;
 const MIN_SIDE: usize = 3;
-/// One-sided, for a step whose place is searched for.
+/// The one-sided significance level of a step whose place is searched for.
 const STEP_TAIL: f64 = 0.00003;
 const LINE_TAIL: f64 = 0.0001;
-/// Share of pairs in the order of their sides' means.
+/// The share of pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
 const MIN_STRETCH: usize = 6;
-/// Gap in widths of its sides, times length: the shorter the stretch, the more often chance makes a
-/// gap.
+/// The minimum gap in a stretch, in widths of its sides, times its length: the shorter the stretch,
+/// the more often chance makes a gap.
 const STRETCH_GAP: f64 = 60.0;
-/// Share of the median or the mean; a stall has no logarithm.
+/// The lowest rate, as a share of the median or the mean; a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 const MIN_LINE: usize = 6;
-/// Share of the variance; needs no test.
+/// A slide that explains this share of the variance needs no test.
 const EXPLAINED: f64 = 0.93;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     pub values: Range<usize>,
-    /// Mean; in a gradual course the rate at its beginning or its end.
+    /// The mean rate; in a gradual course the rate at its beginning or its end.
     pub rate: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// Two or more. A value between two of them belongs to neither.
+    /// Two or more phases. A value between two of them belongs to neither.
     pub phases: Vec<Phase>,
     pub gradual: bool,
 }
@@ -110,7 +110,7 @@ fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
 
 struct Search<'a> {
     logs: &'a [f64],
-    /// Of one value, as a difference of logarithms.
+    /// The uncertainty of one value, as a difference of logarithms.
     uncertain: f64,
 }
 
@@ -126,7 +126,7 @@ impl Search<'_> {
         }
     }
 
-    /// A value between both sides was measured while the rate changed.
+    /// Finds a step. A value between both sides was measured while the rate changed.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -159,7 +159,7 @@ impl Search<'_> {
         steps.reduce(|best, other| if 2.0 * wide(&other) < wide(&best) { other } else { best })
     }
 
-    /// A step that is undone later does not show in the whole.
+    /// Finds a step that is undone later, which does not show in the whole.
     fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let mut length = part.len() / 2;
         while length >= MIN_STRETCH {
@@ -179,7 +179,8 @@ impl Search<'_> {
         None
     }
 
-    /// The gap is `times` as wide as each side and as the uncertainty.
+    /// Returns whether the gap is `times` as wide as each side, of `count` values, and as the
+    /// uncertainty.
     fn gap(&self, count: usize, before: &[f64], after: &[f64], times: f64) -> bool {
         let width = width(before).max(width(after)).max(self.uncertain);
         let factor = match before.len().min(after.len()) {
@@ -190,8 +191,8 @@ impl Search<'_> {
         apart(before, after) > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// The logarithms at both ends and the variance left over, if a line through the rates or their
-    /// logarithms counts.
+    /// Fits a line through the rates or their logarithms. Returns the logarithms at both ends and
+    /// the variance left over, if the slide counts.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
         if n < MIN_LINE {
@@ -252,7 +253,7 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
     (one_low - other_high).max(other_low - one_high)
 }
 
-/// Explains most of the variance; `None` for one value.
+/// Returns the index at which a single step explains most of the variance; `None` for one value.
 pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
     let n = values.len() as f64;
     let all = mean(values);
@@ -267,7 +268,7 @@ pub(crate) fn best_step(values: &[f64]) -> Option<usize> {
 }
 
 struct Noise {
-    /// Of one value, with the correlation of neighbours.
+    /// The standard error of one value, with the correlation of neighbours.
     error: f64,
     degrees: f64,
 }
@@ -286,7 +287,7 @@ impl Noise {
     }
 }
 
-/// Beyond chance, and in order.
+/// Tests whether two sides differ beyond chance, and in order.
 fn tested(before: &[f64], after: &[f64]) -> bool {
     let (m, n) = (before.len(), after.len());
     if m + n < MIN_TESTED || m.min(n) < MIN_SIDE {
@@ -307,7 +308,8 @@ fn tested(before: &[f64], after: &[f64]) -> bool {
     change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
 }
 
-/// Share of pairs of which the second is larger (`up`) or smaller; equal ones count for half.
+/// Computes the share of pairs of which the second is larger (`up`) or smaller; equal ones count
+/// for half.
 fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
     let mut sorted = before.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -15,7 +15,7 @@ use super::distribution::student_quantile;
 const EFFECTS: [(f64, f64); 2] = [(1.0, 0.8), (100.0, 0.2)];
 const ERROR: f64 = 0.05;
 
-/// The intervals of fewer blocks are useless.
+/// The intervals of fewer blocks are too wide to be useful.
 pub const MIN_BLOCKS: usize = 5;
 
 /// Computes the change of B to A, from logarithms of ratios of independent blocks; interval and
@@ -45,7 +45,8 @@ pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
     })
 }
 
-/// Of the mixture's Bayes factor, for a squared t statistic.
+/// Computes the logarithm of the mixture's Bayes factor, for a squared t statistic from `count`
+/// blocks.
 fn ln_factor(square: f64, count: f64) -> f64 {
     let degrees = count - 1.0;
     let logs = EFFECTS.map(|(effect, weight)| {
@@ -57,8 +58,8 @@ fn ln_factor(square: f64, count: f64) -> f64 {
     greatest + logs.map(|log| (log - greatest).exp()).iter().sum::<f64>().ln()
 }
 
-/// Largest squared t statistic with a Bayes factor up to 1 / [`ERROR`]; `None` if the factor never
-/// gets there.
+/// Finds the largest squared t statistic with a Bayes factor up to 1 / [`ERROR`]; `None` if the
+/// factor never gets there.
 fn max_square(count: f64) -> Option<f64> {
     const STEPS: u32 = 60;
     /// The factor no longer grows beyond this.

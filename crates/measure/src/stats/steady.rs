@@ -12,20 +12,20 @@ use super::distribution::student_quantile;
 use super::interval::LongRunVariance;
 use super::series::{Line, mean, median};
 
-/// Slices needed for a verdict.
+/// The minimum number of slices for a verdict.
 pub const MIN_TO_JUDGE: usize = 20;
-/// As a fraction of the mean.
+/// The minimum change, as a fraction of the mean; smaller ones are ignored.
 const MIN_CHANGE: f64 = 0.05;
 const LINE_TAIL: f64 = 0.001;
-/// For step and ramp, whose position is searched.
+/// The one-sided significance level of step and ramp, whose position is searched.
 const SEARCHED_TAIL: f64 = 0.0001;
-/// As a fraction of the series: a shorter fast start is no burst credit.
+/// A fast start shorter than this fraction of the series is a transient, not a burst credit.
 const MIN_BURST: f64 = 0.05;
-/// Fewer requests moved are an effect of slice boundaries.
+/// A change must move this many requests; fewer are an effect of slice boundaries.
 const MIN_MOVED: f64 = 2.0;
-/// As a share of the running rate.
+/// Below this share of the running rate a slice is stalled.
 const STALLED: f64 = 0.2;
-/// As a share of the running rate, even if not stalled.
+/// Below this share of the running rate a slice is not running, even if not stalled.
 const RUNNING: f64 = 0.5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +72,7 @@ pub enum Verdict {
     },
 }
 
-/// Slices of the warm-up; 0 if stationary. See [`judge`].
+/// Returns the number of slices of the warm-up; 0 if stationary. See [`judge`].
 pub fn warm_up(series: &[f64]) -> usize {
     judge(series).warm_up
 }
@@ -105,7 +105,7 @@ pub fn judge(series: &[f64]) -> Steadiness {
     }
 }
 
-/// The rate changed by `change` over `end` slices.
+/// Judges a series in which the rate changed by `change` over the first `end` slices.
 fn after_transient(series: &[f64], end: usize, change: f64) -> Steadiness {
     let n = series.len();
     let percent = 100.0 * change / mean(series).abs();
@@ -137,7 +137,7 @@ enum Shape {
     Ramp { end: usize, change: f64 },
 }
 
-/// `moment`: of values times their slice number.
+/// Prefix sums of values, and of values times their slice number.
 struct Prefix {
     sum: Vec<f64>,
     moment: Vec<f64>,
@@ -180,7 +180,8 @@ impl Shape {
             .map(|(shape, _)| shape)
     }
 
-    /// Otherwise it is one phase of a period.
+    /// Returns whether its stretch is unlike all others of its length; otherwise it is one phase of
+    /// a period.
     fn is_unique(&self, series: &[f64]) -> bool {
         let n = series.len();
         let (stretch, rest) = match *self {
@@ -242,7 +243,7 @@ impl Shape {
     }
 }
 
-/// Smallest step between two rates: one request, if rates are counts.
+/// Returns the smallest step between two rates: one request, if rates are counts.
 fn quantum(series: &[f64]) -> f64 {
     let mut sorted = series.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -256,13 +257,13 @@ fn quantum(series: &[f64]) -> f64 {
     if min.is_finite() { min } else { 0.0 }
 }
 
-/// Amount moved from one part of the series to the other.
+/// Computes the amount that a fit moves from one part of the series to the other.
 fn moved(fit: &[f64]) -> f64 {
     let all = mean(fit);
     fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
-/// `None` unless what the fit explains is significant.
+/// Returns the squares left over; `None` unless what the fit explains is significant.
 fn left_over(series: &[f64], fit: &[f64], tail: f64) -> Option<f64> {
     let all = mean(series);
     let explained: f64 = fit.iter().map(|v| (v - all).powi(2)).sum();

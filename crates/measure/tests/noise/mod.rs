@@ -6,7 +6,7 @@ use measure::stats::normal_quantile;
 pub struct Random(pub u64);
 
 impl Random {
-    /// In (0, 1).
+    /// Returns a uniform value in (0, 1).
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -26,17 +26,17 @@ impl Random {
 pub struct Noise {
     #[allow(dead_code, reason = "not every test prints it")]
     pub name: &'static str,
-    /// Of neighbouring slices.
+    /// The correlation of neighbouring slices.
     pub phi: f64,
-    /// Relative standard deviation of a slice.
+    /// The relative standard deviation of a slice.
     pub spread: f64,
     pub skewed: bool,
-    /// Relative standard deviation between runs.
+    /// The relative standard deviation between runs.
     pub between: f64,
     pub between_skewed: bool,
     /// Standard deviation of the slope within a run: change from start to end, relative.
     pub drift_within: f64,
-    /// From the first run to the last, relative.
+    /// The relative change from the first run to the last.
     pub drift_over: f64,
 }
 
@@ -51,7 +51,8 @@ pub const WHITE: Noise = Noise {
     drift_over: 0.0,
 };
 
-/// Standard deviation `spread` and mean 0; lognormal about 1 if skewed.
+/// Turns a standard normal value into one with standard deviation `spread` and mean 0; lognormal
+/// about 1 if skewed.
 fn shaped(x: f64, spread: f64, skewed: bool) -> f64 {
     if !skewed {
         return spread * x;

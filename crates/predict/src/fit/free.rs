@@ -4,13 +4,13 @@ use twin::Setup;
 use twin::description::Drive;
 
 pub(super) struct Free<'a> {
-    /// In the machine file.
+    /// The path in the machine file.
     pub path: String,
     pub value: &'a mut f64,
     along: Vec<&'a mut f64>,
 }
 
-/// A time of zero could not grow by a factor.
+/// The lower bound of a starting value: a time of zero could not grow by a factor.
 const MIN_START: f64 = 0.05;
 
 impl Free<'_> {
@@ -23,7 +23,7 @@ impl Free<'_> {
     }
 }
 
-/// Those of the drive, and the processor cost of a request.
+/// Returns the free numbers: the drive's, and the processor cost of a request.
 pub(super) fn free(setup: &mut Setup) -> Vec<Free<'_>> {
     let drive = setup.drive.clone();
     let tunable =

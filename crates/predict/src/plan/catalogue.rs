@@ -9,7 +9,7 @@ use twin::{Setup, preset};
 
 const BUILT_IN: &str = include_str!("../../catalogue/volumes.toml");
 
-/// Depends on the volume's size, within bounds.
+/// A rate that depends on the volume's size, within bounds.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Rate {
@@ -20,9 +20,9 @@ struct Rate {
     steps: Vec<(u64, f64)>,
     /// The user may choose up to the maximum.
     chosen: bool,
-    /// Up to this per GiB.
+    /// The rate can be chosen up to this per GiB.
     chosen_per_gib: Option<f64>,
-    /// Up to this per request per second.
+    /// The rate can be chosen up to this per request per second.
     chosen_per_iops: Option<f64>,
 }
 
@@ -32,7 +32,7 @@ impl Rate {
         (self.per_gib * gib as f64).max(self.min).max(step).min(self.max)
     }
 
-    /// `None` if the size alone decides.
+    /// Returns the most that can be chosen; `None` if the size alone decides.
     fn most(&self, gib: u64, iops: f64) -> Option<f64> {
         let bounded = self.chosen_per_gib.map(|per| per * gib as f64);
         let bounded = bounded.or(self.chosen_per_iops.map(|per| per * iops));
@@ -60,7 +60,7 @@ struct Burst {
     bytes_per_s_per_gib: f64,
     max_bytes_per_s: Option<f64>,
     credit_bytes_per_gib: f64,
-    /// In place of credits: the length of a full burst.
+    /// The length of a full burst, in place of credits.
     lasts_s: Option<f64>,
 }
 
@@ -80,7 +80,8 @@ pub struct CatalogueVolume {
     #[serde(default)]
     tiers: Vec<Tier>,
     burst: Option<Burst>,
-    /// Works as a Linux control group, which also counts flushes and each block of a journal.
+    /// The limits are those of a Linux control group, which also counts flushes and each block of a
+    /// journal.
     #[serde(default)]
     throttle: bool,
     read_us: f64,
@@ -101,7 +102,7 @@ pub struct ChosenVolume {
     pub gib: u64,
     pub iops: f64,
     pub bytes_per_s: f64,
-    /// The most that can be chosen at this size.
+    /// The most IOPS that can be chosen at this size.
     pub most_iops: Option<f64>,
     burst_iops: f64,
     credit_requests: f64,
@@ -149,12 +150,12 @@ impl Catalogue {
         Ok(())
     }
 
-    /// The names, each with its volume.
+    /// Returns the names, each with its volume.
     pub fn volumes(&self) -> impl Iterator<Item = (&str, &CatalogueVolume)> {
         self.0.iter().map(|(name, volume)| (name.as_str(), volume))
     }
 
-    /// Whether the name is a volume; settings are ignored.
+    /// Returns whether the name is a volume's; settings are ignored.
     pub fn has(&self, text: &str) -> bool {
         self.0.contains_key(text.split(',').next().unwrap_or(text).trim())
     }
@@ -268,7 +269,7 @@ impl CatalogueVolume {
 }
 
 impl ChosenVolume {
-    /// The preset `cloud` with this volume.
+    /// Returns the preset `cloud` with this volume.
     ///
     /// # Errors
     /// Numbers that are impossible on a simulated machine.

@@ -20,11 +20,11 @@ use twin::{Setup, Twin};
 /// The document's schema.
 pub const SCHEMA: &str = "halfpower.plan/1";
 
-/// More IOPS must save this share of the time.
+/// More IOPS are worth it only if they save this share of the time.
 const ENOUGH: f64 = 0.02;
-/// Share of the bytes read that a warm cache served.
+/// The cache was warm if it served this share of the bytes read.
 const WARM: f64 = 0.5;
-/// Busy share of the time at which a quota limits.
+/// A quota limits if it is busy for this share of the time.
 const LIMITED: f64 = 0.9;
 
 /// A goal: the 99th percentile of a class.
@@ -38,7 +38,7 @@ pub struct Goal {
 /// The subject of a plan.
 pub struct Plan<'a> {
     pub script: &'a Script,
-    /// Catalogue names and simulated machines.
+    /// Volumes of the catalogue and simulated machines.
     pub on: &'a [String],
     pub catalogue: &'a Catalogue,
     pub prices: Option<&'a Prices>,
@@ -125,7 +125,7 @@ impl From<ReplayError> for Error {
     }
 }
 
-/// Like that of the recording; cold if that is not known.
+/// Returns the state of the recording's page cache; cold if that is not known.
 fn cache(script: &Script) -> CacheState {
     if script.read_hits.is_some_and(|hits| hits >= WARM) {
         CacheState::Warm
@@ -170,7 +170,7 @@ impl Plan<'_> {
         self.script.files.iter().map(|file| file.bytes + (1 << 20)).sum::<u64>()
     }
 
-    /// As named; with enough IOPS, too, if they can be chosen and help.
+    /// Predicts a volume as named, and with enough IOPS if they can be chosen and help.
     fn on_volume(&self, text: &str) -> Result<Vec<Prediction>> {
         let chosen = self.catalogue.choose(text, self.bytes())?;
         let first = self.predict(chosen.setup()?, Some(&chosen))?;

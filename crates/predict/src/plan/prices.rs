@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     pub gib: f64,
-    /// The price of each above those included.
+    /// The price of each request per second above those included.
     pub iops: f64,
     pub included_iops: f64,
-    /// The price of each above those included.
+    /// The price of each MiB/s above those included.
     pub mib_per_s: f64,
     pub included_mib_per_s: f64,
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use twin::{Setup, Twin, TwinFiles};
 
-/// Without and with the RAM cache.
+/// The machine without and with the RAM cache.
 const MACHINES: [&str; 2] = ["laptop-xp", "laptop-xp,ramcache=256m"];
 const NAMES: [&str; 2] = ["without RAM cache", "RAM cache"];
 
@@ -48,7 +48,7 @@ fn write_matrix(machine: &str) -> Result<Vec<Measured>> {
     Ok(iozone::run(&Twin::from_name(machine)?, &options, 0, &mut io::sink())?.cells)
 }
 
-/// Totals, and the parts without the RAM cache.
+/// Returns the totals, and the parts without the RAM cache.
 fn postmark_times() -> Result<[Figure; 2]> {
     let (mut points, mut parts) = (Vec::new(), Vec::new());
     for (index, machine) in MACHINES.into_iter().enumerate() {

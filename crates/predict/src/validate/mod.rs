@@ -27,7 +27,7 @@ pub struct Point {
     pub request_bytes: u32,
     /// From 0 (outer edge) to 1, if it varies.
     pub radial: Option<f64>,
-    /// In the figure's unit.
+    /// The published value, in the figure's unit.
     pub measured: f64,
     pub simulated: f64,
 }
@@ -165,7 +165,7 @@ pub struct Validation {
     pub alignment: Vec<alignment::Gain>,
     pub bars: Vec<Bar>,
     pub fitted: Vec<(String, f64)>,
-    /// Computed from a published figure, which therefore does not test them.
+    /// Numbers computed from a published figure, which therefore does not test them.
     pub solved: Vec<(String, f64)>,
 }
 
@@ -185,7 +185,7 @@ pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// [`validate()`] on another machine: a preset's name, or a `.toml` file.
+/// Runs [`validate()`] on another machine: a preset's name, or a `.toml` file.
 ///
 /// # Errors
 /// An unknown machine, or one without the study's drives.
@@ -230,7 +230,7 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     })
 }
 
-/// `given` points were available when the model was made.
+/// Simulates points figure by figure. `given` points were available when the model was made.
 fn simulate_figures(machine: &str, measured: &[Measured], given: bool) -> Result<Vec<Figure>> {
     let names: BTreeSet<&str> = measured.iter().map(|point| point.figure).collect();
     let figure = |name: &str| {
@@ -263,7 +263,7 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     })
 }
 
-/// `more` are further settings of the machine.
+/// Simulates a point; `more` are further settings of the machine.
 fn outcome(machine: &str, point: &Measured, more: &str) -> Result<Outcome> {
     let mut settings =
         format!(",buses={},wce={}{more}", point.buses, if point.wce { "on" } else { "off" });

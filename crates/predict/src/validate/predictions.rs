@@ -6,7 +6,7 @@ use crate::Result;
 use machine::Op;
 use serde::Serialize;
 
-/// A figure that was not given.
+/// A figure that was not given, and so has no error.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// `fig9` and the like.
@@ -15,15 +15,15 @@ pub struct Prediction {
     pub points: Vec<Predicted>,
 }
 
-/// A simulated value that the study measured.
+/// The simulated value of something that the study measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predicted {
     pub series: String,
     pub disks: u32,
     pub request_bytes: u32,
-    /// MB are 2^20 bytes.
+    /// The rate; an MB is 2^20 bytes.
     pub mb_per_s: f64,
-    /// In milliseconds.
+    /// Processor time in ms per MB.
     pub cpu_ms_per_mb: f64,
 }
 
@@ -31,7 +31,7 @@ const ULTRA: &str = "st34371w";
 
 const SIZES_KB: [u32; 4] = [2, 8, 64, 192];
 
-/// Name, operation, write cache.
+/// The name, operation and write cache of each kind of request.
 const KINDS: [(&str, Op, bool); 3] = [
     ("unbuf read", Op::Read, false),
     ("unbuf write", Op::Write, false),

@@ -20,7 +20,7 @@ pub struct Alignment {
     pub random: bool,
     /// With four requests outstanding each.
     pub threads: u32,
-    /// A start at 64 KB against one at sector 63.
+    /// The gain of a start at 64 KB over one at sector 63.
     pub gain_percent: f64,
 }
 
@@ -35,18 +35,18 @@ pub struct Measured {
     pub buses: u32,
     pub op: Op,
     pub buffered: bool,
-    /// Write caches on.
+    /// The drives' write caches were enabled.
     pub wce: bool,
     pub depth: u32,
-    /// KiB.
+    /// The request size in KiB.
     pub request_kb: u32,
     pub value: f64,
     /// `MB/s` or `CPU ms/MB`.
     pub unit: &'static str,
     pub extends: bool,
-    /// On a stripe chunk.
+    /// The file started on a stripe chunk.
     pub aligned: bool,
-    /// RAID 5: parity by the host, or the array.
+    /// For RAID 5: whether the host computes parity, or the array.
     pub raid5: Option<bool>,
     /// From 0 at the outer edge to 1.
     pub radial: Option<f64>,
@@ -60,7 +60,7 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// The points available when the model was made.
+/// Returns the points available when the model was made.
 pub fn measurements() -> Vec<Measured> {
     measured(MEASUREMENTS)
 }
@@ -70,7 +70,8 @@ pub fn released() -> Vec<Measured> {
     measured(RELEASED)
 }
 
-/// RAID 5 over four Ultra drives, three deep: released after the model was made.
+/// Returns the points of RAID 5 over four Ultra drives, three deep: released after the model was
+/// made.
 pub fn raid5() -> Vec<Measured> {
     let point =
         |(series, op, by_host, request_kb, value): (&'static str, Op, bool, u32, f64)| Measured {
@@ -125,7 +126,7 @@ fn measured(text: &'static str) -> Vec<Measured> {
     rows(text).map(point).collect()
 }
 
-/// Method of moving memory, its name on the simulated machine, and MB/s.
+/// Returns the method of moving memory, its name on the simulated machine, and MB/s.
 pub fn table2() -> Vec<(&'static str, MemoryKind, f64)> {
     let same = |kind: &MemoryKind, name: &str| kind.name().eq_ignore_ascii_case(name);
     let kind = |name: &str| match name {
@@ -140,7 +141,7 @@ pub fn table2() -> Vec<(&'static str, MemoryKind, f64)> {
     rows(TABLE2).map(|row| (row[0], kind(row[0]), number(row[1]))).collect()
 }
 
-/// Request size in bytes, drive, whether the data were read before, and milliseconds.
+/// Returns request size in bytes, drive, whether the data were read before, and milliseconds.
 pub fn table3() -> Vec<(u32, String, bool, f64)> {
     let header: Vec<&str> = TABLE3.lines().next().unwrap_or_default().split(',').collect();
     let mut points = Vec::new();
@@ -186,7 +187,7 @@ pub fn alignment() -> Vec<Alignment> {
 pub struct Written {
     pub file_kb: u64,
     pub record_kb: u64,
-    /// Without and with a RAM cache of 256 MB.
+    /// The rates without and with a RAM cache of 256 MB.
     pub kb_per_s: [f64; 2],
 }
 
@@ -200,10 +201,10 @@ pub fn iozone() -> Vec<Written> {
     rows(IOZONE).map(row).collect()
 }
 
-/// PostMark on that laptop in seconds (20,000 transactions, 10,000 files), without a RAM cache and
-/// with one of 256 MB.
+/// The times of PostMark on that laptop in seconds (20,000 transactions, 10,000 files), without a
+/// RAM cache and with one of 256 MB.
 pub const POSTMARK_S: [f64; 2] = [386.0, 196.0];
 
-/// Without a RAM cache.
+/// The parts of the run without a RAM cache, in seconds.
 pub const POSTMARK_PARTS_S: [(&str, f64); 3] =
     [("creation", 70.0), ("transactions", 308.0), ("deletion", 8.0)];

@@ -4,11 +4,11 @@ use crate::found::Found;
 use crate::grid::{Cell, CurveSet, Grid};
 
 pub(crate) struct Experiment {
-    /// In the document and for `--only`.
+    /// The name in the document and for `--only`.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) question: &'static str,
-    /// In the order of the report.
+    /// The curves, in the order of the report.
     pub(crate) curves: &'static [&'static CurveSet],
     pub(crate) grid: fn(&StudyContext) -> Grid,
     pub(crate) conclude: fn(&Found<'_>) -> Conclusion,

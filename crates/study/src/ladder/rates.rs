@@ -11,7 +11,7 @@ use workload::{OpKind, Workload};
 
 const MIN_SIZES: usize = 3;
 
-/// Used to rate generator and processors.
+/// The request with which generator and processors are rated, and its depth.
 const NAMED_REQUEST: u32 = 64 << 10;
 const NAMED_DEPTH: u32 = 8;
 
@@ -88,8 +88,8 @@ impl Rungs<'_> {
         )))
     }
 
-    /// A copy by one thread, or one side of it if the rate exceeds a copy. `None` above both:
-    /// everything stays in the CPU cache.
+    /// Returns the ceiling: a copy by one thread, or one side of it if the rate exceeds a copy.
+    /// `None` above both: everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => {
@@ -166,7 +166,7 @@ impl Rungs<'_> {
         own.half_power.as_ref()?.setting()
     }
 
-    /// The peak over the component's utilisation.
+    /// Computes a component's rate: the peak over its utilisation.
     pub(super) fn by_busy_time(
         &self,
         op: OpKind,
@@ -193,8 +193,8 @@ impl Rungs<'_> {
         })
     }
 
-    /// At one named request: processors cost per request more than per byte, so the peak's request
-    /// would decide the rate.
+    /// Rates the processor at one named request: processors cost per request more than per byte, so
+    /// the peak's request would decide the rate.
     pub(super) fn processor(&self, op: OpKind) -> Option<StageRate> {
         let shape = self.peak(op).and_then(|peak| Some(&self.found.entries.get(peak.point)?.shape));
         let named = |workload: &Workload| {
@@ -227,7 +227,7 @@ impl Rungs<'_> {
         })
     }
 
-    /// From the points that differ from the peak only in size.
+    /// Returns the half-power size from the points that differ from the peak only in size.
     fn half_power_by_busy_time(&self, peak: &Peak, kinds: &[ResourceKind]) -> Option<f64> {
         let own = &self.found.points[peak.point].workload;
         let shape = &self.found.entries.get(peak.point)?.shape;

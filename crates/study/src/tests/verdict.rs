@@ -29,7 +29,7 @@ pub(super) fn workload() -> Workload {
     Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
 }
 
-/// Those reads at a thousand a second.
+/// Returns those reads at a thousand a second.
 pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     let mut made = entry(workload(), &[1000.0]);
     change(&mut made.measured.samples[0]);
@@ -438,7 +438,7 @@ fn a_throttle_counts_requests_of_its_own() {
     );
 }
 
-/// The thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
+/// Returns a plain read whose thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
 fn plain_read(ahead: bool) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,

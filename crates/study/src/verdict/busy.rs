@@ -7,7 +7,7 @@ use crate::case::Variant;
 use machine::ResourceKind;
 use results::{Bottleneck, BusyPart, Cause, LimitOf};
 
-/// A limit if depth gains nothing: the component also waits for others.
+/// A component this busy is a limit if depth gains nothing: it also waits for others.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
 
 fn named(kind: ResourceKind) -> Bottleneck {
@@ -24,7 +24,7 @@ fn named(kind: ResourceKind) -> Bottleneck {
     }
 }
 
-/// The limit that no trial refutes, or the wait that explains the rate.
+/// Finds the limit that no trial refutes, or the wait that explains the rate.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let plain: [Ask<'b>; 5] = [
         Evidence::device_iops_by_busy,
@@ -63,7 +63,7 @@ impl Evidence<'_> {
         Some((named(kind), cause))
     }
 
-    /// Other sizes come at the same rate.
+    /// Names the device's requests as the limit: other sizes come at the same rate.
     fn device_iops_by_busy(&self) -> Option<Named> {
         let (what, Cause::Busiest { part, others }) = self.busy_from(RATHER_BUSY_PERCENT)? else {
             return None;
@@ -88,7 +88,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Nothing is busy.
+    /// Names the latency: nothing is busy.
     fn waits(&self) -> Option<Named> {
         Some((Bottleneck::Latency, Cause::NothingBusy { others: self.parts() }))
     }

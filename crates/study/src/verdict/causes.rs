@@ -8,31 +8,32 @@ use machine::units::MIB;
 use results::{Bottleneck, Cause, ExcludedBy, Exclusion, LimitOf, ReadAhead};
 use workload::{OpKind, Pattern};
 
-/// Of the generator's own ceiling.
+/// The percentage of its own ceiling from which the generator is the limit.
 const CEILING_PERCENT: f64 = 80.0;
 
-/// Such a thread waits for little else.
+/// A thread this busy waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
-/// Of a request's time.
+/// The larger part of a request's time, in percent.
 const LARGER_PERCENT: f64 = 50.0;
 
-/// Share of the peak at which a plain program gets the device's full rate.
+/// From this share of the peak a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
-/// Time in which an otherwise busy thread waits for a processor.
+/// The percentage of time in which an otherwise busy thread waits for a processor.
 const UNSERVED_PERCENT: f64 = 25.0;
 
 /// Requests at the device this many times the program's size are read-ahead.
 const AHEAD: f64 = 2.0;
 
-/// The limit if another thread's requests add nothing.
+/// A device this busy is the limit if another thread's requests add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
-/// Smallest reported share.
+/// The smallest share to report, in percent.
 const IDLE_PERCENT: f64 = 1.0;
 
-/// Reported and counted limits come before typical waits.
+/// Finds the first cause that no trial refutes: reported and counted limits come before typical
+/// waits.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let mut reported: Vec<Ask<'b>> =
         vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
@@ -136,7 +137,7 @@ impl Evidence<'_> {
         Some((Bottleneck::Generator, Cause::Generator { of_ceiling_percent: percent }))
     }
 
-    /// The control group's quota, or the processors, with time stolen by a hypervisor.
+    /// Names the control group's quota, or the processors, with time stolen by a hypervisor.
     fn processors(&self) -> Option<Named> {
         // The thread waits for the final flush of a plain write; a compressing device uses its
         // processor for that.
@@ -194,7 +195,7 @@ impl Evidence<'_> {
             .then_some((Bottleneck::Thread, Cause::Thread { threads, busy_percent }))
     }
 
-    /// More depth gains, so nothing is saturated.
+    /// Names the latency if more depth gains: nothing is saturated.
     fn latency(&self) -> Option<Named> {
         (self.flat() == Some(false)).then_some((Bottleneck::Latency, Cause::NothingSaturated))
     }
@@ -215,7 +216,7 @@ impl Evidence<'_> {
         waits.then_some(busy)
     }
 
-    /// `min` is in percent; also returns the mean depth.
+    /// Names a device that is busy for `min` percent or more; also returns its mean depth.
     fn busy_device(&self, min: f64) -> Option<(Named, f64)> {
         let achieved = &self.numbers.achieved;
         let busy_percent = achieved.device_busy_percent.filter(|&percent| percent >= min)?;
@@ -223,7 +224,7 @@ impl Evidence<'_> {
         Some(((self.saturated(), Cause::BusyDevice { busy_percent, mean_depth }), mean_depth))
     }
 
-    /// One more thread gains although more depth does not.
+    /// Names the thread if one more thread gains although more depth does not.
     fn wider(&self) -> Option<Named> {
         let cause = Cause::SerialKernel { thread_busy_percent: self.thread_percent() };
         (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, cause))
@@ -244,7 +245,7 @@ impl Evidence<'_> {
         Some((self.saturated(), Cause::NearPeak { percent_of_peak: share * 100.0 }))
     }
 
-    /// Nearly always busy, and another thread's requests add nothing.
+    /// Names a nearly always busy device if another thread's requests add nothing.
     fn device_by_trial(&self) -> Option<Named> {
         self.ratio(Variant::Wider).filter(is_flat)?;
         self.busy_device(NEARLY_BUSY_PERCENT).map(|(busy, _)| busy)
@@ -261,7 +262,7 @@ impl Evidence<'_> {
             .then_some((Bottleneck::Thread, Cause::PlainThread { busy_percent }))
     }
 
-    /// The flush takes most of a plain write's time to stable storage.
+    /// Names the cause of the flush, if that takes most of a plain write's time to stable storage.
     pub(super) fn flush(&self) -> Option<Named> {
         let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
         let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
@@ -289,7 +290,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// Too small to keep the device busy, or makes up the requests there.
+    /// Names the read-ahead if it is too small to keep the device busy, or makes up the requests
+    /// there.
     fn read_ahead(&self) -> Option<Named> {
         if self.case.op != OpKind::Read || self.workload.pattern != Pattern::Seq {
             return None;
@@ -310,7 +312,7 @@ impl Evidence<'_> {
         ))
     }
 
-    /// The processor or the memory copy takes more time than the waits at depth 1.
+    /// Names the processor or the memory copy if it takes more time than the waits at depth 1.
     pub(super) fn own_work(&self) -> Option<Named> {
         let percent = self.thread_percent().min(100.0);
         if self.workload.outstanding() != 1 || percent < LARGER_PERCENT {
@@ -332,13 +334,13 @@ impl Evidence<'_> {
         ))
     }
 
-    /// Until the last request returned.
+    /// Computes the process's time per MiB in ns, until the last request returned.
     fn own_ns_per_mib(&self) -> f64 {
         let busy = self.thread_percent() / 100.0 * f64::from(self.threads());
         busy * 1e9 * MIB as f64 / self.numbers.returned_bytes_per_s()
     }
 
-    /// The processor takes the smaller part of a read's time.
+    /// Names the latency if the processor takes the smaller part of a read's time.
     fn one_at_a_time(&self) -> Option<Named> {
         let busy_percent = Some(self.thread_percent()).filter(|&busy| busy >= IDLE_PERCENT);
         (self.case.op == OpKind::Read)

@@ -7,7 +7,7 @@ use measure::stats::Ratio;
 use results::{Bottleneck, Cause, DEEPER_GAIN, Numbers, Point};
 use workload::Workload;
 
-/// Saturated.
+/// From this percentage a component is saturated.
 pub(super) const BUSY_PERCENT: f64 = 90.0;
 
 pub(super) struct Evidence<'a> {
@@ -18,7 +18,7 @@ pub(super) struct Evidence<'a> {
     pub(super) numbers: &'a Numbers,
     pub(super) facts: &'a TargetFacts,
     pub(super) machine: &'a MachineFacts,
-    /// In bytes per second; for a plain write, to stable storage.
+    /// The rate in bytes per second; for a plain write, to stable storage.
     pub(super) rate: f64,
     pub(super) peak: Option<f64>,
     pub(super) copy: Option<f64>,
@@ -36,7 +36,7 @@ pub(super) fn is_flat(ratio: &Ratio) -> bool {
     !gains(ratio) && ratio.high <= GAIN
 }
 
-/// A virtual disk's claim to rotate means nothing.
+/// Returns whether a disk rotates; a virtual disk's claim to rotate means nothing.
 pub(crate) fn turns(facts: &TargetFacts) -> bool {
     let virtual_disk = facts.layers.iter().any(|layer| layer.facts.paravirtual);
     let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
@@ -48,13 +48,13 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// Noticeably and certainly; `None` if not tried.
+    /// Returns whether a change gains noticeably and with certainty; `None` if not tried.
     pub(super) fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).as_ref().map(gains)
     }
 
-    /// By the trial, by points with more depth, or by those with half of it: if doubling to here
-    /// gained nothing, the next doubling will not.
+    /// Returns whether more depth gains nothing: by the trial, by points with more depth, or by
+    /// those with half of it (if doubling to here gained nothing, the next doubling will not).
     pub(super) fn flat(&self) -> Option<bool> {
         let trial = self.ratio(Variant::Deeper);
         let by_trial = trial.as_ref().and_then(|ratio| match gains(ratio) {
@@ -72,7 +72,7 @@ impl Evidence<'_> {
             .or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
-    /// Best rate with at least twice the bytes outstanding.
+    /// Returns the best rate with twice as many bytes outstanding or more.
     pub(super) fn more_elsewhere(&self) -> Option<f64> {
         let outstanding =
             |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
@@ -86,24 +86,26 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// Mean over the threads until the last request returned. Excludes the final flush, in which
-    /// the kernel's write-back is charged to the process.
+    /// Returns how busy the threads are on average, in percent, until the last request returned.
+    /// Excludes the final flush, in which the kernel's write-back is charged to the process.
     pub(super) fn thread_percent(&self) -> f64 {
         let whole = || self.busy_processors() * 100.0;
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
     }
 
-    /// Includes the final flush of a plain write.
+    /// Returns the mean number of processors busy with the process, also in the final flush of a
+    /// plain write.
     pub(super) fn busy_processors(&self) -> f64 {
         self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
     }
 
-    /// Runnable without a processor; mean over the threads.
+    /// Returns the percentage of time in which a thread is runnable without a processor, on
+    /// average.
     pub(super) fn unserved_percent(&self) -> Option<f64> {
         self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }
 
-    /// Share of writing in the time to stable storage; 1 without a flush.
+    /// Returns the share of writing in the time to stable storage; 1 without a flush.
     pub(super) fn share_until_return(&self) -> f64 {
         let writing =
             self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));

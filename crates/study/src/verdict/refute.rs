@@ -8,16 +8,16 @@ use results::{
 };
 use workload::Pattern;
 
-/// One more still makes a visible difference.
+/// Up to this number of threads one more makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// `refuted`: causes that held until a trial refuted them.
+/// A cause, and those that held until a trial refuted them.
 pub(super) struct Found {
     pub(super) cause: Named,
     pub(super) refuted: Vec<Exclusion>,
 }
 
-/// `None` if the interval allows both.
+/// Returns whether the requests per second certainly change; `None` if the interval allows both.
 pub(super) fn number_changes(ratio: &Ratio) -> Option<bool> {
     if ratio.high < 1.0 - SAME || ratio.low > 1.0 + SAME {
         return Some(true);
@@ -64,12 +64,13 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Another thread accesses another area.
+    /// Returns whether another thread moves the disk's heads, because it accesses another area.
     fn moves_heads(&self) -> bool {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// Decisive one first, with the outcome if the verdict is true.
+    /// Returns the trials of a verdict, the decisive one first, with the outcome if the verdict is
+    /// true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
@@ -103,8 +104,8 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// Allowed by a component's utilisation. Disk heads gain more: with more requests they pick the
-    /// nearest.
+    /// Returns the gain that a component's utilisation allows. Disk heads gain more: with more
+    /// requests they pick the nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -134,7 +135,8 @@ impl<'b> Evidence<'b> {
             .and_then(against)
     }
 
-    /// `reported` causes come first: a report or count is more certain than a trial.
+    /// Finds the first cause that no trial refutes. `reported` causes come first: a report or count
+    /// is more certain than a trial.
     pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let mut refuted: Vec<Exclusion> = Vec::new();
         let asked =
@@ -160,7 +162,7 @@ impl<'b> Evidence<'b> {
         tests.filter(made).find(|variant| self.ratio(*variant).is_some())
     }
 
-    /// `None` if the experiment ran and was decisive.
+    /// Returns the experiment that would refute a verdict; `None` if it ran and was decisive.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<Refutation> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

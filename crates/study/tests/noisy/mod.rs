@@ -11,8 +11,8 @@ use twin::settings::Setup;
 use twin::{Twin, preset};
 use workload::rng;
 
-/// A fixed time plus a time per byte, without memory; four workers share `total` bytes per second.
-/// At 80 MB/s, reads at depth 1 reach half of the peak at about 240 KiB.
+/// Creates a disk with a fixed time plus a time per byte, without memory; its four workers share
+/// `total` bytes per second. At 80 MB/s, reads at depth 1 reach half of the peak at about 240 KiB.
 pub fn disk(total: f64) -> Twin {
     let mut machine = preset::load("virtio").expect("a preset");
     machine.file_system.command_bytes = 64 << 20;
@@ -27,17 +27,19 @@ pub fn disk(total: f64) -> Twin {
 /// A part of a run with a constant rate.
 const STRETCH_NS: f64 = 10e6;
 
-/// Random speed, per run and per stretch. The mean rate is that of the machine without noise.
+/// A simulated machine with random speed, per run and per stretch. The mean rate is that of the
+/// machine without noise.
 pub struct Noisy {
     twin: Twin,
     seed: u64,
     runs: AtomicU64,
-    /// Relative standard deviation between runs, and between stretches within a run.
+    /// The relative standard deviation of the rate between runs, and between stretches within a
+    /// run.
     between: f64,
     within: f64,
-    /// A study then assumes admission in bursts.
+    /// The machine reports a throttle, so a study assumes admission in bursts.
     throttled: bool,
-    /// Another program's share, and the runs during which it takes it.
+    /// Another program's share of the machine, and the runs during which it takes it.
     pub load: Option<(f64, [u64; 2])>,
 }
 
@@ -46,7 +48,8 @@ impl Noisy {
         Noisy { twin, seed, runs: AtomicU64::new(0), between, within: 0.1, throttled, load: None }
     }
 
-    /// Mean 1, standard deviation 1: a sum of three uniform numbers, so no rate gets near zero.
+    /// Returns a number with mean 1 and standard deviation 1: a sum of three uniform ones, so no
+    /// rate gets near zero.
     fn chance(seed: u64, number: u64) -> f64 {
         let uniform =
             |part: u64| rng::hash(rng::hash(seed, number), part) as f64 / u64::MAX as f64 - 0.5;
@@ -54,7 +57,7 @@ impl Noisy {
     }
 }
 
-/// Scaled by the run's speed.
+/// The clock of one run, scaled by the run's speed.
 #[derive(Clone, Copy)]
 struct Warp {
     seed: u64,
@@ -63,7 +66,7 @@ struct Warp {
     within: f64,
     /// Share of the machine that is left.
     left: f64,
-    /// Machine's time at the start; `None` before.
+    /// The machine's time at the start; `None` before.
     began: Option<Nanos>,
     /// Both clocks at the start of the current stretch.
     at: (f64, f64),
@@ -93,7 +96,7 @@ impl Warp {
     }
 }
 
-/// On the warped clock.
+/// A source on the warped clock.
 struct Warped<'a, S> {
     source: &'a mut S,
     warp: Warp,

@@ -1,4 +1,4 @@
-//! A test's document, from which a killed run continues.
+//! The document of a test, from which a killed run continues.
 
 use super::plan::{Cell, PtsPlan};
 use crate::document::WearChange;
@@ -8,7 +8,7 @@ use results::Program;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Schema name and version.
+/// The name and version of the schema.
 pub const PTS_SCHEMA: &str = "halfpower.pts/1";
 
 /// A test of a target to SNIA's specification, done or in progress.

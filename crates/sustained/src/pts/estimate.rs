@@ -8,33 +8,34 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseEstimate {
     pub title: String,
-    /// Minimum and maximum.
+    /// The minimum and maximum number of rounds.
     pub rounds: [u32; 2],
     pub cells: usize,
-    /// Minimum and maximum.
+    /// The minimum and maximum time.
     pub seconds: [f64; 2],
-    /// At the assumed rate.
+    /// The maximum at the assumed rate.
     pub max_written_bytes: f64,
 }
 
 /// Time and bytes of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Assumed for all requests.
+    /// The assumed rate of all requests.
     pub bytes_per_s: f64,
     pub phases: Vec<PhaseEstimate>,
     pub seconds: [f64; 2],
-    /// At that rate.
+    /// The maximum at that rate.
     pub max_written_bytes: f64,
 }
 
-/// A scaled cell may be shorter than its outstanding requests.
+/// Returns the time of a cell at the rate: a scaled cell may be shorter than its outstanding
+/// requests.
 fn busy_s(cell: &Cell, bytes_per_s: f64) -> f64 {
     let outstanding = f64::from(cell.threads) * f64::from(cell.depth) * f64::from(cell.block_bytes);
     cell.seconds.max(outstanding / bytes_per_s)
 }
 
-/// Upper bound: random small requests are slower.
+/// Returns an upper bound for the bytes written: random small requests are slower.
 fn written(cell: &Cell, bytes_per_s: f64) -> f64 {
     busy_s(cell, bytes_per_s) * bytes_per_s * f64::from(100 - cell.read_percent) / 100.0
 }

@@ -13,11 +13,11 @@ const ROUNDS: u32 = 25;
 const MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
 const IOPS_BLOCKS: [u32; 8] =
     [1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512];
-/// Idle seconds of the host idle recovery test.
+/// The idle times of the host idle recovery test, in seconds.
 pub const WAITS_S: [f64; 5] = [5.0, 10.0, 15.0, 25.0, 50.0];
-/// Only a round's first minute counts for steady state.
+/// The minutes of a round, of which only the first counts for steady state.
 const MINUTES_A_ROUND: u32 = 30;
-/// Host idle recovery: accesses with one wait, and the return to the base rate.
+/// Host idle recovery: the length of accesses with one wait, and of the return to the base rate.
 const ACCESS_S: f64 = 5.0;
 const ACCESSES: u32 = 360;
 const RETURN_MINUTES: u32 = 30;
@@ -25,12 +25,12 @@ const RETURN_MINUTES: u32 = 30;
 const WRITES_BEFORE_ROUND_S: f64 = 5.0 * MINUTE_S;
 const WRITES_BEFORE_HISTOGRAM_S: f64 = 60.0 * MINUTE_S;
 const HISTOGRAM_S: f64 = 10.0 * MINUTE_S;
-/// For a point of demand intensity.
+/// The maximum mean latency of a point of demand intensity.
 const MAX_MEAN_LATENCY_NS: f64 = 5e6;
 const INTENSITIES: [u32; 7] = [32, 16, 8, 6, 4, 2, 1];
 /// Smallest space of a scaled test, in bytes.
 pub const SMALLEST_SCALED: u64 = 32 << 20;
-/// Of a scaled step.
+/// The shortest scaled step.
 const SHORTEST_S: f64 = 0.05;
 
 /// A test of the specification.
@@ -91,7 +91,7 @@ impl PtsTest {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PtsOptions {
     pub scale: f64,
-    /// 100 for enterprise drives, 75 for clients'.
+    /// The used share of the target in percent: 100 for enterprise drives, 75 for clients'.
     pub active_percent: u8,
     pub threads: u32,
     pub depth: u32,
@@ -101,7 +101,7 @@ pub struct PtsOptions {
 
 impl PtsOptions {
     /// Returns the threads and depth that 7.2 recommends for enterprise drives (all space is
-    /// active) and client drives.
+    /// active) or client drives.
     pub fn recommended(active_percent: u8) -> (u32, u32) {
         if active_percent == 100 { (4, 32) } else { (2, 16) }
     }
@@ -234,7 +234,7 @@ impl Plan<'_> {
         self.histograms(HistogramCells::Cell(of), 20.0 * MINUTE_S, 0.0);
     }
 
-    /// Of the last phase's cells.
+    /// Adds histograms of the last phase's cells.
     fn histograms(&mut self, which: HistogramCells, seconds: f64, writes_before_s: f64) {
         let kind = PhaseKind::Histograms {
             of_phase: self.phases.len() - 1,

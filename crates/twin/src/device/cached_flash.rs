@@ -9,10 +9,10 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Share of the capacity after which write amplification is final: blocks of the previous pattern
+/// Write amplification is final after this share of the capacity: blocks of the previous pattern
 /// are collected first.
 const SETTLING_SHARE: f64 = 0.25;
-/// Below the limit, where the hot state ends.
+/// The hot state ends this far below the limit.
 const HYSTERESIS_C: f64 = 5.0;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct CachedFlashDrive {
     pub capacity_bytes: u64,
     pub advertised_bytes_per_s: f64,
     pub link_bytes_per_s: f64,
-    /// Inverse of the maximum rate.
+    /// The time per command: the inverse of the maximum rate.
     pub controller_us: f64,
     pub command_us: f64,
     pub read_us: f64,
@@ -31,20 +31,21 @@ pub struct CachedFlashDrive {
     /// flash takes them out at its own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub buffer_bytes: u64,
-    /// While the drive holds no data.
+    /// Flash used as a write cache while the drive holds no data.
     pub cache_bytes: u64,
-    /// Size if all space holds data; between the two the cache shrinks with the space written.
-    /// Absent: constant.
+    /// The size of the cache if all space holds data; between the two it shrinks with the space
+    /// written. Absent: constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_cache_bytes: Option<u64>,
     pub cache_bytes_per_s: f64,
-    /// Once the cache is full: straight to the main flash, or at the pace of folding.
+    /// The write rate once the cache is full: straight to the main flash, or at the pace of
+    /// folding.
     pub full_bytes_per_s: f64,
-    /// When idle.
+    /// The rate at which the cache is emptied when idle.
     pub cache_drain_bytes_per_s: f64,
     #[serde(default)]
     pub cache_drain_after_ms: f64,
-    /// Percentage of the advertised size.
+    /// The spare space in percent of the advertised size.
     pub spare_percent: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat: Option<Heat>,
@@ -59,10 +60,10 @@ fn is_zero(bytes: &u64) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Heat {
     pub ambient_c: f64,
-    /// Final, at the rate of the write cache; proportional to the rate.
+    /// The final rise at the rate of the write cache; proportional to the rate.
     pub rise_c: f64,
     pub time_constant_s: f64,
-    /// The drive slows down above it.
+    /// The drive slows down above this temperature.
     pub limit_c: f64,
     pub throttled_bytes_per_s: f64,
 }
@@ -109,7 +110,7 @@ impl Model for CachedFlashDrive {
     }
 }
 
-/// Not programmed yet, oldest first.
+/// Writes that are not programmed yet, oldest first.
 #[derive(Default)]
 struct Buffer {
     /// End of the program operation, and bytes.
@@ -160,7 +161,7 @@ struct CachedFlash {
     /// Cached bytes that are not rewrites: until they leave the cache, the rest of the drive is
     /// that much emptier. The old copy of a rewrite is stale, but not erased.
     fresh: f64,
-    /// Since the drive was new or discarded.
+    /// Bytes written since the drive was new or discarded.
     written: f64,
     scatter: Scatter,
     filled: Filled,
@@ -208,7 +209,7 @@ impl CachedFlash {
         self.hot = self.celsius > if self.hot { heat.limit_c - HYSTERESIS_C } else { heat.limit_c };
     }
 
-    /// Smaller the more data the drive holds.
+    /// Returns the size of the write cache: the more data the drive holds, the smaller.
     fn cache_bytes(&self) -> f64 {
         let empty = self.drive.cache_bytes as f64;
         let full = self.drive.full_cache_bytes.map_or(empty, |bytes| bytes as f64);

@@ -11,27 +11,27 @@ pub struct CloudVolume {
     pub about: String,
     pub capacity_bytes: u64,
     pub iops: f64,
-    /// While credit lasts.
+    /// The rate while burst credit lasts.
     pub burst_iops: f64,
     pub credit_requests: f64,
     /// The largest request that counts as one.
     pub request_bytes: u64,
     pub bytes_per_s: f64,
-    /// While credit lasts.
+    /// The rate while burst credit lasts.
     pub burst_bytes_per_s: f64,
     pub credit_bytes: f64,
-    /// Absent: writes share the quota of reads; present as in a Linux control group.
+    /// The quota of writes, as in a Linux control group. Absent: they share that of reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_iops: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes_per_s: Option<f64>,
-    /// The limits of a Linux control group, which counts each block that a file system queues for
-    /// its journal, before they are merged, and each flush.
+    /// The limits are those of a Linux control group, which counts each flush and each block that a
+    /// file system queues for its journal, before they are merged.
     #[serde(default, skip_serializing_if = "is_false")]
     pub throttle: bool,
     pub read_us: f64,
     pub write_us: f64,
-    /// Of a single request.
+    /// The rate of a single request.
     pub stream_bytes_per_s: f64,
     pub queue: u32,
 }
@@ -168,7 +168,7 @@ impl Quota {
 
 struct Cloud {
     volume: CloudVolume,
-    /// Also for writes without their own.
+    /// The quota of reads, and of writes without their own.
     quota: Quota,
     writes: Option<Quota>,
     limited: Nanos,

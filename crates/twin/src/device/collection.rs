@@ -5,7 +5,7 @@ const REMEMBERED: f64 = 1024.0;
 /// Parts of a drive that are written or not.
 const ZONES: u64 = 4096;
 
-/// Recent writes that did not continue the one before.
+/// The share of recent writes that did not continue the one before.
 pub(super) struct Scatter {
     end: u64,
     pub(super) share: f64,
@@ -22,16 +22,17 @@ impl Scatter {
         self.share += (scattered - self.share) / REMEMBERED;
     }
 
-    /// Uniform random writes with greedy cleaning cost about (1 + s) / (2 s) with spare share s (Hu
-    /// et al., "Write amplification analysis in flash-based solid state drives", 2009); sequential
-    /// ones leave whole blocks stale.
+    /// Returns the bytes that the flash programs for one that the host writes. Uniform random
+    /// writes with greedy cleaning cost about (1 + s) / (2 s) with spare share s (Hu et al., "Write
+    /// amplification analysis in flash-based solid state drives", 2009); sequential ones leave
+    /// whole blocks stale.
     pub(super) fn amplification(&self, spare: f64) -> f64 {
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
         1.0 + self.share * (random - 1.0)
     }
 }
 
-/// Within a zone, space written twice counts twice.
+/// How much of a drive's space holds data. Within a zone, space written twice counts twice.
 pub(super) struct Filled {
     zones: Vec<u64>,
     bytes: u64,
@@ -44,7 +45,7 @@ impl Filled {
         Filled { zones: vec![0; ZONES as usize], bytes: 0, zone_bytes }
     }
 
-    /// Returns the bytes that held no data.
+    /// Returns the bytes that held no data before.
     pub(super) fn write(&mut self, mut offset: u64, bytes: u64) -> u64 {
         let end = offset.saturating_add(bytes);
         let before = self.bytes;

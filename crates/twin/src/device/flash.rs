@@ -16,32 +16,32 @@ pub struct FlashDrive {
     pub advertised_bytes_per_s: f64,
     /// Each way.
     pub link_bytes_per_s: f64,
-    /// As with SATA.
+    /// Both directions share the link, as with SATA.
     pub half_duplex: bool,
     /// Link, controller pipeline and interrupt, apart from the times below.
     pub command_us: f64,
-    /// Inverse of the maximum rate.
+    /// The time per command: the inverse of the maximum rate.
     pub controller_us: f64,
     pub queue: u32,
     pub channels: u32,
     pub dies_per_channel: u32,
     pub channel_bytes_per_s: f64,
-    /// On all planes.
+    /// A page on each of its planes.
     pub die_page_bytes: u64,
     pub read_us: f64,
-    /// Behind the write cache.
+    /// The time to program a page behind the write cache.
     pub program_us: f64,
-    /// In the write cache (one bit per cell).
+    /// The time to program a page in the write cache (one bit per cell).
     pub cache_program_us: f64,
     pub erase_ms: f64,
     pub block_pages: u64,
-    /// A write is safe here before it is programmed.
+    /// Memory in which a write is safe before it is programmed.
     pub buffer_bytes: u64,
     /// Flash used as a write cache.
     pub cache_bytes: u64,
     /// When idle.
     pub cache_drain_bytes_per_s: f64,
-    /// Percentage of the advertised size.
+    /// The spare space in percent of the advertised size.
     pub spare_percent: f64,
 }
 
@@ -81,7 +81,7 @@ struct Flash {
     link: [Nanos; 2],
     dies: Vec<Nanos>,
     channels: Vec<Nanos>,
-    /// Completion time and bytes.
+    /// Pages on the way from the buffer to the dies: completion time and bytes.
     buffer: VecDeque<(Nanos, u64)>,
     buffered: u64,
     next_die: usize,
@@ -205,7 +205,7 @@ impl Flash {
         last
     }
 
-    /// Added to programming one page.
+    /// Returns the time for page moves and erases that is added to programming one page.
     fn collection(&mut self) -> Nanos {
         let moves = self.scatter.amplification(self.drive.spare_percent / 100.0) - 1.0;
         self.collect += moves;
@@ -252,7 +252,7 @@ impl Device for Flash {
         done + us(self.drive.command_us)
     }
 
-    /// With power-loss protection there is nothing to write.
+    /// Flushes the buffer. With power-loss protection there is nothing to write.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now + us(self.drive.command_us)
     }

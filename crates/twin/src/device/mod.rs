@@ -24,12 +24,12 @@ pub(crate) struct Command {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
-    /// Requests that the file system queued, before they were merged.
+    /// Requests that the file system queued for it, before they were merged.
     pub queued: u64,
-    /// On stable storage when done.
+    /// The data must be on stable storage when the command is done.
     pub durable: bool,
     pub since: Nanos,
-    /// `None`: a page cache, which simulated clients share.
+    /// The client that sent it; `None` for a page cache, which simulated clients share.
     pub client: Option<u32>,
 }
 
@@ -68,27 +68,29 @@ impl Host<'_> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The device can take another command.
+    /// The command is done, and the device can take another.
     Done(u32),
     Ready,
     Nothing,
 }
 
-/// Its clock starts at zero in every run.
+/// A device, whose clock starts at zero in every run.
 pub(crate) trait Device: Send {
     fn capacity_bytes(&self) -> u64;
 
     fn queue(&self) -> u32;
 
-    /// `now` is on the clock that ends, after the last run and the rest.
+    /// Restarts the device's clock at zero. `now` is on the clock that ends, after the last run and
+    /// the rest.
     fn rest(&mut self, now: Nanos);
 
-    /// Completion time; enough for a simple device.
+    /// Returns the completion time; a simple device needs no other method.
     fn serve(&mut self, now: Nanos, _command: &Command) -> Nanos {
         now
     }
 
-    /// `false`: offered again after [`Outcome::Done`] or [`Outcome::Ready`].
+    /// Takes a command; if `false`, it is offered again after [`Outcome::Done`] or
+    /// [`Outcome::Ready`].
     fn accept(&mut self, command: u32, host: &mut Host<'_>) -> bool {
         let done = self.serve(host.now(), &host.commands[command]);
         host.wake(done, Wake { what: 0, command });
@@ -99,7 +101,7 @@ pub(crate) trait Device: Send {
         Outcome::Done(wake.command)
     }
 
-    /// Until when it holds the bus, and the event that follows.
+    /// Returns until when the device holds the bus, and the event that follows.
     fn granted(&mut self, _connect: Connect, host: &mut Host<'_>) -> (Nanos, Wake) {
         (host.now(), Wake::device(u8::MAX))
     }
@@ -114,7 +116,7 @@ pub(crate) trait Device: Send {
         now
     }
 
-    /// When a flush of its own has passed the volume's limits.
+    /// Returns when a flush of its own, not part of a write, has passed the volume's limits.
     fn admit_flush(&mut self, now: Nanos) -> Nanos {
         now
     }
@@ -157,7 +159,7 @@ pub struct Drives<'a> {
 }
 
 impl Drives<'_> {
-    /// With the combined advertised `rate`.
+    /// Returns a layer of `count` parts with their combined advertised `rate`.
     pub fn layer(&self, kind: LayerKind, count: u32, name: &str, rate: Option<f64>) -> Layer {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
         Layer {
@@ -167,7 +169,7 @@ impl Drives<'_> {
         }
     }
 
-    /// Each with the advertised `rate`.
+    /// Returns the layer of the drives, each with the advertised `rate`.
     pub fn disks(&self, rate: Option<f64>) -> Layer {
         self.layer(
             LayerKind::Disk,
@@ -182,12 +184,12 @@ impl Drives<'_> {
 pub struct Tunable<'a> {
     pub name: &'static str,
     pub value: &'a mut f64,
-    /// Same meaning: they move with it.
+    /// Numbers with the same meaning, which move with it.
     pub along: Vec<&'a mut f64>,
 }
 
 impl<'a> Tunable<'a> {
-    /// Nothing else depends on it.
+    /// Creates a number that nothing else depends on.
     pub fn new(name: &'static str, value: &'a mut f64) -> Self {
         Tunable { name, value, along: Vec::new() }
     }
@@ -204,15 +206,15 @@ pub(crate) trait Model {
         false
     }
 
-    /// From the top down.
+    /// Returns the layers from the top down.
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer>;
 
-    /// Except mechanics and transfer.
+    /// Scales the cost of a command, except mechanics and transfer.
     fn scale_latency(&mut self, by: f64);
 
     fn tunable(&mut self) -> Vec<Tunable<'_>>;
 
-    /// The key, and why.
+    /// Returns a contradiction within the description or with the buses: the key, and why.
     fn contradiction(&self, _buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
         None
     }

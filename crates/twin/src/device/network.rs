@@ -15,7 +15,7 @@ pub struct NetworkVolume {
     pub capacity_bytes: u64,
     /// Of each client.
     pub link_bytes_per_s: f64,
-    /// For all clients; absent: as that of a client.
+    /// The link of the server, for all clients; absent: as that of a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_bytes_per_s: Option<f64>,
     /// Median, without data.
@@ -25,11 +25,11 @@ pub struct NetworkVolume {
     /// Requests the server works on at a time.
     pub workers: u32,
     pub read_us: f64,
-    /// For a write that the server's cache absorbs.
+    /// The server's time for a write that its cache absorbs.
     pub write_us: f64,
-    /// Extra server time for a write.
+    /// The server's extra time to bring a write to stable storage.
     pub stable_us: f64,
-    /// Of each client.
+    /// Requests that each client keeps in flight.
     pub queue: u32,
 }
 
@@ -75,7 +75,7 @@ impl Model for NetworkVolume {
     }
 }
 
-/// To the server and back.
+/// When a link is free, to the server and back, and how long it was busy.
 #[derive(Debug, Clone, Copy, Default)]
 struct Link {
     free: [Nanos; 2],
@@ -83,7 +83,7 @@ struct Link {
 }
 
 impl Link {
-    /// Returns when the first and the last byte pass.
+    /// Carries data that are ready at `at`; returns when the first and the last byte pass.
     fn carry(&mut self, way: usize, at: Nanos, time: Nanos) -> (Nanos, Nanos) {
         self.busy[way] += time;
         let begin = self.free[way].max(at);
@@ -103,7 +103,7 @@ struct Network {
     workers: Vec<Nanos>,
     clients: Vec<Link>,
     server: Link,
-    /// By client, to the server and back.
+    /// Bytes of each client, to the server and back.
     carried: Vec<[u64; 2]>,
     worker_busy: Nanos,
     last_write: Nanos,
@@ -129,7 +129,7 @@ impl Network {
         }
     }
 
-    /// The same on every run.
+    /// Returns a number from 0 to 1, the same on every run.
     fn uniform(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -141,7 +141,8 @@ impl Network {
         us(self.volume.round_trip_us * (normal * self.volume.round_trip_spread).exp())
     }
 
-    /// No pause between the links, so the slower one sets the time.
+    /// Carries a command over both links without a pause between them, so the slower one sets the
+    /// time.
     fn transfer(&mut self, way: usize, at: Nanos, command: &Command) -> Nanos {
         let link = self.volume.link_bytes_per_s;
         let server = self.volume.server_bytes_per_s.unwrap_or(link);

@@ -13,23 +13,23 @@ use std::collections::VecDeque;
 pub struct VirtioDisk {
     pub about: String,
     pub capacity_bytes: u64,
-    /// Also the interrupt.
+    /// The time of a request's notification and interrupt.
     pub notify_us: f64,
     /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all is
     /// done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 and 2.6.10), so a deeper queue shares the
-    /// notification.
+    /// notification. Otherwise each request has its own.
     #[serde(default)]
     pub batched: bool,
-    /// Requests served in parallel.
+    /// Requests that the hypervisor serves in parallel.
     pub workers: u32,
     pub read_us: f64,
     pub write_us: f64,
-    /// Of one worker.
+    /// The rate of one worker.
     pub read_bytes_per_s: f64,
-    /// Of one worker.
+    /// The rate of one worker.
     pub write_bytes_per_s: f64,
     pub total_bytes_per_s: f64,
-    /// If it differs; `total_bytes_per_s` is then for writes.
+    /// The total read rate, if it differs; `total_bytes_per_s` is then for writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_read_bytes_per_s: Option<f64>,
     pub flush_us: f64,
@@ -77,7 +77,7 @@ struct Virtio {
     disk: VirtioDisk,
     workers: Vec<Nanos>,
     total: Nanos,
-    /// Not seen yet by the hypervisor.
+    /// Commands that the hypervisor has not seen yet.
     ring: VecDeque<u32>,
     awake: bool,
     worker_busy: Nanos,

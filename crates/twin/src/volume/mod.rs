@@ -11,12 +11,12 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Maker {
-    /// Its processor sends a command for each piece.
+    /// The host's volume manager: its processor sends a command for each piece.
     #[default]
     Host,
-    /// Over its disk buses.
+    /// The adapter sends a request's pieces over its disk buses.
     Adapter,
-    /// With buses of its own and one bus to the host.
+    /// An array with buses of its own and one bus to the host.
     Array,
 }
 
@@ -36,11 +36,11 @@ pub enum Kind {
     /// RAID 0: chunks round robin.
     #[default]
     Stripe,
-    /// RAID 1.
+    /// RAID 1: each member holds everything.
     Mirror,
-    /// Chunks round robin over mirrored pairs.
+    /// RAID 10: chunks round robin over mirrored pairs.
     Raid10,
-    /// Chunks and rotating parity.
+    /// RAID 5: chunks and rotating parity.
     Raid5,
 }
 
@@ -64,9 +64,9 @@ pub struct Layout {
     pub kind: Kind,
     pub members: u32,
     pub chunk: u64,
-    /// From the start of a row to a file's first byte: file systems ignore chunks.
+    /// Bytes from the start of a row to a file's first byte: file systems ignore chunks.
     pub start: u64,
-    /// Failed member, and bytes at the start of its replacement that are rebuilt.
+    /// The failed member, and the bytes at the start of its replacement that are rebuilt.
     pub failed: Option<(u32, u64)>,
     pub member_bytes: u64,
 }
@@ -80,7 +80,7 @@ pub struct Piece {
     pub bytes: u64,
 }
 
-/// The first pieces in parallel, then the second.
+/// Pieces of a transfer: the first in parallel, then the second.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
     pub first: Vec<Piece>,
@@ -127,7 +127,7 @@ impl Layout {
         }
     }
 
-    /// Concurrent updates of one parity block would corrupt it.
+    /// Returns the rows to lock: concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
         if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5) {
             return None;
@@ -150,7 +150,7 @@ impl Layout {
         self.failed.is_some_and(|(failed, restored)| failed == member && offset + bytes > restored)
     }
 
-    /// One chunk of the replacement.
+    /// Plans the reads and writes that rebuild one chunk of the replacement.
     pub fn rebuild(&self, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();

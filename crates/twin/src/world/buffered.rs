@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Otherwise the request resumes later.
+    /// Returns whether this part of a unit is in memory; otherwise the request resumes when it is.
     fn pages_present(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
         let wanted = self.cache.pages(unit, at, end);
         let entry = self.cache.entry(unit);
@@ -77,7 +77,8 @@ impl World {
         false
     }
 
-    /// Partial pages are read first; writers above the dirty limit wait.
+    /// Returns whether a write can go on: partial pages are read first; writers above the dirty
+    /// limit wait.
     fn pages_writable(&mut self, request: &Request, number: u32, unit: u64, end: u64) -> bool {
         let (page, at, valid) =
             (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);

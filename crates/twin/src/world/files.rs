@@ -8,7 +8,7 @@ use machine::{Error, Nanos, Op, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Larger than any volume.
+/// The bits of an address within a file: larger than any volume.
 const FILE_BITS: u32 = 52;
 const MAX_FILES: usize = 1 << (64 - FILE_BITS);
 pub(crate) const VOLUME: u32 = 0;
@@ -20,17 +20,17 @@ pub(crate) struct File {
     pub members: Vec<u32>,
     pub layout: Layout,
     whole: Layout,
-    /// First byte and bytes on each member; `None`: the volume itself.
+    /// The first byte and the bytes on each member; `None`: the volume itself.
     extent: Option<(u64, u64)>,
     asked: Option<u64>,
     pub size: u64,
     pub start: u64,
-    /// A write past the end extends the file.
+    /// The end of the data; a write past it extends the file.
     pub valid: u64,
     pub extending: bool,
     pub extenders: VecDeque<u32>,
     pub dirty: u64,
-    /// Since the run began.
+    /// Bytes written back since the run began.
     pub written: u64,
     /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
@@ -46,12 +46,12 @@ impl File {
         self.start..self.start + (1 << (FILE_BITS - 1))
     }
 
-    /// In the middle of the members.
+    /// Returns the address of the log, in the middle of the members.
     pub fn log(&self) -> u64 {
         self.start + self.whole.bytes() / 2 / 4096 * 4096
     }
 
-    /// For the file or its log.
+    /// Plans a transfer of the file or its log.
     pub fn plan(&self, op: Op, address: u64, bytes: u64, log: bool, plan: &mut Plan) {
         let base = self.base(log);
         self.layout_now(log).plan(op, address - self.start, bytes, plan);
@@ -191,7 +191,7 @@ impl Files {
         self.all().for_each(File::rest);
     }
 
-    /// By default with a quarter of the free space.
+    /// Opens or creates a file, by default with a quarter of the free space.
     pub fn open(&mut self, name: Option<&str>, size: Option<u64>) -> Result<u32> {
         let what = || name.map_or_else(|| "a file".to_owned(), |name| format!("the file '{name}'"));
         let open = self.slots.iter().position(|file| {
@@ -272,7 +272,7 @@ impl Files {
         Ok(number as u32)
     }
 
-    /// Returns the addresses with the last reference.
+    /// Drops one reference; returns the addresses if it was the last.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;
@@ -319,7 +319,7 @@ impl Files {
 
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    /// With the bytes of each that must have been written.
+    /// The files, and the bytes of each that must have been written.
     pub files: Vec<(u32, u64)>,
     /// When the data left the file-system cache, and the RAM cache's target for bytes written.
     pub sent: Option<(Nanos, u64)>,

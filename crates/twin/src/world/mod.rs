@@ -39,9 +39,9 @@ pub(crate) struct Request {
     pub len: u32,
     /// Buffered: the next byte to copy.
     pub at: u64,
-    /// Writes past the end of the data.
+    /// The request writes past the end of the data.
     pub extends: bool,
-    /// For a durable write, if its source knows.
+    /// Journal blocks of a durable write, if its source knows.
     pub journal_blocks: Option<u32>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum Owner {
         unit: u64,
     },
     Through(u32),
-    /// The last block makes the others valid.
+    /// A write of the journal: the last block makes the others valid.
     Log {
         of: LogOwner,
         last: bool,
@@ -84,12 +84,12 @@ pub(crate) struct Transfer {
     pub op: Op,
     pub offset: u64,
     pub bytes: u64,
-    /// On stable storage when done.
+    /// The data must be on stable storage when the transfer is done.
     pub durable: bool,
     pub pending: u32,
     pub combined: bool,
     pub second: bool,
-    /// Served by a RAM cache.
+    /// The transfer is served by a RAM cache.
     pub copied: bool,
     /// When its data left for the array over the host bus, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,
@@ -139,7 +139,7 @@ impl Member {
 
 const FS: u64 = 1_000_000;
 
-/// In ns; per byte in fs.
+/// Costs in ns; per byte in fs.
 pub(crate) struct Costs {
     request: Nanos,
     request_fs: u64,
@@ -182,7 +182,7 @@ impl From<&Processor> for Costs {
 }
 
 impl Costs {
-    /// Before the adapter and after the interrupt.
+    /// Returns the costs of an uncached transfer before the adapter and after the interrupt.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request, bytes)
     }
@@ -221,7 +221,7 @@ pub(crate) struct World {
     pub transfers: Slab<Transfer>,
     pub commands: Slab<Command>,
     plan: Plan,
-    /// Of a hardware array.
+    /// The controller of a hardware array.
     pub array: Option<Controller>,
     pub maker: Maker,
     rows: Rows,
@@ -271,7 +271,7 @@ impl World {
         }
     }
 
-    /// Each client has the processors of one computer and its queue.
+    /// Sets the clients of the next run: each has the processors of one computer and its queue.
     pub fn with_clients(&mut self, clients: u32, cores: u32) {
         self.cpu = Cpu::new(cores.saturating_mul(clients));
         for member in &mut self.members {
@@ -287,8 +287,8 @@ impl World {
         self.members.iter().filter_map(|member| member.device.celsius()).reduce(f64::max)
     }
 
-    /// `idle` after the previous run of `ran`. Nothing is in flight; drive caches are as after a
-    /// pause.
+    /// Starts a run `idle` after the previous one of `ran`. Nothing is in flight; drive caches are
+    /// as after a pause.
     pub fn rest(&mut self, idle: Nanos, ran: Nanos) {
         self.kernel = Kernel::new(0);
         self.cpu.rest();
@@ -312,14 +312,14 @@ impl World {
         self.writer = Writer::default();
     }
 
-    /// The last reference also drops the cached data.
+    /// Drops one reference to a file; the last one also drops the cached data.
     pub fn close(&mut self, file: u32) {
         if let Some(addresses) = self.files.close(file) {
             self.forget(addresses);
         }
     }
 
-    /// Returns the file's new number. Fails if another target uses the same file.
+    /// Changes a file's stripe; returns its new number. Fails if another target uses the same file.
     pub fn restripe(&mut self, file: u32, members: &[u32], chunk: u64) -> machine::Result<u32> {
         let file = self.files.restripe(file, members, chunk)?;
         self.forget(self.files[file].addresses());
@@ -333,7 +333,8 @@ impl World {
         }
     }
 
-    /// Reserved space counts as written: real programs preallocate to avoid extending writes.
+    /// Prepares files. Reserved space counts as written: real programs preallocate to avoid
+    /// extending writes.
     pub fn prepare(&mut self, access: &Access, files: &[u32]) {
         let fresh = matches!(access.allocation, Allocation::Extend | Allocation::Truncate);
         for &number in files {
@@ -485,7 +486,7 @@ impl World {
         self.writes_through(request) && self.accesses[request.part as usize].metadata_sync
     }
 
-    /// Writes the last block to the journal when the others are written.
+    /// Writes blocks to the journal: the last one when the others are written.
     pub fn log(&mut self, at: Nanos, of: LogOwner, address: u64, blocks: u32) {
         let last = blocks <= 1;
         let bytes = u64::from(if last { 1 } else { blocks - 1 }) * u64::from(self.fs.block_bytes);
@@ -494,7 +495,7 @@ impl World {
         self.transfer(at, Owner::Log { of, last }, Op::Write, log, bytes, last);
     }
 
-    /// The journal or a flush follows.
+    /// Continues a durable write whose data are written: with the journal or a flush.
     fn end_durable(&mut self, at: Nanos, number: u32, logs: bool) {
         let request = self.requests[number];
         let own = logs || self.syncs_metadata(&request);

@@ -7,7 +7,7 @@ use machine::Op;
 use std::ops::Range;
 
 impl World {
-    /// `false`: launched when it gets its rows.
+    /// Returns whether a transfer has its rows; otherwise it is launched when it gets them.
     pub(super) fn has_rows(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         if transfer.rows.is_some() {

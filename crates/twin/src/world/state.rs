@@ -9,6 +9,7 @@ use std::ops::Range;
 pub(crate) struct Controller {
     pub bus: Bus,
     pub(super) free_at: Nanos,
+    /// A path that is never a limit.
     pub memory: Pci,
 }
 
@@ -35,7 +36,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
-    /// Fails if a row is locked or an earlier transfer waits for it.
+    /// Locks rows; fails if one is locked or an earlier transfer waits for it.
     pub(super) fn take(&mut self, rows: &Range<u64>) -> bool {
         let free = !self
             .held
@@ -48,7 +49,7 @@ impl Rows {
         free
     }
 
-    /// Returns the transfers that now hold theirs.
+    /// Unlocks rows; returns the transfers that now hold theirs.
     pub(super) fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
         if let Some(index) = self.held.iter().position(|held| held == rows) {
             self.held.swap_remove(index);
@@ -81,7 +82,7 @@ pub(crate) struct Writer {
     pub(super) quota: u64,
     pub(super) scan_scheduled: bool,
     pub(super) active: bool,
-    /// By the newest write's writer.
+    /// The newest write's writer gave a sequential hint.
     pub(super) hinted: bool,
     pub(super) readers: Vec<Reader>,
 }

@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// Starts it, or continues after parity or the bus.
+    /// Starts a transfer, or continues it after parity or the bus.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// Once; returns when, if the host computes the parity.
+    /// Computes the parity once; returns when, if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true)
             || !self.host_parity(self.transfers[number].offset)
@@ -95,7 +95,8 @@ impl World {
         self.maker == Maker::Host && self.files.of(offset).layout.kind == Kind::Raid5
     }
 
-    /// Each piece after the first passes through the drivers separately.
+    /// Charges the host for each piece after the first, which passes through the drivers
+    /// separately.
     fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
         if self.maker != Maker::Host || pieces.len() < 2 {
             return;

@@ -8,7 +8,8 @@ use crate::ram_cache::RamCache;
 use crate::units::ms;
 use machine::{Hint, Nanos, Op};
 
-/// One part of the dirty pages: R. Nagar, Windows NT File System Internals, 1997.
+/// A pass writes one part in this many of the dirty pages: R. Nagar, Windows NT File System
+/// Internals, 1997.
 const PASS: u64 = 8;
 /// A mapped view of the cache, from the same book. A write-back never crosses it.
 const VIEW_BYTES: u64 = 256 << 10;
@@ -38,8 +39,8 @@ impl World {
         }
     }
 
-    /// A throttled writer starts the lazy writer, or keeps it working from its first pass on; above
-    /// the background limit write-back does not wait.
+    /// Returns whether to write: a throttled writer starts the lazy writer, or keeps it working
+    /// from its first pass on; above the background limit write-back does not wait.
     fn may_write(&self) -> bool {
         let w = &self.writer;
         let much = self.cache.dirty_bytes > self.fs.background_bytes;
@@ -86,8 +87,8 @@ impl World {
         }
     }
 
-    /// Quarters in the first piece. Without the sequential hint, write-backs (the study saw 16 to
-    /// 64 KB) start anywhere in a view, so its first unit goes in two pieces.
+    /// Returns the quarters in the first piece. Without the sequential hint, write-backs (the study
+    /// saw 16 to 64 KB) start anywhere in a view, so its first unit goes in two pieces.
     fn split(&self, unit: u64) -> Option<u64> {
         let offset = unit * self.fs.unit_bytes;
         let (first, view) = (offset.is_multiple_of(VIEW_BYTES), offset / VIEW_BYTES);
@@ -118,7 +119,7 @@ impl World {
         self.write_back();
     }
 
-    /// With priority. The barrier excludes later writes and other files.
+    /// Starts to write back files with priority. The barrier excludes later writes and other files.
     pub fn flush(&mut self, files: &[u32]) -> Barrier {
         files.iter().for_each(|&file| self.files[file].flushing = true);
         let (files_of, unit_bytes) = (&self.files, self.fs.unit_bytes);
@@ -169,8 +170,8 @@ impl World {
         }
     }
 
-    /// Once all data have been sent. A flush that is not part of a write to the journal has to pass
-    /// the volume's limits.
+    /// Flushes the devices' caches once all data have been sent; returns when. A flush that is not
+    /// part of a write to the journal has to pass the volume's limits.
     pub fn flush_devices(&mut self, files: &[u32], alone: bool) -> Nanos {
         let now = self.now();
         if !self.fs.sync_flushes_drives {

@@ -62,7 +62,7 @@ fn by_size(op: OpKind, shift: u32) -> Curve {
     Curve::variant(&BY_SIZE, op, from)
 }
 
-/// Of the target, or of an array below.
+/// Returns the chunk of the target, or of an array below.
 fn chunk(facts: &TargetFacts) -> Option<u32> {
     let below = || facts.layers.iter().find_map(|layer| layer.facts.array.as_ref()?.chunk_bytes);
     let own = facts.chunk_bytes.filter(|_| facts.shared_by_members().is_none());
@@ -81,7 +81,7 @@ fn shifts(facts: &TargetFacts) -> Vec<u32> {
     shifts
 }
 
-/// The rates show which one is on the chunk.
+/// Returns the shifts of the published figure; the rates show which one is on the chunk.
 fn published(facts: &TargetFacts) -> Vec<u32> {
     chunk(facts).map_or(Vec::new(), |chunk| vec![0, PUBLISHED, chunk - PUBLISHED])
 }
@@ -124,7 +124,7 @@ fn chosen(reading: &Reading) -> Reading {
     Reading { interval_95: reading.interval_95.map(|ends| ends.map(wider)), ..*reading }
 }
 
-/// Prefers the target's start unless another offset is certainly faster.
+/// Returns the reading at the target's start, unless another offset is certainly faster.
 fn aligned(readings: &[Reading]) -> Option<Reading> {
     let start = readings.iter().copied().find(|reading| reading.x == 0.0)?;
     let best = best(readings)?;
@@ -132,7 +132,7 @@ fn aligned(readings: &[Reading]) -> Option<Reading> {
     Some(if gain.is_some() { best } else { start })
 }
 
-/// On a stripe, measured from the nearest chunk boundary.
+/// Computes the distance of two offsets; on a stripe, from the nearest chunk boundary.
 fn distance(from: f64, to: f64, chunk: Option<u32>) -> f64 {
     let Some(chunk) = chunk.map(f64::from) else { return (to - from).abs() };
     let after = (to - from).rem_euclid(chunk);
@@ -177,7 +177,7 @@ fn by_offset(found: &Found<'_>, op: OpKind, bytes: u32) -> Vec<Reading> {
     published(&found.setting.facts).into_iter().filter_map(at).collect()
 }
 
-/// Best and worst.
+/// Returns the best and the worst point of the published figure at one size.
 pub(crate) fn extremes(found: &Found<'_>, op: OpKind, bytes: u32) -> Option<[usize; 2]> {
     let readings = by_offset(found, op, bytes);
     let (best, worst) = (best(&readings)?, worst(&readings)?);

@@ -42,10 +42,10 @@ const HINTED_WRITE: Curve =
 const REWRITTEN: Curve = Curve::in_group(&BY_SIZE, "write", "warm");
 const THROUGH: Curve = Curve::in_group(&BY_SIZE, "write-through", "each on stable storage");
 
-/// As published.
+/// The published request size.
 const USUAL: u32 = 65_536;
 
-/// Few: write-through is the slowest way to write.
+/// Only a few sizes, as write-through is the slowest way to write.
 const THROUGH_SIZES: [u32; 3] = [4096, USUAL, 1 << 20];
 
 fn grid(setting: &StudyContext) -> Grid {
@@ -173,7 +173,7 @@ fn through(found: &Found<'_>) -> Option<String> {
     })
 }
 
-/// A file that is deleted before it is written back.
+/// Describes a file that is deleted before it is written back.
 fn temporary(found: &Found<'_>) -> Option<String> {
     let (write, read) = (found.at(&REWRITTEN, USUAL)?, found.at(&WARM, USUAL)?);
     Some(format!(

@@ -12,7 +12,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Waiting for half of it at once is worthwhile.
+/// A depth of which half at once is worth waiting for.
 const DEPTH: u32 = 32;
 
 const COMPLETIONS: [(u32, Rank); 4] =

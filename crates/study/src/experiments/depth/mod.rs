@@ -13,7 +13,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     )
 };
 
-/// The 1997 study's (1, 3, 8), plus those modern devices need.
+/// The depths of the 1997 study (1, 3, 8), plus those modern devices need.
 const DEPTHS: [(u32, Rank); 7] = [
     (1, Rank::Core),
     (3, Rank::Usual),
@@ -157,7 +157,7 @@ fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     }
 }
 
-/// At a depth with several mechanisms, slowest first.
+/// Returns the rates at a depth with several mechanisms, slowest first.
 fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     [32, 8].into_iter().find_map(|depth: u32| {
         let at = |engine| Some((engine, found.at(&mechanism(engine), depth)?));
@@ -167,7 +167,7 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     })
 }
 
-/// Cheapest first.
+/// Describes the cost per request, cheapest first.
 fn cost_by_mechanism(
     found: &Found<'_>,
     depth: u32,

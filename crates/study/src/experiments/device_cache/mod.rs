@@ -11,11 +11,11 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Enough to prefetch the next small block, but less than a revolution (8.3 ms at 7200 rpm): after
-/// an idle revolution some drives end a stream.
+/// Long enough to prefetch the next small block, but less than a revolution (8.3 ms at 7200 rpm):
+/// after an idle revolution some drives end a stream.
 const PREFETCH_PAUSE_NS: u64 = 7_000_000;
 
-/// Minimum ratio of a hit to a miss.
+/// A hit is this many times as fast as a miss.
 const CACHED: f64 = 1.5;
 
 static BY_SIZE: CurveSet = CurveSet::new(

@@ -15,16 +15,16 @@ pub struct DiskDrive {
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
     pub rpm: f64,
-    /// Of a spindle from the nominal speed.
+    /// The maximum deviation of a spindle from the nominal speed.
     pub rpm_tolerance_percent: f64,
     pub heads: u64,
     /// From the outside in: cylinders and sectors per track.
     #[serde(default)]
     pub zones: Vec<(u64, u64)>,
-    /// Factor on each zone's cylinders. The total is fixed, so the innermost zones shrink.
+    /// A factor on each zone's cylinders. The total is fixed, so the innermost zones shrink.
     #[serde(default)]
     pub zone_stretch: Option<f64>,
-    /// In place of `zones`.
+    /// Replaces a table of zones.
     #[serde(default)]
     pub zone_law: Option<ZoneLaw>,
     pub track_skew_ms: f64,
@@ -33,7 +33,7 @@ pub struct DiskDrive {
     pub write_head_switch_ms: f64,
     /// Time in ms by distance in cylinders.
     pub seek: Vec<(u64, f64)>,
-    /// Extra, for a write after a seek.
+    /// The extra settle time of a write after a seek.
     pub write_settle_ms: f64,
     pub cache: DiskCache,
     pub firmware: Firmware,
@@ -76,7 +76,7 @@ impl DiskDrive {
     }
 }
 
-/// Golden ratio: the first few values are well separated.
+/// Returns a golden-ratio sequence in 0..1: the first few values are well separated.
 pub(super) fn spread(number: u32) -> f64 {
     (f64::from(number) * 0.618_033_988_749_895).fract()
 }
@@ -88,9 +88,9 @@ pub(super) fn spread(number: u32) -> f64 {
 pub struct ZoneLaw {
     pub cylinders: u64,
     pub outer_sectors: u64,
-    /// Per track.
+    /// Sectors per track at the innermost cylinder.
     pub inner_sectors: u64,
-    /// Of the cylinders, in the outermost zone.
+    /// The percentage of the cylinders in the outermost zone.
     pub outer_percent: f64,
     pub inner_zones: u64,
 }
@@ -136,29 +136,30 @@ fn yes() -> bool {
 pub struct Firmware {
     /// With the bus held, beyond the wire phases.
     pub read_us: f64,
-    /// Minimum from selection to the end of a read.
+    /// The minimum time from selection to the end of a read.
     pub read_floor_us: f64,
-    /// Before the next command is examined.
+    /// The time after a read before the next command is examined.
     pub read_recover_us: f64,
     /// Minimum from one read's selection to the next command's: processing overlaps the transfer.
     pub read_cycle_us: f64,
     /// The last part of recovery: the drive answers a selection late and so holds the bus. The
     /// adapter sends commands to such drives in the order it received them, over all its drives.
     pub select_wait_us: f64,
-    /// Extra, for data already sent.
+    /// The extra cost of data already sent.
     pub reread_us: f64,
     /// With the bus held.
     pub write_us: f64,
-    /// Before the next command is examined.
+    /// The time after a write before the next command is examined.
     pub write_recover_us: f64,
-    /// Extra, with the bus held, for a write right behind another command of the drive.
+    /// The extra time, with the bus held, of a write right behind another command of the drive.
     pub queued_write_us: f64,
-    /// Minimum from such a command's selection to the next; for a write after the extra cost.
+    /// The minimum time from such a command's selection to the next; for a write after the extra
+    /// time.
     #[serde(default)]
     pub queued_cycle_us: f64,
-    /// Of a write that waits for the platter, half before and half after, off the bus.
+    /// The time of a write that waits for the platter, half before and half after, off the bus.
     pub turnaround_us: f64,
-    /// The controller does nothing else before the end of each such write.
+    /// The controller does nothing else for this time before the end of each such write.
     pub attention_us: f64,
 }
 

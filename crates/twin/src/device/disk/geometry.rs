@@ -19,7 +19,7 @@ struct Zone {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Geometry {
     revolution: Nanos,
-    /// Since the index mark, at time zero.
+    /// The time since the index mark passed, at time zero.
     phase: Nanos,
     heads: u64,
     track_skew: Nanos,
@@ -30,7 +30,7 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// `zones` are (cylinders, sectors per track) from the outside in.
+    /// Creates the geometry; `zones` are (cylinders, sectors per track) from the outside in.
     pub(super) fn new(
         revolution: Nanos,
         heads: u64,
@@ -59,6 +59,7 @@ impl Geometry {
         }
     }
 
+    /// Changes the rotational phase, as spindles are not synchronised.
     pub(super) fn turned(mut self, phase: Nanos) -> Self {
         self.phase = phase % self.revolution;
         self
@@ -118,7 +119,7 @@ impl Geometry {
         self.media_time(lba, 0)
     }
 
-    /// Without the skew after the last block.
+    /// Returns the media time at the end of the last block before `end`, without the skew after it.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }
@@ -129,6 +130,7 @@ impl Geometry {
         if angle >= here { angle - here } else { angle + self.revolution - here }
     }
 
+    /// Returns the block in `from..=limit` that a read from `from` at `began` reaches by `now`.
     pub(super) fn reached(&self, from: u64, began: Nanos, limit: u64, now: Nanos) -> u64 {
         let origin = self.start(from);
         let (mut low, mut high) = (from, limit);

@@ -1,4 +1,4 @@
-//! A rotating disk: times here, events in [`scsi`].
+//! A rotating disk: this module computes times, [`scsi`] makes events of them.
 
 pub mod drive;
 pub mod geometry;
@@ -62,7 +62,7 @@ struct MediaWork {
     lba: u64,
     end: u64,
     write: bool,
-    /// `None` for a cached write.
+    /// The command that waits for it; `None` for a cached write.
     command: Option<u32>,
     since: Nanos,
 }
@@ -71,11 +71,11 @@ struct MediaWork {
 enum Media {
     Free,
     Busy(MediaWork, Nanos),
-    /// By data that a command waits for, or by the rest of a track.
+    /// The head is held by data that a command waits for, or by the rest of a track.
     Held,
 }
 
-/// On a write that waits for the platter.
+/// The controller's work on a write that waits for the platter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Chore {
     command: u32,
@@ -99,7 +99,7 @@ struct Disk {
     queue_limit: u32,
     reads_limit: u32,
     reads: u32,
-    /// The adapter has requested the bus for them, or will.
+    /// Commands for which the adapter has requested the bus, or will.
     selecting: VecDeque<u32>,
     free_at: Nanos,
     left_bus: Nanos,
@@ -110,7 +110,7 @@ struct Disk {
     head_lba: u64,
     write_limit: u64,
     write_used: u64,
-    /// Back-to-back writes before a lost revolution.
+    /// Back-to-back writes before the drive loses a revolution.
     list_limit: u32,
     list: u32,
     media_end: Nanos,
@@ -177,7 +177,8 @@ impl Disk {
         reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
 
-    /// Soonest reachable. Priority grows with waiting time, so nothing starves.
+    /// Takes the work that the head can start soonest. Priority grows with waiting time, so nothing
+    /// starves.
     fn pick(&mut self, now: Nanos) -> Option<MediaWork> {
         let cost = |work: &MediaWork| {
             // A sequential successor needs no track change, so it comes first even if another block
@@ -197,7 +198,7 @@ impl Disk {
         Some(self.pending.remove(best))
     }
 
-    /// Returns when the last block is on the platter.
+    /// Moves the head to a write; returns when its last block is on the platter.
     fn begin_write(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);
@@ -214,7 +215,8 @@ impl Disk {
         self.media_end
     }
 
-    /// Returns when the last block is in the cache; prefetch starts there.
+    /// Moves the head to a cache miss; returns when its last block is in the cache. Prefetch starts
+    /// there.
     fn begin_read(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         let start = self.reach(work.lba, false, now);

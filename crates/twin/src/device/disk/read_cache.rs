@@ -1,4 +1,4 @@
-//! Segments of the on-board cache, and the prefetch that fills the newest: it follows from its
+//! Segments of the on-board cache, and the prefetch that fills the newest. It follows from its
 //! start time, without events, stops when full of unread data, and resumes with a free track.
 
 use super::drive::DiskCache;
@@ -8,9 +8,9 @@ use machine::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     start: u64,
-    /// During filling, the start of its current pass.
+    /// The end of the segment; while it is filled, the start of its current pass.
     end: u64,
-    /// After the last block sent to the host.
+    /// The block after the last one sent to the host.
     taken: u64,
     used: u64,
 }
@@ -21,15 +21,15 @@ struct Prefetch {
     from: u64,
     began: Nanos,
     limit: u64,
-    /// Commands wait for the blocks before it.
+    /// Commands wait for the blocks before this one.
     wanted: u64,
     ending: bool,
-    /// Hits go out as they come in, without a search of the cache for each.
+    /// Hits go out as they come in. Otherwise the drive searches its cache for each.
     streams: bool,
 }
 
 impl Prefetch {
-    /// When every block before `end` is cached.
+    /// Returns when every block before `end` is cached.
     fn has(&self, geometry: &Geometry, end: u64) -> Nanos {
         if end <= self.from {
             0
@@ -50,10 +50,10 @@ impl Prefetch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// Cached or on the way from the platter; sending may start at `ready`.
+    /// The blocks are cached or on the way from the platter; sending may start at `ready`.
     Hit {
         ready: Nanos,
-        /// Sent before.
+        /// The blocks were sent before.
         again: bool,
         searched: bool,
     },
@@ -124,7 +124,8 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// What commands wait for, plus the rest of that track if the drive reads whole tracks.
+    /// Returns the end of the blocks that the prefetch has or will surely read: those that commands
+    /// wait for, plus the rest of that track if the drive reads whole tracks.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -133,7 +134,8 @@ impl ReadCache {
         if self.whole_tracks { geometry.track_end(last).min(prefetch.limit) } else { last + 1 }
     }
 
-    /// A drive may send data again only if it keeps them, and only within a track.
+    /// Returns whether the drive may send the data: again only if it keeps them, and only within a
+    /// track.
     fn may_send(&self, geometry: &Geometry, again: bool, lba: u64, end: u64) -> bool {
         !again || (self.keeps && end - lba <= geometry.track_sectors(lba))
     }
@@ -164,7 +166,7 @@ impl ReadCache {
         Lookup::Hit { ready, again, searched: again || !prefetch.streams }
     }
 
-    /// Data of a stopped prefetch become ordinary cache contents.
+    /// Ends the stream of a stopped prefetch: its data become ordinary cache contents.
     pub(super) fn end_stream(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.stopped(geometry, now)) {
             prefetch.streams = false;
@@ -219,7 +221,7 @@ impl ReadCache {
             .max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
-    /// The first block is under the head at `began`.
+    /// Starts a segment; its first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
@@ -244,7 +246,7 @@ impl ReadCache {
         });
     }
 
-    /// Keeps the blocks read so far.
+    /// Stops the prefetch; the blocks read so far stay.
     pub(super) fn stop_prefetch(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.take() {
             let reached = if now <= prefetch.began {

@@ -14,7 +14,7 @@ use machine::{Nanos, Op};
 const SEND: u8 = 0;
 const DONE: u8 = 1;
 const DISCONNECTED: u8 = 2;
-/// The drive has a write's data.
+/// The drive has a write's data and disconnects.
 const RECEIVED: u8 = 3;
 const RESELECT: u8 = 4;
 const MEDIA: u8 = 5;
@@ -129,7 +129,7 @@ impl Disk {
         }
     }
 
-    /// Returns the end of the connection and the event that follows.
+    /// Sends the command; returns the end of the connection and the event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else {
@@ -285,7 +285,7 @@ impl Disk {
         host.wake(end, Wake::device(MEDIA_DONE));
     }
 
-    /// Queued reads that the cache holds, or soon will, without moving the head.
+    /// Completes queued reads that the cache holds, or soon will, without moving the head.
     fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let times = host.buses[self.bus as usize].times;

@@ -1,9 +1,9 @@
 use machine::Nanos;
 
-/// Interpolated between published points.
+/// Seek times by distance, interpolated between published points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seek {
-    /// (cylinders, ns), ascending.
+    /// Pairs of (cylinders, ns), ascending.
     points: Vec<(u64, Nanos)>,
     write_settle: Nanos,
     head_switch: Nanos,
@@ -20,8 +20,8 @@ impl Seek {
         Seek { points, write_settle, head_switch, write_head_switch }
     }
 
-    /// Between two points it grows with the square root of the distance, as for an arm that
-    /// accelerates and brakes.
+    /// Returns the seek time in ns. Between two points it grows with the square root of the
+    /// distance, as for an arm that accelerates and brakes.
     fn arm(&self, distance: u64) -> Nanos {
         if distance == 0 {
             return 0;
