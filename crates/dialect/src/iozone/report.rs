@@ -276,7 +276,7 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
     head
 }
 
-/// Rates as seen by the children, per number of children.
+/// Returns the tests, with the rate that the children see for each number of children.
 pub(super) fn throughput_rows(
     options: &Options,
     result: &IozoneResult,

@@ -14,9 +14,9 @@ pub struct FileJob {
     pub threads: u32,
     /// 0: all processors.
     pub mask: u64,
-    /// Of the part in use, if given.
+    /// Size of the part in use, if given.
     pub size_bytes: Option<u64>,
-    /// Devices (`-R`) are never created.
+    /// A device (`-R`), which is never created.
     pub raw: bool,
 }
 
