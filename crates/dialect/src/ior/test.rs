@@ -506,7 +506,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         phase
     }
 
-    /// `-j`: tasks far from the mean time.
+    /// Warns about tasks far from the mean time (`-j`).
     fn outliers(&mut self, direction: Direction, times_ns: &[Nanos]) {
         let limit = self.options.outlier_s as f64;
         if limit == 0.0 {

@@ -9,7 +9,7 @@ use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 
 /// Maximum processes or threads of the throughput mode.
 pub const MAX_CHILDREN: u32 = 1024;
-/// 1 PiB, more than any test fills.
+/// Maximum file size: 1 PiB, more than any test fills.
 const MAX_FILE: u64 = 1 << 50;
 /// The pattern of `-+d`.
 const DIAGNOSTIC: u8 = 0xa5;
@@ -403,7 +403,7 @@ impl Options {
         Ok(())
     }
 
-    /// `-F` takes every argument up to the next option.
+    /// Takes every argument up to the next option, for `-F`.
     fn process_files(&mut self, words: &mut Words<'_>) -> Result<()> {
         self.process_files = vec![words.path("-F")?];
         while let Some(word) = words.words.as_slice().first().filter(|word| !word.starts_with('-'))

@@ -173,7 +173,7 @@ pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     text + "\n"
 }
 
-/// Title, record sizes, and figures by file size.
+/// A spreadsheet table: title, record sizes, and figures by file size.
 pub(super) type Table = (String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>);
 
 pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {

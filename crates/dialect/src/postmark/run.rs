@@ -37,7 +37,7 @@ const SLICES: u32 = 40;
 /// In a shorter run the transaction rate means little.
 const SHORT_NS: u64 = 1_000_000_000;
 
-/// In the order of the workers' histograms.
+/// The operations, in the order of the workers' histograms.
 const OPERATIONS: [&str; 4] = ["create", "read", "append", "delete"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

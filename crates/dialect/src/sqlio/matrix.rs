@@ -40,7 +40,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The better run, which the published study kept.
+    /// Returns the better run, which the published study kept.
     pub fn best(&self) -> Option<f64> {
         self.runs_ios_per_s.iter().copied().reduce(f64::max)
     }

@@ -13,7 +13,7 @@ pub const MAX_THREADS: u32 = 256;
 pub const DEFAULT_FILE: &str = "testfile.dat";
 /// The default of `-F`.
 pub const DEFAULT_PARAMETERS: &str = "param.txt";
-/// Just under an exbibyte.
+/// Maximum size of a file: just under an exbibyte.
 const MAX_FILE_MB: u64 = (1 << 40) - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -133,7 +133,7 @@ pub struct Options {
 pub struct FileLine {
     pub path: PathBuf,
     pub threads: u32,
-    /// 0: all processors.
+    /// Processor mask; 0: all processors.
     pub mask: u64,
     pub size_mb: Option<u64>,
 }

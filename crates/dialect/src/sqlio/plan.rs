@@ -12,7 +12,7 @@ use workload::{Pattern, Stop, Workload};
 pub struct FileJob {
     pub path: PathBuf,
     pub threads: u32,
-    /// 0: all processors.
+    /// Processor mask; 0: all processors.
     pub mask: u64,
     /// Size of the part in use, if given.
     pub size_bytes: Option<u64>,
