@@ -20,23 +20,23 @@ pub(crate) use pool::{Pool, TargetResult, run_pool};
 pub(crate) enum ThreadOrder {
     #[default]
     Pattern,
-    /// Each takes the next block of a common sequence.
+    /// Each thread takes the next block of a common sequence.
     Interlocked,
-    /// Each covers the whole region, starting `bytes` after the previous one. If that is not a
-    /// multiple of the step, offsets fall between the others', up to `room_bytes` from the region's
-    /// first byte.
+    /// Each thread covers the whole region, starting `bytes` after the previous thread. If that is
+    /// not a multiple of the step, its offsets fall between those of the others, up to `room_bytes`
+    /// from the region's first byte.
     Apart { bytes: u64, room_bytes: u64 },
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestShape {
     pub(crate) threads: ThreadOrder,
-    /// Distance between requests, instead of their length. The region then counts one request
-    /// length for each, wherever it ends.
+    /// Distance between requests, if it is not their length. The region then counts one request
+    /// length for each request, wherever it ends.
     pub(crate) step_bytes: Option<u64>,
-    /// Percentage that follow the previous request instead of the workload's pattern.
+    /// Percentage of requests that follow the previous one instead of the workload's pattern.
     pub(crate) follows_percent: Option<u8>,
-    /// In order, with shares that sum to 100; if empty, the workload decides.
+    /// The region's ranges in order, with shares that sum to 100; if empty, the workload decides.
     pub(crate) ranges: Vec<RequestRange>,
     /// Requests in a burst, and the pause after it.
     pub(crate) burst: Option<(u32, Nanos)>,
@@ -51,9 +51,9 @@ pub(crate) struct RequestShape {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RequestRange {
-    /// Of the requests.
+    /// Percentage of the requests.
     pub(crate) percent: u8,
-    /// As a part of the region.
+    /// End of the range, as a fraction of the region.
     pub(crate) end: f64,
 }
 
@@ -79,7 +79,7 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
-    /// Initial time, not measured.
+    /// Initial time that is not measured.
     pub(crate) ramp_ns: Nanos,
     pub(crate) rest_ns: Nanos,
     /// After the first stream's end the others continue without counting ([`Trace::counted`]).
@@ -98,7 +98,7 @@ impl RunPlan {
 pub(crate) struct ToolResult {
     pub(crate) sample: Sample,
     pub(crate) streams: Vec<StreamResult>,
-    /// From the first start to the last end, on the machine's clock.
+    /// First start and last end of the streams, on the machine's clock.
     pub(crate) span: (Nanos, Nanos),
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct StreamResult {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Interval {
     pub requests: u64,
-    /// 0 without requests.
+    /// Shortest latency; 0 without requests.
     pub min_ns: u64,
     pub max_ns: u64,
     pub sum_ns: f64,
@@ -170,13 +170,13 @@ impl Interval {
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
-    /// Offset and latency of every request, in order of completion.
+    /// Offset in bytes and latency of every request, in order of completion.
     pub(crate) log: Vec<(u64, Nanos)>,
     pub(crate) intervals: Vec<[Interval; 2]>,
-    /// Start and last completion.
+    /// Times of the start and of the last completion.
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,
-    /// Requests and time when the first stream of a stonewalled run finished.
+    /// Completed requests and time when the first stream of a stonewalled run finished.
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
@@ -245,7 +245,7 @@ fn tool_streams<T>(
     jobs.iter().zip(facts).map(of).collect()
 }
 
-/// A simulated machine moves no data to check.
+/// Refuses data checks on a simulated machine, which moves no data.
 fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<()> {
     let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else {
         return Ok(());
@@ -267,7 +267,7 @@ pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFac
     Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
 }
 
-/// `None` if the threads share the pattern.
+/// Returns the workload of a single thread; `None` if the threads share the pattern.
 fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> {
     let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
     let apart = workload.threads > 1 && shape.threads != ThreadOrder::Pattern;

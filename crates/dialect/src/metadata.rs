@@ -32,7 +32,7 @@ pub enum Step {
 pub enum Reply {
     Ready {
         processors: u32,
-        /// Others can join it.
+        /// The directory of the task's files, which others can join.
         directory: Option<PathBuf>,
     },
     Done {
@@ -40,14 +40,14 @@ pub enum Reply {
         latency: Histogram,
         user_ns: Nanos,
         system_ns: Nanos,
-        /// Read from devices, if counted.
+        /// Bytes that the process read from devices, if counted.
         read_bytes: Option<u64>,
     },
 }
 
 type Record = Box<dyn FnMut(Operation, Nanos) + Send>;
 
-/// By thread.
+/// The times of operations, by thread.
 type Times = Vec<Arc<Mutex<Histogram>>>;
 
 fn no_files() -> machine::Error {
@@ -188,9 +188,9 @@ pub fn of_file(place: &Path, error: FileError) -> machine::Error {
 /// The results of [`run`].
 #[derive(Debug)]
 pub struct Measured {
-    /// One for each number of tasks.
+    /// One result for each number of tasks.
     pub results: Vec<MetadataResult>,
-    /// Reason of an early end: `results` has what was measured until then.
+    /// Reason for an early end: `results` has what was measured until then.
     pub ended: Option<Error>,
 }
 
@@ -239,11 +239,11 @@ pub fn run(
     Ok(Measured { results, ended: None })
 }
 
-/// Of one task, over all rounds.
+/// One task's share of an operation, over all rounds.
 #[derive(Default, Clone)]
 struct Share {
     operations: u64,
-    /// After the first task's begin.
+    /// Time from the first task's start to this one's.
     late_ns: Nanos,
     time_ns: Nanos,
     processor_ns: Nanos,
@@ -253,7 +253,7 @@ struct Test<'a, C: Crew + ?Sized> {
     crew: &'a mut C,
     plan: &'a MetadataPlan,
     tasks: &'a [usize],
-    /// In the order of `tasks`.
+    /// The tasks' computers, in the order of `tasks`.
     members: &'a [Member],
     processors: Vec<u32>,
     rounds: [Rounds; Operation::ALL.len()],
@@ -289,7 +289,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         self.steps(clients.map(|client| (client, step.clone())), together)
     }
 
-    /// Clients are places in `tasks`.
+    /// Lets clients, which are indices into `tasks`, do a step each.
     fn steps(
         &mut self,
         steps: impl IntoIterator<Item = (u32, Step)>,
@@ -321,7 +321,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         self.all(&Step::End, false).map(drop)
     }
 
-    /// Each task makes its directories or joins the first one's, then joins those it visits.
+    /// Lets each task make its directories or join the first one's, then join those that it visits.
     fn begin(&mut self) -> Result<(), Error> {
         let plan = self.plan;
         let clients = self.members.len() as u32;
@@ -389,7 +389,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// `None` without a complete phase.
+    /// Returns the result of the complete phases; `None` without any.
     fn result(&self, interrupted: bool) -> Option<MetadataResult> {
         let clients = self.members.len() as u32;
         let mut result = MetadataResult::new(self.plan, clients, &self.rounds).ok()?;
@@ -423,7 +423,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Some(result)
     }
 
-    /// Over all rounds of an operation.
+    /// Warns about tasks that began late or were slow, over all rounds of an operation.
     fn unequal(&self) -> Vec<String> {
         let of = |operation: Operation| {
             let shares = &self.shares[operation as usize];
@@ -436,7 +436,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Operation::ALL.into_iter().flat_map(of).collect()
     }
 
-    /// In percent, of the computer whose tasks use the lowest share of all processors.
+    /// Returns the tasks' share of all processors in percent, on the computer with the lowest.
     fn processor_percent(&self, shares: &[Share], elapsed_ns: Nanos) -> Option<f64> {
         let of_host = |host: &str| {
             let own = || (0..shares.len()).filter(|&task| self.members[task].host == host);

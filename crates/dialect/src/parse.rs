@@ -38,7 +38,7 @@ pub(crate) fn no_drive(path: &Path) -> Result<()> {
     )
 }
 
-/// No system call accepts a NUL in a name.
+/// Refuses NUL characters, which no system call accepts in a name.
 pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     match words.iter().find(|word| word.contains('\0')) {
         Some(bad) => {
@@ -52,7 +52,7 @@ pub(crate) fn number(option: &str, text: &str, min: u64, max: u64) -> Result<u64
     number_of(&format!("{option} {}", shortened(text)), text, min, max)
 }
 
-/// Errors quote `words`, as the user wrote it.
+/// Parses an integer within a range; errors quote `words`, as the user wrote it.
 pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
@@ -65,7 +65,7 @@ pub(crate) fn number_of(words: &str, text: &str, min: u64, max: u64) -> Result<u
     }
 }
 
-/// Prefix of the argument, reason, hint.
+/// An unsupported option: prefix of the argument, reason, hint.
 pub(crate) type NotServed = (&'static str, &'static str, &'static str);
 
 pub(crate) fn refuse_option<T>(

@@ -4,18 +4,18 @@
 use crate::parse::{refuse, shortened};
 use machine::{Error, Result};
 
-/// `O`: the options it changes; `E`: the error of a value.
+/// The way an option takes its value. `O`: the options it changes; `E`: the error of a value.
 pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Value(fn(&mut O, &str) -> std::result::Result<(), E>),
     Switch(fn(&mut O, bool)),
-    /// 0 or 1, or on without a value; never takes the next argument.
+    /// A switch: 0 or 1, or on without a value; never takes the next argument.
     Flag(fn(&mut O, bool)),
     Text(fn(&mut O, String)),
-    /// Values that describe what halfpower does anyway, and a hint for others.
+    /// Only values that describe what halfpower does anyway, and a hint for others.
     OnlyValues(&'static [&'static str], &'static str),
-    /// Supported only when off.
+    /// A flag that is supported only when off, with a hint.
     OnlyZero(&'static str),
-    /// No counterpart here, or always applies. As in fio, a malformed value is an error.
+    /// Has no counterpart here, or always applies. As in fio, a malformed value is an error.
     Ignored(Form),
     Refused(&'static str),
 }
@@ -58,10 +58,11 @@ pub(crate) fn put<T, E>(
     Ok(())
 }
 
-/// Halfpower's own: `--name value`, `--name=value`, or a flag.
+/// An option of halfpower's own: `--name value`, `--name=value`, or a flag.
 pub(crate) type Own<O> = Row<O, Error>;
 
-/// `word` follows the two dashes; `next` gives the argument after it.
+/// Sets an option of halfpower's own: `word` follows the two dashes, `next` gives the next
+/// argument.
 pub(crate) fn set_own<'w, O>(
     rows: &[Own<O>],
     options: &mut O,

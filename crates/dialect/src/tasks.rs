@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub host: String,
-    /// Tasks in the same one see one another's processes.
+    /// Tasks in the same process space see one another's processes.
     pub process_space: String,
     pub process: u32,
 }
@@ -89,7 +89,7 @@ pub trait Crew {
     /// Returns the tasks, at least one, in the order of their numbers.
     fn members(&self) -> &[Member];
 
-    /// Lets tasks do a step each, `together` at the same time, and waits for all; replies are in
+    /// Lets tasks do a step each (`together`: at the same time) and waits for all; replies are in
     /// the order of the steps.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Times `work`.
+    /// Runs and times `work`.
     pub(crate) fn of<F: TaskFiles, T>(
         files: &F,
         work: impl FnOnce() -> machine::Result<T>,
@@ -223,7 +223,7 @@ impl Span {
         Span { from: shifted(self.from), to: shifted(self.to) }
     }
 
-    /// From the first begin to the last end; empty without spans.
+    /// Returns the span from the first begin to the last end; empty without spans.
     pub(crate) fn around(spans: impl IntoIterator<Item = Span>) -> Span {
         let all = spans
             .into_iter()
@@ -239,7 +239,7 @@ impl Span {
 /// Finds the size of a directory's file system, if known.
 pub type SpaceOf<'a> = &'a dyn Fn(&Path) -> Option<FileSystemSpace>;
 
-/// As IOR and mdtest write them.
+/// The size of a file system and the shares in use, as IOR and mdtest write them.
 pub(crate) struct SpaceWords {
     pub(crate) capacity: String,
     pub(crate) used: String,
@@ -280,7 +280,7 @@ pub(crate) fn seconds(ns: Nanos) -> f64 {
 /// Share of a phase by which a task may begin late without a warning.
 const LATE_SHARE: f64 = 0.01;
 
-/// A scheduler may cause shorter delays.
+/// Shorter delays cause no warning, because a scheduler may cause them.
 const LATE_NS: Nanos = 5_000_000;
 
 pub(crate) fn name(members: &[Member], task: usize) -> String {
@@ -334,7 +334,7 @@ pub(crate) fn unequal(
     warnings
 }
 
-/// Tasks on the first task's computer, which share its page cache.
+/// Returns the number of tasks on the first task's computer, which share its page cache.
 pub(crate) fn per_host(members: &[Member]) -> usize {
     members.iter().filter(|one| one.host == members[0].host).count()
 }

@@ -270,7 +270,7 @@ fn files_alternate_request_by_request() {
     }
 }
 
-/// Requests by entry and direction, and syncs.
+/// Returns the requests by entry and direction, and the syncs.
 fn counted(result: &FioResult) -> Vec<([u64; 3], u64)> {
     result
         .entries()
@@ -448,7 +448,7 @@ fn a_backlog_is_read_back_during_writing() {
     }
 }
 
-/// Offsets in blocks of 4 KiB.
+/// Returns the offsets of a job's requests, in blocks of 4 KiB.
 fn blocks(job: &str) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
     let job = format!("[j]\nsize=64k\nbs=4k\nwrite_lat_log=log\nlog_offset=1\n{job}");
@@ -613,7 +613,7 @@ fn written_data_is_read_back_and_changes_are_found() {
     assert!(error.contains("64 blocks are not what was written"), "{error}");
 }
 
-/// Side, offset and bytes of a recorded trace.
+/// Returns side, offset and bytes of each request in a recorded trace.
 fn traced(result: &FioResult, path: &Path) -> Vec<(dialect::fio::Action, u64, u32)> {
     let (_, text) = logs(result).into_iter().find(|(written, _)| written == path).unwrap();
     let trace = Trace::read(text.as_bytes()).unwrap();

@@ -30,7 +30,7 @@ fn good(tasks: usize, line: &str) -> (MdtestResult, String) {
     (result.unwrap_or_else(|error| panic!("{line}: {error}")), text)
 }
 
-/// Files and directories.
+/// Counts files and directories.
 fn count(directory: &Path) -> [usize; 2] {
     let mut all = [0, 0];
     for entry in fs::read_dir(directory).unwrap() {

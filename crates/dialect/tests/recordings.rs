@@ -30,7 +30,7 @@ fn snapshot(text: &str) -> &str {
     text.splitn(3, "---\n").nth(2).expect("a snapshot has a head")
 }
 
-/// The terse line, JSON and normal report of one run of fio 3.33.
+/// Splits a text into the terse line, JSON and normal report of one run of fio 3.33.
 fn three_forms(text: &str) -> [String; 3] {
     let (before, rest) = text.split_once("{\n").expect("JSON");
     let (json, normal) = rest.split_once("\n}\n").expect("the end of the JSON");
@@ -197,7 +197,7 @@ fn sysbenchs_rates_are_of_each_direction() {
     assert!(!all.asked.iter().any(|one| one.question.contains("does=write test=random read")));
 }
 
-/// Of the recorded random r/w test.
+/// The figures of the recorded random r/w test.
 const SYSBENCH: [f64; 6] = [7023.08, 109.74, 4682.05, 474.16, 0.16, 7.84];
 
 #[test]

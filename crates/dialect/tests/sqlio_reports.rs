@@ -10,7 +10,7 @@ fn options(line: &str) -> Options {
     parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap()
 }
 
-/// 12,656 requests of 8 KB in 30 s, most within a millisecond.
+/// Computes the figures of 12,656 requests of 8 KB in 30 s, most within a millisecond.
 fn some_figures() -> Figures {
     let mut latency = Histogram::new();
     for (ms, count) in [(0, 9872), (1, 253), (2, 253), (9, 1000), (23, 10), (24, 268), (1586, 1000)]
@@ -81,7 +81,7 @@ fn stripes_on_several_files_with_processor_use() {
     ");
 }
 
-/// Op, pattern, threads, two rates, difference, two MB/s, difference.
+/// Parses rows: op, pattern, threads, two rates, difference, two MB/s, difference.
 fn published(text: &str) -> Vec<(char, String, u32, [f64; 6])> {
     let row = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();

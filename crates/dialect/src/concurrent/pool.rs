@@ -14,16 +14,17 @@ const PURPOSE_TARGETS: u64 = 0x7a26;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
-    /// Per thread over all targets, drawn by weight; `None`: each target has its workload's depth.
+    /// Outstanding requests per thread over all targets, drawn by weight; `None`: each target has
+    /// its workload's depth.
     pub(crate) outstanding: Option<u32>,
-    /// By thread, then target; 0: the thread skips the target.
+    /// Weights by thread, then target; 0: the thread skips the target.
     pub(crate) weights: Vec<Vec<u32>>,
     pub(crate) seed: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct TargetResult {
-    /// An error if no request of the target completed.
+    /// The sample of all threads, or an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
     pub(crate) interrupted: bool,
@@ -35,7 +36,8 @@ impl TargetResult {
     }
 }
 
-/// All workloads must have the pool's number of threads, one engine and one access mode.
+/// Runs all jobs in one pool. All workloads must have its number of threads, the same engine and
+/// the same access mode.
 pub(crate) fn run_pool<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -114,14 +116,14 @@ fn run_once<M: Machine>(
 enum Turns {
     /// Draws a target by weight, then waits until it is ready.
     Drawn { up_to: Box<[u64]>, seed: u64, count: u64, next: Option<usize> },
-    /// Round robin, skipping targets without a free request.
+    /// Visits the targets round robin, skipping those without a free request.
     Each { first: usize },
 }
 
 pub(super) struct PoolThread {
     pub(super) streams: Vec<ToolStream>,
     turns: Turns,
-    /// By outstanding request: target, and slot in its stream.
+    /// The target of each outstanding request, and its slot in the target's stream.
     slots: Box<[(u32, u32)]>,
     free: Vec<u32>,
 }

@@ -13,9 +13,9 @@ const REST_NS: Nanos = 10_000_000;
 
 pub(super) struct Shared {
     pub(super) stonewall: bool,
-    /// With a stonewall the other streams then stop counting.
+    /// Whether a stream has finished; with a stonewall the others then stop counting.
     pub(super) first_done: AtomicBool,
-    /// After wrong data, no stream issues more requests.
+    /// Whether a stream read wrong data: then no stream issues more requests.
     pub(super) stop: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct ToolStream {
     scratch: Box<[u8]>,
     /// Position of the next write in [`RequestShape::source`].
     source_at: usize,
-    /// For the shape's random choices.
+    /// Seed and counter of the shape's random choices.
     seed: u64,
     drawn: u64,
     last: Option<u64>,
@@ -43,9 +43,9 @@ pub(super) struct ToolStream {
     pub(super) wrong: Option<u64>,
 }
 
-/// Offsets of a thread that starts between two of the first thread's, in order and wrapping around.
+/// Offsets of a thread that starts between two offsets of the first thread; they wrap around.
 struct Between {
-    /// From the region's start.
+    /// Distance of the first offset from the region's start.
     first_bytes: u64,
     step_bytes: u64,
     count: u64,
@@ -53,7 +53,7 @@ struct Between {
 }
 
 impl Between {
-    /// `None` if it starts at one of the first thread's offsets.
+    /// Returns the offsets; `None` if the thread starts at one of the first thread's.
     fn new(thread: u64, request_bytes: u32, shape: &RequestShape) -> Option<Between> {
         let ThreadOrder::Apart { bytes, room_bytes } = shape.threads else { return None };
         let step_bytes = shape.step_bytes.unwrap_or(u64::from(request_bytes));
@@ -77,7 +77,7 @@ impl Between {
 }
 
 impl ToolStream {
-    /// `region`: first byte and length.
+    /// Creates a thread's stream; `region` is its first byte and length.
     pub(super) fn new(
         stream: Stream,
         thread: u64,
@@ -183,7 +183,7 @@ impl ToolStream {
         0
     }
 
-    /// The pause after a burst, if due.
+    /// Returns the pause after a burst, if one is due.
     #[inline]
     fn rest(&mut self, now: Nanos) -> Option<Next> {
         let (count, pause) = self.shape.burst?;

@@ -45,7 +45,7 @@ fn stream_of(
     stream
 }
 
-/// Returns the block; `None` at the end.
+/// Returns the block of the next request, which takes `ns`; `None` at the end.
 fn step(stream: &mut ToolStream, now: &mut Nanos, ns: Nanos) -> Option<f64> {
     loop {
         match stream.next(*now) {
@@ -182,7 +182,7 @@ fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
     );
 }
 
-/// Requests complete in order.
+/// Returns the targets that a thread draws for `count` requests, which complete in order.
 fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32> {
     let timed = Workload {
         stop: Stop::AfterNs(1_000_000),

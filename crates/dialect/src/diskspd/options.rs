@@ -9,19 +9,19 @@ use std::path::{Path, PathBuf};
 /// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// With `-X` only its format is set.
+    /// The profile to run; with `-X` only its format is set.
     pub profile: Profile,
-    /// `-X`: the profile.
+    /// `-X`: file of the profile.
     pub file: Option<PathBuf>,
-    /// `*1` of the profile is the first of them.
+    /// Targets in addition to `-X`; `*1` in the profile is the first of them.
     pub targets: Vec<PathBuf>,
-    /// With `-X`, for all of its time spans.
+    /// Settings for all time spans of `-X`.
     pub overrides: Overrides,
     /// `-Rp`: show the profile and run nothing.
     pub profile_only: bool,
     /// `-z` without a number: take the seed from the clock ([`Options::seeded`]).
     pub clock_seeds: bool,
-    /// As typed, for the report.
+    /// The arguments as typed, for the report.
     pub typed: Option<String>,
     /// `--json`
     pub json: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct Overrides {
     pub seed: Option<u32>,
 }
 
-/// Blocks have the suffix `b`.
+/// A size in bytes, or in blocks with the suffix `b`.
 #[derive(Clone, Copy)]
 enum Size {
     Bytes(u64),
@@ -155,7 +155,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     reading.finish()
 }
 
-/// An option in Windows spelling: `/w100`. An existing file of that name, or a path with a
+/// Returns an option in Windows spelling: `/w100`. An existing file of that name, or a path with a
 /// directory, is a target instead.
 fn slashed(word: &str) -> Option<&str> {
     let option = word.strip_prefix('/')?;
@@ -219,7 +219,7 @@ static OWN: &[Own<Options>] = &[
 ];
 
 impl Reading {
-    /// Parses `-b4K`, or `/b4K` as `spelling`.
+    /// Parses an option with its value attached: `-b4K`, or `/b4K` as `spelling`.
     fn glued(&mut self, spelling: &str, word: &str) -> Result<()> {
         let mut letters = word.chars();
         let Some(letter) = letters.next() else {

@@ -11,12 +11,12 @@ use workload::{MAX_DEPTH, Workload};
 pub struct ThreadPool {
     /// `-F`
     pub threads: u32,
-    /// `-O`: per thread over all targets; `None`: each target has its own.
+    /// `-O`: requests per thread over all targets; `None`: each target has its own number.
     pub outstanding: Option<u32>,
 }
 
 impl TimeSpan {
-    /// A single target that all threads use gets them as its own.
+    /// Shares threads among all targets. A single target that all threads use gets them as its own.
     pub(super) fn share_threads(&mut self, threads: u32, outstanding: Option<u32>) {
         for target in &mut self.targets {
             target.threads = threads;
@@ -121,7 +121,7 @@ impl ThreadPool {
         }
     }
 
-    /// By thread, then target; 0: the thread skips the target.
+    /// Returns weights by thread, then target; 0: the thread skips the target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);
@@ -136,8 +136,8 @@ impl ThreadPool {
             .collect()
     }
 
-    /// Not needed if each request has its own thread anyway (the engine has no depth) and targets
-    /// do not share requests.
+    /// Returns whether a pool is needed: not if each request has its own thread anyway (the engine
+    /// has no depth) and the targets do not share requests.
     fn is_run(&self, targets: &[Target], engines: &[Engine]) -> bool {
         self.outstanding.is_some() || !self.engine(targets, engines).has_workers()
     }
@@ -153,7 +153,7 @@ impl ThreadPool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }
 
-    /// `None`: each target has its own threads.
+    /// Returns the pool to run; `None`: each target has its own threads.
     pub(super) fn plan(&self, span: &TimeSpan, engines: &[Engine]) -> Option<concurrent::Pool> {
         let weights = self.weights(&span.targets);
         let each = self.singles(&span.targets, engines) as usize;
@@ -167,7 +167,7 @@ impl ThreadPool {
         })
     }
 
-    /// Single-request threads per thread: several if no engine has depth.
+    /// Returns the single-request threads per thread: several if no engine has depth.
     fn singles(&self, targets: &[Target], engines: &[Engine]) -> u32 {
         match (self.engine(targets, engines), self.outstanding) {
             (engine, Some(outstanding)) => engine.workers(outstanding),

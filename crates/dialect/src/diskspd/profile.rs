@@ -21,7 +21,7 @@ pub enum Caching {
 /// Length of a `-rd` range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeLength {
-    /// Of the target.
+    /// Percentage of the target.
     Percent(u8),
     Bytes(u64),
 }
@@ -39,7 +39,7 @@ impl RangeLength {
 /// The data of the writes (`-Z`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Source {
-    /// New in each write. The original's 0, 1, ... 255 compress to nothing.
+    /// Random bytes, new in each write: the original's 0, 1, ... 255 compress to nothing.
     #[default]
     Random,
     Zero,
@@ -62,16 +62,16 @@ pub struct Target {
     pub block_bytes: u32,
     /// `-r`: alignment of random offsets.
     pub random_bytes: Option<u64>,
-    /// `-rs`: the other requests follow the previous one; `None`: all are random.
+    /// `-rs`: the others follow the previous request; `None`: all requests are random.
     pub random_percent: Option<u8>,
     /// `-rdpct`, `-rdabs`: percentage of the requests to each range; the rest go to the remaining
     /// part.
     pub ranges: Vec<(u8, RangeLength)>,
     /// `-i`: requests in a burst; requires a pause.
     pub burst: Option<u32>,
-    /// `-j`: between bursts.
+    /// `-j`: pause between bursts.
     pub pause_ms: Option<u32>,
-    /// `-s`: between sequential requests; `None`: the block size.
+    /// `-s`: distance between sequential requests; `None`: the block size.
     pub stride_bytes: Option<u64>,
     /// `-si`: threads share one sequence.
     pub interlocked: bool,
@@ -81,40 +81,40 @@ pub struct Target {
     pub max_bytes: Option<u64>,
     /// `-fs`, `-fr`
     pub hint: Hint,
-    /// `-o`: per thread.
+    /// `-o`: outstanding requests per thread.
     pub outstanding: u32,
     /// `-t`
     pub threads: u32,
-    /// `-T`: between the first requests of neighbouring threads.
+    /// `-T`: distance between the first requests of neighbouring threads.
     pub thread_stride_bytes: u64,
     /// `-w`
     pub write_percent: u8,
     /// `-S`
     pub caching: Caching,
-    /// `-Sw`, `-Sh`: a write completes on stable storage.
+    /// `-Sw`, `-Sh`: a write completes when it is on stable storage.
     pub write_through: bool,
-    /// `-c`
+    /// `-c`: create the file with this size.
     pub create_bytes: Option<u64>,
     /// `-Z`
     pub source: Source,
-    /// `-Z<size>`: buffer that writes cycle through; no effect on random data.
+    /// `-Z<size>`: size of the buffer that writes cycle through; no effect on random data.
     pub source_bytes: Option<u64>,
     /// `-Z<size>,<file>`
     pub source_file: Option<PathBuf>,
     /// `-l`
     pub large_pages: bool,
-    /// `-g`: of each thread.
+    /// `-g`: maximum rate of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
-    /// `-g<n>i`: of each thread.
+    /// `-g<n>i`: maximum rate of each thread.
     pub throughput_iops: Option<u32>,
-    /// `<Weight>`: share of a pool's requests.
+    /// `<Weight>`: share of a pool's requests, relative to the other targets.
     pub weight: u32,
-    /// `<ThreadTargets>`: threads that use the target, with their weights; empty: all.
+    /// `<ThreadTargets>`: threads that use the target, with their weights; empty: all threads.
     pub thread_weights: Vec<(u32, Option<u32>)>,
 }
 
 impl Target {
-    /// Returns the original's defaults.
+    /// Returns a target with the original's defaults.
     pub fn new(path: PathBuf) -> Target {
         Target {
             path,
@@ -166,7 +166,7 @@ impl Target {
         self.max_bytes.unwrap_or(u64::MAX).min(size_bytes).saturating_sub(self.base_bytes)
     }
 
-    /// Length of the range in which requests start.
+    /// Returns the length of the range in which requests start.
     pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
         self.used_bytes(size_bytes).saturating_sub(u64::from(self.block_bytes))
     }
@@ -297,7 +297,7 @@ impl Target {
         Ok(())
     }
 
-    /// The remainder is the last range. Ranges in bytes may not exceed `bytes`.
+    /// Returns the ranges, then the remainder; refuses ranges that exceed `bytes` together.
     pub(crate) fn whole_ranges(&self, bytes: u64) -> Result<Vec<RequestRange>> {
         let (mut end, mut requests) = (0.0_f64, 0);
         let mut ranges = Vec::new();
@@ -414,13 +414,13 @@ pub struct TimeSpan {
     pub warm_up_s: u32,
     /// `-C`
     pub cool_down_s: u32,
-    /// `-z`: for random offsets and data.
+    /// `-z`: seed of random offsets and data.
     pub seed: u32,
     /// `-L`
     pub latency: bool,
     /// `-x`: only for the report.
     pub completion_routines: bool,
-    /// `-D`: report the rate's deviation.
+    /// `-D`: report the rate's deviation over intervals of this length.
     pub interval_ms: Option<u32>,
     /// `-a`; empty: all.
     pub processors: Vec<u32>,

@@ -4,14 +4,14 @@ use super::result::{DiskspdResult, Half, SpanResult, Topology};
 use crate::calendar;
 use std::fmt::Write;
 
-/// In whole units, as the original: `64KiB`.
+/// Formats a size in whole units, like the original: `64KiB`.
 fn size(bytes: u64) -> String {
     let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = units.iter().find(|(_, unit)| bytes >= *unit);
     unit.map_or(format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
-/// In the largest unit that divides it.
+/// Formats a size in the largest unit that divides it.
 fn exact(bytes: u64) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = units.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
@@ -291,7 +291,7 @@ pub(super) const PERCENTILES: [(&str, f64); 13] = [
     ("9-nines", 99.9999999),
 ];
 
-/// Reads, writes and their sum.
+/// Returns the reads, the writes and their sum over all threads.
 pub(super) fn sums(figures: &SpanResult) -> [Half; 3] {
     let reads = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.reads));
     let writes =

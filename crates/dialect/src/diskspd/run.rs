@@ -24,7 +24,7 @@ use workload::{Stop, Workload};
 
 const PROFILE: Input = Input::new("a profile", 4 << 20);
 
-/// Only the requested part is read.
+/// The size has no limit, because only the requested part is read.
 const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
 /// Loads the profile of the options.
@@ -165,7 +165,7 @@ struct File<'a, T> {
     facts: &'a TargetFacts,
 }
 
-/// Every file once, at its largest size in all time spans.
+/// Returns how to open every file once, at its largest size in all time spans.
 fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
     if let Some(stray) =
@@ -255,7 +255,7 @@ fn workload_of(
 
 const LARGEST_SOURCE: u64 = 1 << 30;
 
-/// Reads the writes' data from the start of the file, repeated if that is shorter.
+/// Reads the data for the writes from the start of the file, repeated if the file is shorter.
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
@@ -301,7 +301,7 @@ fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestSha
     })
 }
 
-/// Also returns whether the user interrupted it.
+/// Runs a span; also returns whether the user interrupted it.
 fn run_span<M: Machine>(
     machine: &M,
     span: &TimeSpan,
@@ -342,7 +342,7 @@ fn run_span<M: Machine>(
     Ok((span, interrupted))
 }
 
-/// `only_ns` limits the time and omits the warm-up.
+/// Runs a span's targets once; `only_ns` limits the time and omits the warm-up.
 fn run_targets<M: Machine>(
     machine: &M,
     span: &TimeSpan,
@@ -373,7 +373,8 @@ fn run_targets<M: Machine>(
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// Without depth (`-o` with neither io_uring nor libaio) each single-request thread counts.
+/// Returns the results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
+/// single-request thread counts.
 fn thread_results(
     target: &Target,
     facts: &TargetFacts,

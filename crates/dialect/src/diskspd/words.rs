@@ -39,7 +39,7 @@ impl Options {
     }
 }
 
-/// The targets differ only in their paths.
+/// Returns the options of a time span whose targets differ only in their paths.
 fn span_words(span: &TimeSpan) -> Vec<String> {
     let Some(target) = span.targets.first() else { return Vec::new() };
     let mut words = vec![

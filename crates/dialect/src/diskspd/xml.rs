@@ -145,7 +145,7 @@ impl Element {
 /// Reads a profile.
 ///
 /// # Errors
-/// The message names the unsupported element or invalid value.
+/// Not XML, an unsupported element or an invalid value; the message names it.
 pub fn read_profile(text: &str) -> Result<Profile> {
     if text.contains('\0') {
         return refuse("the profile", "it contains a NUL", "is it a text?");
@@ -309,7 +309,7 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
-/// The pool's thread numbers, with the target's weights.
+/// Returns the pool's thread numbers, with the target's weights.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {

@@ -8,13 +8,13 @@ const PERIOD: usize = 1 << 20;
 
 const STAMP_EVERY: u64 = 512;
 
-/// For direct I/O.
+/// Alignment of buffers, for direct I/O.
 const ALIGNMENT: usize = 4096;
 
 pub(super) struct Data {
     signature: u64,
     transfer: usize,
-    /// One period and one transfer.
+    /// Random bytes of one period and one transfer.
     random: Aligned,
     pub(super) got: Aligned,
 }
@@ -80,7 +80,7 @@ impl Data {
         data
     }
 
-    /// Whether `got` is what the task wrote there.
+    /// Returns whether `got` is what the task wrote there.
     pub(super) fn is_right(&mut self, offset: u64, task: u64) -> bool {
         self.at(offset, task);
         let first = (offset % PERIOD as u64) as usize;

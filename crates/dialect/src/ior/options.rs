@@ -73,11 +73,11 @@ pub struct Options {
     pub direct: bool,
     /// `-D`
     pub deadline_s: Option<u64>,
-    /// All tasks go on to the fastest one's number of transfers.
+    /// All tasks go on until each has made as many transfers as the fastest.
     pub wear_out: bool,
     /// Transfers of each task in an earlier test with a deadline.
     pub wear_out_iterations: Option<u64>,
-    /// Keeps this number between tests.
+    /// The file that keeps `wear_out_iterations` between tests.
     pub status_file: Option<PathBuf>,
     /// `-G`: seed of the data.
     pub signature: Option<u64>,
@@ -98,7 +98,7 @@ pub struct Options {
     /// `-j`
     pub outlier_s: u64,
     pub format: Format,
-    /// Instead of standard output.
+    /// The file for the results, instead of standard output.
     pub summary_file: Option<PathBuf>,
     /// Print the test without running it.
     pub dry_run: bool,
@@ -166,12 +166,12 @@ impl Default for Options {
 /// A command line: tests, and halfpower's own options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tests {
-    /// At least one.
+    /// The tests; never empty.
     pub tests: Vec<Options>,
-    /// As threads of this process; 0: one, or those that mpirun starts.
+    /// Tasks as threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
     pub json: Option<PathBuf>,
-    /// For the report.
+    /// The command line, for the report.
     pub command: String,
     /// Files that may be overwritten.
     pub destroy: Vec<PathBuf>,
@@ -200,7 +200,7 @@ pub(super) fn hint() -> &'static str {
     "see halfpower ior --help"
 }
 
-/// Without a value, a flag is on.
+/// Sets an option, which the user wrote as `words`; without a value, a flag is on.
 fn set(
     options: &mut Options,
     row: &Row<Options, String>,
@@ -252,7 +252,7 @@ fn takes_value(row: &Row<Options, String>) -> bool {
     )
 }
 
-/// Case matters only in names of one letter.
+/// Finds an option's row; case matters only in names of one letter.
 fn find(name: &str) -> Option<&'static Row<Options, String>> {
     let is_short = name.chars().count() == 1;
     ROWS.iter().find(|row| {
@@ -268,7 +268,7 @@ fn unknown<T>(words: &str) -> Result<T> {
     refuse(shortened(words), "unknown option", hint())
 }
 
-/// `name=value`.
+/// Parses a directive: `name=value`.
 fn directive(options: &mut Options, words: &str) -> Result<()> {
     let (name, value) =
         words.split_once('=').map_or((words, None), |(name, value)| (name, Some(value.trim())));
@@ -279,7 +279,7 @@ fn directive(options: &mut Options, words: &str) -> Result<()> {
 }
 
 impl Tests {
-    /// A test file, or one that a task makes with its name.
+    /// Returns whether a file is a test file, or one that a task makes with its name.
     fn uses(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_encoded_bytes();
         let is = |file: &PathBuf| {

@@ -12,12 +12,12 @@ pub(super) struct Part {
     pub(super) closes: bool,
 }
 
-/// The times exclude the tasks' agreement between parts.
+/// A phase of all tasks; the times exclude the tasks' agreement between its parts.
 pub(super) struct Done {
     pub(super) tasks: Vec<Accessed>,
-    /// In the first part, on one clock.
+    /// The spans of the tasks in the first part, on one clock.
     pub(super) begins: Vec<Span>,
-    /// By task, in all parts.
+    /// The time of each task in all parts.
     pub(super) times_ns: Vec<Nanos>,
     pub(super) open_ns: Nanos,
     pub(super) transfer_ns: Nanos,

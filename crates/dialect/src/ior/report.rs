@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// The version of IOR whose language and report these are.
 const VERSION: &str = "4.0.0";
 
-/// `1.50 GiB`, `262144 bytes`.
+/// Formats a size: `1.50 GiB`, `262144 bytes`.
 fn size(bytes: u64) -> String {
     let in_unit = |unit: u64, name: &str| {
         if bytes.is_multiple_of(unit) {
@@ -108,7 +108,7 @@ pub(super) fn test(
     text
 }
 
-/// In ten characters.
+/// Formats a number in ten characters.
 fn number(value: f64) -> String {
     let text = match value {
         value if value >= 1e6 => format!("{value:.0}"),
@@ -167,7 +167,7 @@ struct Summary<'r> {
     direction: Direction,
     test: &'r TestResult,
     number: usize,
-    /// MiB/s, transfers per second and times.
+    /// MiB/s, transfers per second and times of the repetitions.
     rates: Vec<f64>,
     operations: Vec<f64>,
     times: Vec<f64>,
@@ -361,7 +361,7 @@ fn phase_json(phase: &Phase, options: &Options) -> Value {
     value
 }
 
-/// With IOR's keys, and its defaults for what halfpower refuses.
+/// Returns all parameters with IOR's keys, and its defaults for what halfpower refuses.
 fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Value {
     let given = &test.options;
     let flag = |set: bool| json!(u8::from(set));
@@ -414,7 +414,7 @@ fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Va
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// With IOR's keys.
+/// Formats the results with IOR's keys.
 pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>) -> String {
     let of = |(number, test): (usize, &TestResult)| {
         let given: serde_json::Map<String, Value> = options(test, &test.options)
@@ -452,7 +452,7 @@ pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>)
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
-/// One line per phase.
+/// Formats one line per phase.
 pub(super) fn csv(result: &IorResult) -> String {
     let mut text = String::from(
         "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n",

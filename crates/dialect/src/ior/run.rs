@@ -27,7 +27,7 @@ pub struct Surroundings<'a> {
     pub now: &'a dyn Fn() -> u64,
 }
 
-/// Returns the files of all tests once, without the tasks' suffixes.
+/// Returns each file of all tests once, without the tasks' suffixes.
 pub fn files(tests: &Tests) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for file in tests.tests.iter().flat_map(|test| &test.test_files) {
@@ -110,7 +110,7 @@ fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     Err(error.into())
 }
 
-/// `None`: this test writes none.
+/// Opens the status file; `None`: this test writes none.
 pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<Output>, Error> {
     let Some(path) = options.status_file.as_deref().filter(|_| options.write) else {
         return Ok(None);
@@ -118,7 +118,7 @@ pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<O
     Ok(Some(Output::new("stoneWallingStatusFile", path, tests.force, &files(tests))?))
 }
 
-/// Transfers of each task in an earlier test.
+/// Reads how many transfers each task made in an earlier test.
 pub(super) fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("stoneWallingStatusFile {}", path.display());
     let text = STATUS

@@ -21,7 +21,7 @@ fn signed(text: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| "it is not a whole number".into())
 }
 
-/// With binary units only.
+/// Parses a size, with binary units only.
 fn size(text: &str, max: u64) -> Result<u64, String> {
     let text = text.trim();
     let plain = text.trim_end_matches(|c: char| "kKmMgGtT".contains(c));

@@ -22,7 +22,7 @@ pub struct Layout {
     pub per_task: bool,
     /// Random order of a task's transfers.
     pub random: bool,
-    /// Of that order, and of the data.
+    /// Seed of that order, and of the data.
     pub signature: u64,
 }
 
@@ -95,12 +95,12 @@ pub struct Access {
     pub of_task: u64,
     pub open_as: OpenAs,
     pub opens: bool,
-    /// Transfers after which the phase ends; `None` without any.
+    /// Transfers after which the phase ends; `None`: it has no transfers.
     pub upto: Option<u64>,
-    /// No transfer begins after this.
+    /// No transfer begins after this time.
     pub deadline_ns: Option<Nanos>,
     pub sync_each: bool,
-    /// Once, after the transfers.
+    /// Flush to stable storage once, after the transfers.
     pub sync: bool,
     /// Compare reads with what was written.
     pub verify: bool,
@@ -113,7 +113,7 @@ pub enum Reply {
     Ready,
     Checked {
         free_bytes: Option<u64>,
-        /// Of files that will be overwritten.
+        /// Bytes of files that will be overwritten.
         there_bytes: u64,
     },
     Held {
@@ -127,10 +127,10 @@ pub enum Reply {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Accessed {
     pub open: Span,
-    /// With the flush.
+    /// The transfers, and the flush at their end.
     pub transfer: Span,
     pub close: Span,
-    /// With those of earlier parts.
+    /// Transfers so far, with those of earlier parts of the phase.
     pub transfers: u64,
     pub latency: Histogram,
     /// Transfers that returned wrong data.
@@ -141,7 +141,7 @@ pub struct Accessed {
 
 struct Taken<F> {
     file: F,
-    /// Another task holds it.
+    /// Another task holds the file.
     joined: bool,
 }
 
@@ -150,9 +150,9 @@ pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     layout: Option<(Layout, Data, Option<Permutation>)>,
     taken: HashMap<PathBuf, Taken<F::File>>,
-    /// Removed with its own file.
+    /// Directories made for the task's own file, and removed with it.
     directories: Vec<PathBuf>,
-    /// Transfers of the present phase.
+    /// Transfers of the present phase so far.
     done: u64,
 }
 
@@ -311,7 +311,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
     }
 }
 
-/// The file stays taken until it is given back.
+/// Takes the file of a path; it stays taken until it is given back.
 fn take<'t, F: TaskFiles>(
     files: &F,
     all: &'t mut HashMap<PathBuf, Taken<F::File>>,

@@ -26,11 +26,11 @@ pub(super) struct Test<'a, C: Crew + ?Sized> {
     layout: Layout,
     pub(super) result: TestResult,
     pub(super) warnings: Vec<String>,
-    /// By phase.
+    /// Latencies by phase.
     pub(super) latencies: Vec<Histogram>,
-    /// The shared file's number, while it is held.
+    /// The shared file's number in its file system, while it is held.
     held: Option<u64>,
-    /// Of each task's own file, if written before.
+    /// Number of each task's own file, and its transfers, if written before.
     numbers: Vec<Option<u64>>,
     written: Vec<Option<u64>>,
 }
@@ -278,7 +278,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// The task whose data this one reads.
+    /// Returns the task whose data this one reads.
     fn source(&self, task: usize, repetition: u32) -> usize {
         let count = self.members.len();
         let offset = self.options.task_offset as usize;
@@ -429,7 +429,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(done)
     }
 
-    /// `None` if all were done before the deadline.
+    /// Returns the state at the deadline; `None` if all were done before it.
     fn stonewall(&self, tasks: &[Accessed]) -> Option<Stonewall> {
         let of = |tasks: &[Accessed]| tasks.iter().map(|one| one.transfers).collect::<Vec<_>>();
         let counts = of(tasks);
@@ -506,7 +506,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         phase
     }
 
-    /// `-j`: tasks far from the mean time.
+    /// Warns about tasks far from the mean time (`-j`).
     fn outliers(&mut self, direction: Direction, times_ns: &[Nanos]) {
         let limit = self.options.outlier_s as f64;
         if limit == 0.0 {
@@ -525,8 +525,8 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Gives joined files back first: the holder can mark only a file that no other process has
-    /// open.
+    /// Gives the files back, joined ones first: the holder can mark only a file that no other
+    /// process has open.
     fn release(&mut self, end: FileEnd) -> Result<(), Error> {
         if self.held.is_some() {
             self.all(|_| Step::Release { all: false, end: FileEnd::AsItWas }, false)?;

@@ -15,7 +15,7 @@ const CLIENTS: Input = Input::new("a list of clients", 1 << 20);
 pub struct Client {
     pub host: String,
     pub directory: PathBuf,
-    /// `None`: the default name.
+    /// The test file; `None`: the default name.
     pub file: Option<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl Client {
         }
     }
 
-    /// For a child without a name in `-F`; `base` is that of `-f`.
+    /// Returns the test file of a child without a name in `-F`; `base` is that of `-f`.
     fn test_file(&self, child: usize, base: &Path) -> PathBuf {
         let own = || base.as_os_str().to_string_lossy().into_owned() + &format!(".DUMMY.{child}");
         self.directory.join(self.file.clone().unwrap_or_else(|| own().into()))

@@ -9,7 +9,7 @@ use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 
 /// Maximum processes or threads of the throughput mode.
 pub const MAX_CHILDREN: u32 = 1024;
-/// 1 PiB, more than any test fills.
+/// Maximum file size: 1 PiB, more than any test fills.
 const MAX_FILE: u64 = 1 << 50;
 /// The pattern of `-+d`.
 const DIAGNOSTIC: u8 = 0xa5;
@@ -19,29 +19,30 @@ pub const LAST_TEST: u8 = 12;
 /// The parsed command line. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// As typed, for the report.
+    /// The arguments as typed, for the report.
     pub typed: Option<String>,
     /// `-a`: every file size with every record size.
     pub auto: bool,
     /// `-z`: small records with large files too (`-A` is `-a -z`).
     pub all_records: bool,
-    /// `-s`
+    /// `-s`: file sizes.
     pub files: Vec<u64>,
-    /// `-n`, `-g`: of the automatic mode.
+    /// `-n`, `-g`: smallest and largest file of the automatic mode.
     pub file_range: (Option<u64>, Option<u64>),
-    /// `-r`
+    /// `-r`: record sizes.
     pub records: Vec<u64>,
-    /// `-y`, `-q`: of the automatic mode.
+    /// `-y`, `-q`: smallest and largest record of the automatic mode.
     pub record_range: (Option<u64>, Option<u64>),
-    /// `-i`, in order; empty: 0 to 7.
+    /// `-i`: test numbers, in order; empty: 0 to 7.
     pub tests: Vec<u8>,
     /// `-f`: the test file, or a directory for it.
     pub file: Option<PathBuf>,
-    /// `-F`: one per process.
+    /// `-F`: files of the throughput mode, one per process.
     pub process_files: Vec<PathBuf>,
     /// `-I`
     pub direct: bool,
-    /// `-o`: a write completes on stable storage; as with `-+D`, timestamps are not flushed.
+    /// `-o`: a write completes when it is on stable storage; as with `-+D`, timestamps are not
+    /// flushed.
     pub sync: bool,
     /// `-+r`: the same, and reads return only stable data, which has no effect on Linux.
     pub read_sync: bool,
@@ -54,7 +55,7 @@ pub struct Options {
     pub close: bool,
     /// `-t`: throughput mode with each of these numbers of processes.
     pub children: Vec<u32>,
-    /// `-l`, `-u`: throughput mode, as a range.
+    /// `-l`, `-u`: throughput mode with every number of processes in this range.
     pub child_range: (Option<u32>, Option<u32>),
     /// `-T`: only changes the report; here the processes are always threads.
     pub threads: bool,
@@ -79,9 +80,9 @@ pub struct Options {
     pub force: bool,
     /// `-b`: the tables of `-R` as a file.
     pub excel_file: Option<PathBuf>,
-    /// `-M`
+    /// `-M`: name the machine in the report.
     pub machine: bool,
-    /// `-w`
+    /// `-w`: keep the test files.
     pub keep: bool,
     /// `-x`: the first process to finish does not stop others.
     pub no_stonewall: bool,
@@ -91,9 +92,9 @@ pub struct Options {
     pub purge: bool,
     /// `-U`: mount point that the original remounts, for an empty page cache.
     pub uncached: Option<PathBuf>,
-    /// `-S`: the processor's cache, for `-p`.
+    /// `-S`: size of the processor's cache, for `-p`.
     pub cache_bytes: Option<u64>,
-    /// `-L`: its cache lines.
+    /// `-L`: size of its cache lines.
     pub line_bytes: Option<u64>,
     /// `-j`: stride in records.
     pub stride: Option<u32>,
@@ -101,9 +102,9 @@ pub struct Options {
     pub think_ms: Option<u32>,
     /// `-P`: first processor to which processes are bound.
     pub bind: Option<u32>,
-    /// `-Q`: of each request.
+    /// `-Q`: write offset and latency of each request to files.
     pub latency_files: bool,
-    /// `-+u`
+    /// `-+u`: report processor usage.
     pub cpu: bool,
     /// `-E`: the default tests include 9 to 12.
     pub extensions: bool,
@@ -111,9 +112,9 @@ pub struct Options {
     pub each_child: bool,
     /// `-+n`: skip the repeated tests (rewrite, reread).
     pub no_retests: bool,
-    /// `-+p`: in the mixed test; `None`: every other process.
+    /// `-+p`: percentage of readers in the mixed test; `None`: every other process reads.
     pub readers_percent: Option<u32>,
-    /// `-+q`: between tests.
+    /// `-+q`: pause between tests.
     pub rest_s: Option<u32>,
     /// `-+m`
     pub client_list: Option<PathBuf>,
@@ -133,7 +134,7 @@ pub struct Options {
     pub destroy_signed: bool,
 }
 
-/// In kilobytes, or with the suffix `k`, `m`, `g`; returns bytes.
+/// Parses a size in kilobytes, or with the suffix `k`, `m`, `g`; returns bytes.
 fn size(words: &str, text: &str, min: u64, max: u64) -> Result<u64> {
     let what = || shortened(words);
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -175,7 +176,7 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The rest of the option's argument, or the next one.
+    /// Returns the rest of the option's argument, or the next argument.
     fn value(&mut self, option: &str) -> Result<&'a str> {
         let glued = std::mem::take(&mut self.cluster);
         if !glued.is_empty() {
@@ -402,7 +403,7 @@ impl Options {
         Ok(())
     }
 
-    /// `-F` takes every argument up to the next option.
+    /// Takes every argument up to the next option, for `-F`.
     fn process_files(&mut self, words: &mut Words<'_>) -> Result<()> {
         self.process_files = vec![words.path("-F")?];
         while let Some(word) = words.words.as_slice().first().filter(|word| !word.starts_with('-'))
@@ -421,7 +422,7 @@ impl Options {
         !self.children.is_empty() || self.child_range != (None, None)
     }
 
-    /// 0 without the throughput mode.
+    /// Returns the maximum number of concurrent processes; 0 without the throughput mode.
     pub(super) fn max_children(&self) -> usize {
         let counts =
             self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);

@@ -173,7 +173,7 @@ pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     text + "\n"
 }
 
-/// Title, record sizes, and figures by file size.
+/// A spreadsheet table: title, record sizes, and figures by file size.
 pub(super) type Table = (String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>);
 
 pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
@@ -276,7 +276,7 @@ pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<
     head
 }
 
-/// Rates as seen by the children, per number of children.
+/// Returns the tests, with the rate that the children see for each number of children.
 pub(super) fn throughput_rows(
     options: &Options,
     result: &IozoneResult,

@@ -9,7 +9,7 @@ const EOF: u16 = 0x000A;
 const NUMBER: u16 = 0x0003;
 const LABEL: u16 = 0x0004;
 
-/// The format's limit; that of columns is 2^8.
+/// The format's limit on rows; that on columns is 2^8.
 const MAX_ROWS: usize = 1 << 14;
 
 fn record(sheet: &mut Vec<u8>, kind: u16, data: &[u8]) {
@@ -74,7 +74,7 @@ pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     sheet
 }
 
-/// From the second column on; unknown figures stay blank.
+/// Writes figures from the second column on; unknown ones stay blank.
 fn numbers(sheet: &mut Vec<u8>, row: usize, values: impl Iterator<Item = Option<f64>>) {
     for (column, value) in values.take(254).enumerate() {
         value.into_iter().for_each(|value| number(sheet, row, column + 1, value));

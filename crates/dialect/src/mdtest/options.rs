@@ -9,17 +9,17 @@ use std::path::PathBuf;
 
 const MAX_DIRECTORIES: u64 = 1 << 22;
 
-/// These tests are about names.
+/// Maximum size of a file: these tests are about names, not data.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// For the report.
+    /// The command line, for the report.
     pub command: String,
     /// `-d`; the tasks use them in turn.
     pub directories: Vec<PathBuf>,
-    /// `-n`: of a task.
+    /// `-n`: items of a task.
     pub items: Option<u64>,
     /// `-I`: items in a directory.
     pub per_directory: Option<u64>,
@@ -62,7 +62,7 @@ pub struct Options {
     /// `-p`
     pub delay_s: u64,
     pub verbose: u32,
-    /// As threads of this process; 0: one, or those that mpirun starts.
+    /// Tasks as threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
     pub json: Option<PathBuf>,
     /// `--force`
@@ -300,7 +300,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Number of directories; `None`: too many.
+    /// Returns the number of directories in a tree; `None`: too many.
     fn tree(&self) -> Option<u64> {
         let mut level = 1u64;
         let mut all = 1u64;
@@ -311,7 +311,7 @@ impl Options {
         Some(all)
     }
 
-    /// Returns the bytes in all files of all iterations without a deadline.
+    /// Returns the bytes in all files of all iterations, if no deadline ends them.
     pub fn written_bytes(&self, tasks: u32) -> u64 {
         let (items, _) = self.shares();
         let files = if self.create && self.files { items } else { 0 };
@@ -319,7 +319,7 @@ impl Options {
         all.saturating_mul(self.write_bytes)
     }
 
-    /// Directories that hold items.
+    /// Returns the number of directories that hold items.
     fn holding(&self, all: u64) -> u64 {
         if self.leaf_only {
             u64::from(self.branch).saturating_pow(self.depth).min(all)
@@ -328,7 +328,7 @@ impl Options {
         }
     }
 
-    /// Returns the options that decide the rates, not directory or iterations.
+    /// Returns the options that affect the rates, without the directory and the iterations.
     pub fn settings(&self, tasks: u32) -> String {
         let mut words = vec![format!("--tasks {tasks}")];
         let (items, _) = self.shares();
@@ -350,7 +350,7 @@ impl Options {
         words.join(" ")
     }
 
-    /// Items of a task, and of a directory.
+    /// Returns the number of items of a task, and of a directory.
     pub(super) fn shares(&self) -> (u64, u64) {
         let holding = self.holding(self.tree().unwrap_or(1));
         match (self.items, self.per_directory) {

@@ -38,7 +38,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// In the order of an iteration.
+    /// All operations, in the order of an iteration.
     pub const ALL: [Operation; 4] =
         [Operation::Create, Operation::Stat, Operation::Read, Operation::Remove];
 

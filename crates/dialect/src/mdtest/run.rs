@@ -34,7 +34,7 @@ pub fn files(options: &Options) -> &[PathBuf] {
 /// until then.
 ///
 /// # Errors
-/// A missing directory, an earlier test's tree, a failed operation, a lost task.
+/// A missing directory, a tree left by an earlier test, a failed operation, a lost task.
 pub fn run(
     crew: &mut dyn Crew,
     options: &Options,
@@ -86,13 +86,13 @@ pub fn run(
     Ok(result)
 }
 
-/// `None`: this run writes none.
+/// Opens the status file; `None`: this run writes none.
 fn status_output(options: &Options) -> Result<Option<Output>, Error> {
     let path = options.status_file.as_deref().filter(|_| options.create);
     Ok(path.map(|path| Output::new("-x", path, options.force, &[])).transpose()?)
 }
 
-/// Items of each task in an earlier run.
+/// Reads how many items each task made in an earlier run.
 fn status(path: &Path) -> Result<u64, machine::Error> {
     let what = || format!("-x {}", path.display());
     let text = STATUS.text(path).map_err(|error| {
@@ -183,7 +183,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// The tasks that make a tree.
+    /// Returns the tasks that make a tree.
     fn planters(&self) -> Vec<usize> {
         let count = self.members.len();
         if self.options.unique {
@@ -193,7 +193,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Asks all tasks before anything is made.
+    /// Prepares an iteration; all tasks check their directories before anything is made.
     fn check(&mut self, iteration: u32) -> Result<(), Error> {
         let plan = self.plan(iteration);
         self.result.directories = plan.tree(0).len() as u64;
@@ -283,7 +283,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Brings all tasks to the fastest one's items.
+    /// After the deadline, lets all tasks make as many items as the fastest.
     fn catch_up(&mut self, kind: Kind, mut done: Done, most: u64) -> Result<Done, Error> {
         let counts = done.counts.clone();
         let step = |task: u64| {

@@ -12,7 +12,7 @@ use workload::Permutation;
 /// The tree and items of an iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Makes the tree and, if missing, its directories.
+    /// The test makes its tree and, if they are missing, its directories.
     pub creates: bool,
     pub directories: Vec<PathBuf>,
     pub iteration: u32,
@@ -26,7 +26,7 @@ pub struct Plan {
     pub read_bytes: u64,
     pub sync: bool,
     pub sync_phase: bool,
-    /// Of the random order of stats.
+    /// Seed of the random order of stats.
     pub random: Option<u64>,
     pub verify: bool,
 }
@@ -71,7 +71,7 @@ pub struct Items {
     pub of_task: u64,
     pub from: u64,
     pub upto: u64,
-    /// No operation begins after this.
+    /// No operation begins after this time.
     pub deadline_ns: Option<Nanos>,
 }
 
@@ -82,7 +82,7 @@ pub enum Step {
         plan: Plan,
         task: u64,
     },
-    /// Refuse a tree that is there if the test makes one.
+    /// Refuse an existing tree if the test makes one.
     Check,
     MakeTree,
     Items(Items),
@@ -110,11 +110,11 @@ pub enum Reply {
 pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     plan: Option<(Plan, u64)>,
-    /// Own items that may be left.
+    /// Number of own items of each kind that may still have to be removed.
     made: [u64; 2],
-    /// Parents first.
+    /// Directories that were made, parents first.
     tree: Vec<PathBuf>,
-    /// If the task made it.
+    /// The test's directory, if the task made it.
     root: Option<PathBuf>,
     content: Vec<u8>,
     buffer: Vec<u8>,
@@ -276,7 +276,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(Reply::Done { span: Span { from, to: files.now() }, count: done, latency, wrong })
     }
 
-    /// Returns whether the data is right.
+    /// Does the operation on one item; returns whether its data is right.
     fn one(&mut self, plan: &Plan, items: &Items, path: &Path) -> Result<bool> {
         let files = self.files;
         match (items.operation, items.kind) {

@@ -38,18 +38,18 @@ pub enum Command {
     SetWrite(u32),
     /// `true` for C's standard I/O, `false` for system calls.
     SetBuffering(bool),
-    /// Per ten transactions; `None` disables reads and appends.
+    /// Reads per ten transactions; `None` disables reads and appends.
     SetBiasRead(Option<u8>),
-    /// Per ten transactions; `None` disables creations and deletions.
+    /// Creations per ten transactions; `None` disables creations and deletions.
     SetBiasCreate(Option<u8>),
     SetReport(ReportStyle),
     SetThreads(u32),
     SetSync(FileSync),
     SetEngine(FileEngine),
-    /// The report goes to the screen or is appended to a file.
+    /// Runs the benchmark; the report goes to the screen or is appended to a file.
     Run(Option<String>),
     Load(String),
-    /// On the screen, or appended to a file.
+    /// Shows the configuration, or appends it to a file.
     Show(Option<String>),
     Help(String),
     Quit,
@@ -86,7 +86,7 @@ fn shortened(text: &str) -> String {
 
 type Parser = fn(&str) -> Result<Command, String>;
 
-/// Name, help, parser. The first name that is a prefix of the line wins.
+/// Commands: name, help, parser. The first name that is a prefix of the line wins.
 const TABLE: [(&str, &str, Parser); 20] = [
     ("set size", "Sets low and high bounds of files", size),
     ("set number", "Sets number of simultaneous files", |a| {
@@ -177,8 +177,8 @@ pub(super) fn help(prefix: &str) -> String {
     if some.is_empty() { lines("") } else { some }
 }
 
-/// Like C's atoi: blanks, a sign, digits. Ignores the rest, returns 0 without digits, and
-/// saturates.
+/// Parses a number like C's atoi: blanks, a sign, digits. Ignores the rest, returns 0 without
+/// digits, and saturates.
 fn atoi(text: &str) -> i64 {
     let text = text.trim_start();
     let (negative, digits) = match text.as_bytes().first() {

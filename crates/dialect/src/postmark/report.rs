@@ -1,12 +1,12 @@
 use super::PostmarkResult;
 use std::fmt::Write;
 
-/// Whole seconds, at least one, as in the original.
+/// Returns whole seconds, at least one, as in the original.
 fn seconds(ns: u64) -> u64 {
     ((ns + 500_000_000) / 1_000_000_000).max(1)
 }
 
-/// In megabytes only above one, as in the original.
+/// Formats bytes, in megabytes only above one, as in the original.
 fn scaled(bytes: f32) -> String {
     if bytes / 1_048_576.0 > 1.0 {
         format!("{:.2} megabytes", bytes / 1_048_576.0)

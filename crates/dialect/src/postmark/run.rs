@@ -18,12 +18,12 @@ pub enum RunError {
     Threads(io::Error),
     #[error(transparent)]
     File(#[from] FileError),
-    /// The run's output already says so.
+    /// The pool ran out of files; the run's output already says so.
     #[error(
         "out of files after {0} transactions: increase the number of files or decrease the number of transactions"
     )]
     OutOfFiles(u32),
-    /// Before the first transaction, with the files created until then.
+    /// Interrupted before the first transaction, with the number of files created until then.
     #[error(
         "interrupted; the files of the run were removed ({0} were made; the mix had not begun)"
     )]
@@ -37,7 +37,7 @@ const SLICES: u32 = 40;
 /// In a shorter run the transaction rate means little.
 const SHORT_NS: u64 = 1_000_000_000;
 
-/// In the order of the workers' histograms.
+/// The operations, in the order of the workers' histograms.
 const OPERATIONS: [&str; 4] = ["create", "read", "append", "delete"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ struct Worker<W> {
     text: Arc<[u8]>,
     counts: SmallFileCounts,
     latency: [Histogram; 4],
-    /// Single-precision sums over all workers.
+    /// Bytes read and written by all workers, summed in single precision.
     classic: [f32; 2],
 }
 
@@ -129,7 +129,7 @@ impl<W: FileWork> Worker<W> {
     }
 }
 
-/// Returns the time. The first worker prints; the others run in their own threads.
+/// Runs one phase and returns its time. The first worker prints; the others have their own threads.
 fn phase<F: FileSystem, W: FileWork + Send>(
     phase: Phase,
     workers: &mut [Worker<W>],
@@ -260,7 +260,7 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// Approximate: a file is created and deleted, a transaction has two operations.
+/// Returns about how many operations a run has: two for each file and each transaction.
 fn operations(config: &Config) -> u64 {
     2 * (u64::from(config.plan.number) + u64::from(config.plan.transactions))
 }
@@ -272,7 +272,7 @@ fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
 
 struct Measured {
     phases: Phases,
-    /// Per transaction.
+    /// Time per transaction in each slice, in ns.
     slices: Vec<f64>,
     transactions: u32,
     end: PhaseEnd,
@@ -398,7 +398,7 @@ fn result<W>(
     result
 }
 
-/// Avoids the words that parsers of the original's report look for.
+/// Returns reasons to doubt a run, without words that parsers of the original's report look for.
 fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(done) = result.interrupted_after {

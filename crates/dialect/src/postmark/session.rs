@@ -22,12 +22,12 @@ fn identity(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.into())
 }
 
-/// In case a disk image is named by mistake.
+/// The size is limited in case a disk image is named by mistake.
 const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// UTF-8, or UTF-16 with a byte-order mark.
+/// Decodes UTF-8, or UTF-16 with a byte-order mark.
 fn as_text(bytes: &[u8]) -> String {
     let units = |join: fn([u8; 2]) -> u16| -> String {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| join([pair[0], pair[1]])).collect();
@@ -49,7 +49,7 @@ pub struct Session<'a, F> {
     refused: u64,
     failed: u64,
     is_forced: bool,
-    /// Files being read, each loaded by the one before.
+    /// Files of commands that are being read, each loaded by the one before.
     loading: Vec<PathBuf>,
     before_run: Option<BeforeRun<'a>>,
 }

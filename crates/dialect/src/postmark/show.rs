@@ -74,7 +74,7 @@ pub fn show(config: &Config) -> String {
     text
 }
 
-/// In the largest unit that gives at least one.
+/// Formats a size in the largest unit that gives at least one.
 fn size(bytes: u32) -> String {
     let value = f64::from(bytes);
     if bytes >> 20 > 0 {

@@ -3,7 +3,7 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// With fio's names.
+/// The percentiles that are compared, with fio's names.
 pub(super) const PERCENTILES: [(&str, Measure); 3] = [
     ("50.00", Measure::LatencyP50),
     ("99.00", Measure::LatencyP99),
@@ -12,7 +12,7 @@ pub(super) const PERCENTILES: [(&str, Measure); 3] = [
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Direction {
-    /// With the settings, it identifies the job.
+    /// The job's group, which identifies the job together with the settings.
     pub(super) group: u64,
     pub(super) settings: Vec<(&'static str, String)>,
     pub(super) does: &'static str,
@@ -62,7 +62,7 @@ impl Direction {
     }
 }
 
-/// Clones of a job ran at once, so they are one case.
+/// Returns the cases of a run. Clones of a job ran at once, so they are one case.
 pub(super) fn cases(run: Vec<Direction>) -> Vec<Measurement> {
     let mut joined: Vec<Direction> = Vec::new();
     for one in run {

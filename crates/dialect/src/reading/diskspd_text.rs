@@ -5,7 +5,7 @@ use super::lines::{at, between, number};
 use machine::units::parse_size;
 use results::compare::{Measure, Measurement, Reading};
 
-/// Of the first target, named as in the XML form.
+/// Settings of the first target, named as in the XML form.
 #[derive(Debug, Clone, Default)]
 struct Settings {
     writes: String,
@@ -80,7 +80,7 @@ impl Settings {
     }
 }
 
-/// One case per time span, over all targets.
+/// Returns one case per time span, over all targets.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut settings: Vec<Settings> = Vec::new();
     let mut all = Vec::new();

@@ -28,8 +28,8 @@ const SETTINGS: [&str; 14] = [
     "operation",
 ];
 
-/// Columns, with the factor to the measure's unit. Of two for one measure the first that is not
-/// empty counts: phases without requests have latencies of entries only.
+/// Columns, with the factor to the measure's unit. Of two columns with the same measure the first
+/// that is not empty counts: phases without requests have latencies of entries only.
 const FIGURES: [(&str, Measure, f64); 5] = [
     ("IOPS [last]", Measure::Iops, 1.0),
     ("MiB/s [last]", Measure::Throughput, 1_048_576.0),
@@ -38,7 +38,8 @@ const FIGURES: [(&str, Measure, f64); 5] = [
     ("Ent lat us [avg]", Measure::LatencyMean, 1e3),
 ];
 
-/// One case per line. `[last]` counts until the last thread was done. Repeated lines are runs.
+/// Returns one case per line. `[last]` counts until the last thread was done. Repeated lines are
+/// runs.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let head = reader.headers().map_err(|error| error.to_string())?.clone();

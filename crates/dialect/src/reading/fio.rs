@@ -19,7 +19,7 @@ const SETTINGS: [&str; 12] = [
 ];
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
-/// Ignores text before and between reports.
+/// Reads all reports in a text, ignoring text before and between them.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut runs: Vec<Value> = Vec::new();
     let mut from = text.find('{').ok_or("it has no JSON object")?;
@@ -47,8 +47,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Whether `report` was written during its run and `next` is about the same run, which began before
-/// the report. `elapsed` is in seconds, rounded up.
+/// Returns whether `report` was written during its run and `next` is about the same run, which
+/// began before the report. `elapsed` is in seconds, rounded up.
 fn is_unfinished(report: &Value, next: &Value) -> bool {
     let written_ms = |one: &Value| one["timestamp_ms"].as_f64();
     let began_ms =
@@ -56,8 +56,8 @@ fn is_unfinished(report: &Value, next: &Value) -> bool {
     matches!((written_ms(report), began_ms(next)), (Some(written), Some(began)) if began < written - 1000.0)
 }
 
-/// Clones ran at once, so they are one case, though they have an entry each unless reported as a
-/// group.
+/// Returns the cases of one run. Clones ran at once, so they are one case, though each has its own
+/// entry unless they are reported as a group.
 fn cases(document: &Value) -> Result<Vec<Measurement>, String> {
     let jobs = document["jobs"].as_array().ok_or("it has no jobs")?;
     let global = &document["global options"];
@@ -80,7 +80,7 @@ fn positive(value: &Value) -> Option<f64> {
 
 #[derive(PartialEq)]
 struct Case {
-    /// Groups run one after the other.
+    /// The job's group; groups run one after the other.
     group: Option<u64>,
     does: &'static str,
     settings: Vec<(&'static str, String)>,
@@ -129,18 +129,18 @@ impl Case {
     }
 }
 
-/// In bytes. fio before 3.0 only has KiB/s.
+/// Returns bytes per second. fio before 3.0 only has KiB/s.
 fn bandwidth(one: &Value) -> Option<f64> {
     positive(&one["bw_bytes"]).or_else(|| Some(positive(&one["bw"])? * 1024.0))
 }
 
-/// With the factor to ns. fio before 2.99 has `clat` in us.
+/// Returns a latency field and its factor to ns. fio before 2.99 has `clat` in us.
 fn latency<'a>(one: &'a Value, name: &str) -> (&'a Value, f64) {
     let ns = &one[format!("{name}_ns").as_str()];
     if ns.is_null() { (&one[name], 1e3) } else { (ns, 1.0) }
 }
 
-/// In ns, over all requests.
+/// Returns the mean latency in ns over all requests.
 fn mean(figures: &[&Value]) -> Option<f64> {
     let mean = |one: &Value| {
         let (lat, to_ns) = latency(one, "lat");
@@ -159,7 +159,7 @@ fn mean(figures: &[&Value]) -> Option<f64> {
     mean(only)
 }
 
-/// Clones can only be combined from buckets (`json+`).
+/// Returns a percentile over all requests. Clones can only be combined from buckets (`json+`).
 fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     ["clat", "lat"].iter().find_map(|name| match figures {
         [only] => {
@@ -188,7 +188,8 @@ fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     })
 }
 
-/// Per request of all directions. Percentages are of the run time of all clones of an entry.
+/// Returns the processor time per request of all directions. The report's percentages are of the
+/// run time of all clones of an entry.
 fn cpu_ns(clones: &[&Value]) -> Option<f64> {
     let (mut ns, mut requests) = (0.0, 0.0);
     for job in clones {

@@ -18,7 +18,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
+    /// Returns the kind in `NAME_bw.log`, or `NAME_bw.3.log` of the third job.
     fn of(name: &str) -> Option<Kind> {
         let stem = name.strip_suffix(".log")?;
         let stem = match stem.rsplit_once('.') {
@@ -117,7 +117,8 @@ fn measured(kind: Kind, does: &str, entries: &[Entry], last_ms: f64) -> Measurem
     case(&format!("{does}s"), &settings, readings)
 }
 
-/// A percentile is the smallest latency that this share of requests does not exceed.
+/// Returns the mean and percentiles. A percentile is the smallest latency that this share of
+/// requests does not exceed.
 fn latencies(entries: &[Entry], mean: f64) -> Vec<Reading> {
     let mut sorted: Vec<f64> = entries.iter().map(|entry| entry.value).collect();
     sorted.sort_by(f64::total_cmp);

@@ -9,7 +9,7 @@ pub(super) fn is_job(line: &str) -> bool {
     line.contains(": (groupid=") && line.contains("err=")
 }
 
-/// `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`.
+/// Parses `j: (g=0): rw=read, bs=..., ioengine=psync, iodepth=1`, which introduces a job.
 fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     let (name, rest) = line.split_once(": (g=")?;
     let setting = |key: &'static str| {
@@ -23,7 +23,7 @@ fn introduced(line: &str) -> Option<(&str, Vec<(&'static str, String)>)> {
     Some((name, settings))
 }
 
-/// `30.7k`, `1.5M` or `120`; letters are decimal.
+/// Parses `30.7k`, `1.5M` or `120`; the letters are decimal.
 fn count(text: &str, line: usize) -> Result<f64, String> {
     let (digits, factor) = match text.trim() {
         text if text.ends_with('k') => (text.trim_end_matches('k'), 1e3),
@@ -34,7 +34,7 @@ fn count(text: &str, line: usize) -> Result<f64, String> {
     Ok(number(digits, line)? * factor)
 }
 
-/// `120MiB`, `126kB`, `4096B`; in fio 2, KB and MB are binary.
+/// Parses `120MiB`, `126kB`, `4096B`; in fio 2, KB and MB are binary.
 fn bytes(text: &str, line: usize, letters_are_binary: bool) -> Result<f64, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
@@ -52,7 +52,7 @@ fn bytes(text: &str, line: usize, letters_are_binary: bool) -> Result<f64, Strin
     Ok(number(digits, line)? * if binary { 1024f64 } else { 1000.0 }.powi(power))
 }
 
-/// `clat (usec): ...`
+/// Returns the nanoseconds of the unit in `clat (usec): ...`.
 fn unit_ns(line: &str) -> Option<f64> {
     match between(line, "(", ")")? {
         "nsec" => Some(1.0),
@@ -63,7 +63,7 @@ fn unit_ns(line: &str) -> Option<f64> {
     }
 }
 
-/// `read: IOPS=..., BW=...` or, of fio 2, `read : io=..., bw=..., iops=..., runt=...`.
+/// Parses `read: IOPS=..., BW=...` or, of fio 2, `read : io=..., bw=..., iops=..., runt=...`.
 fn direction(line: &str, place: usize) -> Result<Option<Direction>, String> {
     let Some((name, rest)) = line.trim_start().split_once(':') else { return Ok(None) };
     let Some(does) = ["read", "write", "trim"].into_iter().find(|does| *does == name.trim()) else {

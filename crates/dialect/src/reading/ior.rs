@@ -22,7 +22,7 @@ const OPTIONS: [&str; 10] = [
     "aggregate filesize",
 ];
 
-/// One case per direction of each test; repetitions are runs.
+/// Returns one case per direction of each test; repetitions are runs.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     // IOR prints a banner before it on some systems.
     let from = text.find('{').ok_or("it has no JSON object")?;
@@ -59,7 +59,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Some versions have a list per repetition.
+/// Collects the rows; some versions have a list per repetition.
 fn flatten<'a>(value: &'a Value, rows: &mut Vec<&'a Value>) {
     match value {
         Value::Array(list) => list.iter().for_each(|one| flatten(one, rows)),

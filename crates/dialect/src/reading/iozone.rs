@@ -1,7 +1,7 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// In order, with the columns' widths.
+/// IOzone's tests in column order, with the columns' widths.
 pub(super) const TESTS: [(&str, usize); 21] = [
     ("write", 9),
     ("rewrite", 9),
@@ -27,7 +27,7 @@ pub(super) const TESTS: [(&str, usize); 21] = [
 ];
 const SIZES: [usize; 2] = [16, 8];
 
-/// In the table's unit.
+/// Returns a number of the table as a reading, in the table's unit.
 pub(super) fn reading(text: &str, value: f64) -> Reading {
     if text.contains("operations per second") {
         Reading::value(Measure::Iops, value)
@@ -59,19 +59,19 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
 }
 
 struct Columns {
-    /// Characters before the table, which may be quoted.
+    /// Characters before the table, which may be indented or quoted.
     indent: usize,
     names: usize,
 }
 
-/// Sizes in KiB.
+/// Sizes in KiB, and the figure of each test.
 struct Row {
     sizes: [f64; 2],
     figures: Vec<(&'static str, f64)>,
 }
 
 impl Columns {
-    /// `None`: not the head of a table.
+    /// Returns the columns below this line; `None`: it is not the head of a table.
     fn of(line: &str) -> Option<Columns> {
         let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word != "kB").collect();
         if words.get(1) != Some(&"reclen") {
@@ -81,7 +81,7 @@ impl Columns {
         Some(Columns { indent: end.saturating_sub(SIZES[0]), names: words.len() })
     }
 
-    /// `None`: the table has ended.
+    /// Parses a line below the head; `None`: the table has ended.
     fn row(&self, line: &str) -> Result<Option<Row>, String> {
         let cells = cells(line, self.indent);
         if cells.is_empty() {
@@ -138,7 +138,7 @@ impl Row {
     }
 }
 
-/// Words, each with the column behind its last character.
+/// Returns the words after the indent, each with the column behind its last character.
 fn cells(line: &str, indent: usize) -> Vec<(usize, String)> {
     let mut cells: Vec<(usize, String)> = Vec::new();
     let mut blank = true;

@@ -6,7 +6,7 @@ use super::lines::{at, number};
 use crate::iozone::Test;
 use results::compare::Measurement;
 
-/// Capitals differ between versions.
+/// Returns the test whose table begins with this line; capitals differ between versions.
 fn table(line: &str) -> Option<&'static str> {
     let title = line.trim().trim_matches('"').trim();
     let mut tests = Test::CLASSIC.iter().chain(&Test::POSITIONED).zip(TESTS);
@@ -18,7 +18,7 @@ pub(super) fn is_report(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with('"') && table(line).is_some())
 }
 
-/// Numbers in quotation marks, and others.
+/// Parses the numbers in quotation marks, and the others.
 fn cells(line: &str, place: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
     let (mut quoted, mut plain) = (Vec::new(), Vec::new());
     for word in line.split_whitespace() {
@@ -29,7 +29,7 @@ fn cells(line: &str, place: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
     Ok((quoted, plain))
 }
 
-/// One case per test, file and record size.
+/// Returns one case per test, file and record size.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut current: Option<(&str, Option<Vec<f64>>)> = None;

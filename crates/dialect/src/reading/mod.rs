@@ -39,11 +39,11 @@ pub enum ReadingError {
 
 type Read = fn(&str) -> Result<Vec<Measurement>, String>;
 
-/// Tool, test of a text, and parser.
+/// The tool, whether a text is its report, and the parser.
 type Reader = (&'static str, fn(&str) -> bool, Read);
 
-/// The first that knows a text reads it. A file may hold several forms of a run, so those with more
-/// figures come first.
+/// The first reader that knows a text reads it. A file may hold several forms of a run, so those
+/// with more figures come first.
 const READERS: [Reader; 17] = [
     ("fio", |text| text.contains("\"fio version\""), fio::read),
     ("IOR", ior::is_report, ior::read),

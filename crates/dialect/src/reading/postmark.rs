@@ -1,7 +1,7 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// One case for each line with a rate, of all reports.
+/// Returns one case for each line with a rate, of all reports.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut phase = "";
@@ -57,8 +57,8 @@ const WORDS: [(&str, &str); 6] = [
     ("written", "write"),
 ];
 
-/// `... (1234 per second)` or `(1.23 megabytes per second)`, with the bytes of its unit; `None`: no
-/// rate.
+/// Parses `... (1234 per second)` or `(1.23 megabytes per second)`, with the bytes of its unit;
+/// `None`: no rate.
 fn rate(line: &str) -> Result<Option<(f64, Option<f64>)>, String> {
     let inside = line.rsplit_once('(').and_then(|(_, end)| end.strip_suffix("per second)"));
     let Some(inside) = inside else { return Ok(None) };

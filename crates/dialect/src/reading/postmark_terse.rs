@@ -4,7 +4,7 @@ use super::case::case;
 use super::lines::number;
 use results::compare::{Measure, Measurement, Reading};
 
-/// After the two times, by the full report's names.
+/// Rates after the two times, by the full report's names.
 const OPERATIONS: [&str; 9] = [
     "transaction",
     "create",
@@ -18,7 +18,8 @@ const OPERATIONS: [&str; 9] = [
 ];
 const DATA: [&str; 2] = ["data read", "data written"];
 
-/// Whole seconds of the run and its transactions, then rates with two decimals.
+/// Returns whether a line has whole seconds of the run and its transactions, then rates with two
+/// decimals.
 pub(super) fn is_terse(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());

@@ -14,7 +14,7 @@ pub(super) fn is_report(text: &str) -> bool {
 #[derive(Default)]
 struct Run {
     settings: Settings,
-    /// Of reads and writes.
+    /// Requests, then bytes, of reads and writes.
     counts: [f64; 2],
     bytes: [f64; 2],
     seconds: f64,
@@ -22,7 +22,7 @@ struct Run {
 }
 
 impl Run {
-    /// A run without a time has no rates.
+    /// Returns the cases; a run without a time has no rates.
     fn cases(self) -> Vec<Measurement> {
         let mut cases = Vec::new();
         for (side, does) in ["read", "write"].into_iter().enumerate() {
@@ -38,7 +38,7 @@ impl Run {
     }
 }
 
-/// `93.75Mb`; the units are binary.
+/// Parses `93.75Mb`; the units are binary.
 fn bytes(text: &str, place: usize) -> Result<f64, String> {
     let text = text.trim();
     let units = [
@@ -78,7 +78,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// In `6000 reads, 4000 writes`.
+/// Returns the number before a word in `6000 reads, 4000 writes`.
 fn before(text: &str, name: &str, place: usize) -> Result<f64, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let index = words.iter().position(|word| word.trim_end_matches(',') == name);

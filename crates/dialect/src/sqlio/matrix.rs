@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use workload::Workload;
 
-/// Half the 95 % interval over the rate.
+/// Target precision: half the 95 % interval over the rate.
 const TIGHT: f64 = 0.03;
-/// The minimum is the published number.
+/// Runs of a point; the minimum is the published number.
 const MIN_RUNS: u32 = 2;
 const MAX_RUNS: u32 = 4;
 /// A point on two targets is decided when any change is below this share.
 pub const DECIDED: f64 = 0.02;
-/// Per point and target.
+/// Default maximum of runs per point and target.
 const MAX_RUNS_IN_TURN: u32 = 32;
 
 /// One point of the study at one partition start.
@@ -40,7 +40,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The better run, which the published study kept.
+    /// Returns the better run, which the published study kept.
     pub fn best(&self) -> Option<f64> {
         self.runs_ios_per_s.iter().copied().reduce(f64::max)
     }
@@ -122,9 +122,9 @@ pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
 /// Limits of an interleaved comparison of two targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InTurn {
-    /// Blocks of four runs, two on each target.
+    /// Maximum number of blocks of four runs, two on each target.
     pub max_blocks: usize,
-    /// For all points.
+    /// Minimum time for all points.
     pub min_ns: Nanos,
 }
 

@@ -13,7 +13,7 @@ pub const MAX_THREADS: u32 = 256;
 pub const DEFAULT_FILE: &str = "testfile.dat";
 /// The default of `-F`.
 pub const DEFAULT_PARAMETERS: &str = "param.txt";
-/// Just under an exbibyte.
+/// Maximum size of a file: just under an exbibyte.
 const MAX_FILE_MB: u64 = (1 << 40) - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,17 +73,17 @@ impl Multi {
 pub struct Options {
     /// `-k`
     pub kind: Option<Kind>,
-    /// `-t`: per file.
+    /// `-t`: threads of each file.
     pub threads: Option<u32>,
-    /// `-s` in seconds, or `--runtime`.
+    /// `-s`, which is in seconds, or `--runtime`.
     pub run_ns: Option<u64>,
     /// `-f`
     pub access: Option<Access>,
-    /// `-o`: per thread; 0: unset.
+    /// `-o`: outstanding requests per thread; 0: unset.
     pub outstanding: Option<u32>,
-    /// `-b` in KB.
+    /// `-b`, which is in KB.
     pub block_bytes: Option<u32>,
-    /// `-i`
+    /// `-i`: rows of a stripe pattern.
     pub rows: Option<u32>,
     /// `-m`
     pub multi: Option<Multi>,
@@ -95,9 +95,9 @@ pub struct Options {
     pub processor: Option<(bool, u32)>,
     /// `-a`
     pub mask: Option<u64>,
-    /// `-L`: `S` or `P` with an optional `i` select the original's clock.
+    /// `-L`: report latencies; `S` or `P` with an optional `i` select the original's clock.
     pub latency: Option<(char, bool)>,
-    /// `-U`; true: each processor.
+    /// `-U`: report processor usage; true: of each processor.
     pub cpu: Option<bool>,
     /// `-64`: buffers in the upper address space, always the case here.
     pub wide: bool,
@@ -105,12 +105,12 @@ pub struct Options {
     pub parameters: Option<PathBuf>,
     /// `-R`
     pub raw: Vec<PathBuf>,
-    /// `-d`: the file is used in each.
+    /// `-d`: directories; the file is used in each.
     pub drives: Vec<PathBuf>,
     pub files: Vec<PathBuf>,
     /// `--json`
     pub json: Option<PathBuf>,
-    /// `--size`: of a new file.
+    /// `--size`: size of a new file in bytes.
     pub size: Option<u64>,
     /// `--matrix`: the published study.
     pub matrix: bool,
@@ -133,7 +133,7 @@ pub struct Options {
 pub struct FileLine {
     pub path: PathBuf,
     pub threads: u32,
-    /// 0: all processors.
+    /// Processor mask; 0: all processors.
     pub mask: u64,
     pub size_mb: Option<u64>,
 }
@@ -145,7 +145,7 @@ impl fmt::Display for FileLine {
     }
 }
 
-/// Decimal or with 0x.
+/// Parses a mask, decimal or with 0x.
 fn mask(words: &str, text: &str) -> Result<u64> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),

@@ -12,11 +12,11 @@ use workload::{Pattern, Stop, Workload};
 pub struct FileJob {
     pub path: PathBuf,
     pub threads: u32,
-    /// 0: all processors.
+    /// Processor mask; 0: all processors.
     pub mask: u64,
-    /// Of the part in use, if given.
+    /// Size of the part in use, if given.
     pub size_bytes: Option<u64>,
-    /// Devices (`-R`) are never created.
+    /// A device (`-R`), which is never created.
     pub raw: bool,
 }
 

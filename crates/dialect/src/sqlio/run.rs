@@ -50,7 +50,8 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 
-/// Creates the file if it is missing or a directory is named; a new file needs a size.
+/// Returns how to open a file: it is created if it is missing or a directory is named, and a new
+/// file needs a size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     no_drive(&job.path)?;
     let stripes = options
@@ -115,8 +116,8 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
 /// after success. The user's interrupt ends it with the report of what was done.
 ///
 /// # Errors
-/// A file is refused or too small, the file system is full, a request or `out` failed, or the
-/// interrupt came before a request completed.
+/// A file is refused or too small, the file system is full, a request or a write to `out` failed,
+/// or the interrupt came before a request completed.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;
@@ -196,7 +197,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     })
 }
 
-/// User, system and idle share in percent.
+/// Returns the user, system and idle share of each processor in percent.
 pub(crate) fn shares(before: &[ProcessorTimes], after: &[ProcessorTimes]) -> Vec<[f64; 3]> {
     let share = |(before, after): (&ProcessorTimes, &ProcessorTimes)| {
         let used = [
