@@ -5,15 +5,15 @@ use crate::{Data, Workload};
 use machine::fill_random;
 use std::sync::Arc;
 
-/// The unit of deduplication and compression below. Other request sizes use 512 B sectors.
+/// Unit of deduplication and compression. Other request sizes use 512 B sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
-/// Bytes of the stamp that makes a block unique within the run.
+/// A stamp makes a block unique within the run.
 const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
-/// repeat within it.
+/// repeat in it.
 const RECORD_BYTES: u32 = 128 << 10;
-/// Random bytes to copy bodies from: several records, but small enough for an L2 cache.
+/// Source of bodies: several records, but small enough for an L2 cache.
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
@@ -43,13 +43,12 @@ pub struct Filler {
     block: usize,
     /// Bytes of a whole block before its zeros.
     head: usize,
-    /// Random bytes for bodies; `None` if bodies stay in the buffers.
+    /// Source of bodies; `None`: they stay in the buffers.
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
     /// The run's seed: the first half of every stamp.
     seed: u64,
-    /// Seed of the pool and of repeated blocks.
     repeated_seed: u64,
     /// The second half of every stamp.
     tag: u64,
@@ -61,7 +60,7 @@ fn head_of(len: usize, compressible_percent: u8) -> usize {
 }
 
 impl Filler {
-    /// Creates the filler of source 0; [`Filler::fork`] makes the others.
+    /// Creates the filler of source 0.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -85,7 +84,7 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, repeated_seed, tag }
     }
 
-    /// Returns the filler of another source, whose blocks differ. The pool is shared.
+    /// Returns another source's filler, whose blocks differ. The pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -93,13 +92,13 @@ impl Filler {
         Filler { tag, position, counter: 0, ..self.clone() }
     }
 
-    /// Returns whether each write copies a fresh body in addition to its stamps.
+    /// Returns whether each write copies a fresh body.
     pub fn copies(&self) -> bool {
         self.pool.is_some()
     }
 
-    /// Fills all buffers of a source once, before its first write. Each starts at a multiple of the
-    /// block or, with odd request sizes, anywhere.
+    /// Fills all buffers of a source before its first write. Each starts at a multiple of the block
+    /// or, with odd request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
         if self.data.compressible_percent > 0 {
@@ -131,8 +130,7 @@ impl Filler {
         }
     }
 
-    /// Returns a stamp unique in the run, because both hashes are bijections of the counter and of
-    /// the tag.
+    /// Returns a unique stamp: both hashes are bijections of the counter and of the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;
@@ -165,8 +163,7 @@ impl Filler {
         }
     }
 
-    /// Returns the pool position and stamp of a repeated block; the same for every filler of the
-    /// run.
+    /// Returns the pool position and stamp of a repeated block, which all fillers of the run share.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let templates = match self.data.repeated_blocks {
             0 => TEMPLATES,
@@ -194,11 +191,10 @@ mod tests {
         Workload { request_bytes: request, data, buffering, read_percent, ..Workload::default() }
     }
 
-    /// Bytes of buffer that a writer at depth 1 cycles through
-    /// ([`machine::RequestSource::fill_buffers`]).
+    /// Buffer bytes that a writer at depth 1 cycles through.
     const WALK_BYTES: usize = 256 << 10;
 
-    /// The bytes that `writes` writes of each source leave on a device.
+    /// Returns the bytes that `writes` writes of each source leave on a device.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();
@@ -221,7 +217,6 @@ mod tests {
         device
     }
 
-    /// Percentage that a real compressor saves.
     fn saved_percent(device: &[u8], record: usize) -> f64 {
         let compressed: usize =
             device.chunks(record).map(|r| lz4_flex::block::compress(r).len().min(r.len())).sum();

@@ -41,7 +41,6 @@ impl SizeDraw {
         })
     }
 
-    /// Returns the maximum of sizes of any number of bytes.
     fn unaligned_max(&self) -> Option<u64> {
         if let Draw::Unaligned { max, .. } = self.0 { Some(u64::from(max)) } else { None }
     }
@@ -64,7 +63,7 @@ impl SizeDraw {
     }
 }
 
-/// The sizes of a stream's requests, and the position of a sequential one.
+/// A stream's request sizes, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: SizeDraw,
@@ -77,7 +76,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// Creates the sizes for `len` bytes that a stream visits. `None` if all requests are the same.
+    /// Creates the sizes for a stream of `len` bytes. `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -108,7 +107,7 @@ impl Varied {
         if op == Op::Read { &self.read } else { &self.write }
     }
 
-    /// Returns the next sequential request, cut at the end of the region.
+    /// Cuts the next sequential request at the end of the region.
     #[inline]
     pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
         if self.len - self.position < self.unit {
@@ -124,7 +123,7 @@ impl Varied {
         (place, size as u32)
     }
 
-    /// Changes a size so that what is left of the region after it is nothing, or a whole request.
+    /// Changes a size so that nothing or a whole request is left after it.
     #[cold]
     fn without_rest(&self, size: u64, left: u64, max: u64) -> u64 {
         let short = self.unit.saturating_sub(left - size);
@@ -145,8 +144,8 @@ impl Varied {
 }
 
 impl Workload {
-    /// Returns the distance between starting positions: the request size, the smallest of several,
-    /// or the alignment.
+    /// Returns the distance between starting positions: the (smallest) request size or the
+    /// alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let min = |mix: &SizeMix| mix.bounds().map(|(min, _)| min);
         let mixes = self.sizes.iter().flat_map(|sizes| {
@@ -227,8 +226,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Refuses grid patterns, which need a single size, and threads with a shared cursor, which do
-    /// not know the previous request's end.
+    /// Refuses grid patterns, which need one size, and shared cursors, whose threads do not know
+    /// the previous request's end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

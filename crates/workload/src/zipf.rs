@@ -1,4 +1,4 @@
-//! Exact Zipf distribution in constant time and memory.
+//! The Zipf distribution, exact in constant time and memory.
 
 use crate::rng::{hash, unit};
 
@@ -18,9 +18,7 @@ use crate::rng::{hash, unit};
 pub struct Zipf {
     n: u64,
     theta: f64,
-    /// The hat's integral at 1.5 minus the probability mass of rank 1.
     low: f64,
-    /// The hat's integral at n + 1/2.
     high: f64,
     /// Candidates this close below their rank are accepted without evaluating the hat.
     squeeze: f64,
@@ -58,8 +56,7 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// Computes the integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln
-    /// x` for a theta of 1, without loss of digits near 1.
+    /// Computes the integral of `t^-theta` from 1 to `x`, without loss of digits near a theta of 1.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.theta) * log;

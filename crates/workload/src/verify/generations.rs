@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Expected {
     /// Generations before `from`, ascending; 0 is the data from before the run.
     earlier: Vec<u32>,
-    /// The first of the generations up to `newest`, all of which are allowed.
+    /// All generations from this to `newest` are allowed.
     from: u32,
     /// The newest generation; 0 if the run never wrote there.
     pub newest: u32,
@@ -17,7 +17,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Allows one of these generations, in any order; there is at least one.
+    /// `generations` is in any order and not empty.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -35,7 +35,6 @@ impl Expected {
         *self.earlier.first().unwrap_or(&self.from)
     }
 
-    /// Returns whether a unit of this generation is right.
     pub fn admits(&self, generation: u32) -> bool {
         generation > 0
             && ((self.from..=self.newest).contains(&generation)
@@ -118,14 +117,13 @@ impl Generations {
         }
     }
 
-    /// Registers a write before it is issued; returns its generation, which saturates at 2^32 - 1.
+    /// Registers a write before it is issued; its generation saturates at 2^32 - 1.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
         generation
     }
 
-    /// Registers a write before it is issued, or from a log.
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
         let open = self.open.entry(block).or_insert_with(|| Open {
@@ -137,7 +135,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// Registers the end of a write; `ok` if it is known to have completed in full.
+    /// `ok` if the write is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight =
@@ -159,7 +157,6 @@ impl Generations {
         }
     }
 
-    /// Returns the generations that a block may have now.
     pub fn expected(&self, block: u64) -> Expected {
         let expected = Expected::one_of(match self.open.get(&block) {
             None => vec![self.newest[block as usize]],
@@ -168,8 +165,8 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// Returns the data that a read that has just ended may have found: the generations expected
-    /// when it was issued, and writes that started since.
+    /// Returns the data that a read that has just ended may have found: the generations expected at
+    /// its issue, and writes since.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(
             block,
@@ -202,7 +199,7 @@ impl Generations {
         }
     }
 
-    /// Returns the first block at or after `from` with a write or the start of one.
+    /// Returns the first block at or after `from` of which a write began.
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)
