@@ -31,7 +31,7 @@ use workload::SizeMix;
 
 type ParseResult = Result<(), Reason>;
 
-/// Section of the help that lists an option.
+/// Section of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Jobs,
@@ -378,7 +378,7 @@ fn find(name: &str) -> Option<&'static Row> {
     Row::find(ROWS, name)
 }
 
-/// Returns the name that reports give an option: the first of its names.
+/// Reports use the first of an option's names.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
         None => name,
@@ -401,10 +401,7 @@ pub(crate) fn is_flag(name: &str) -> bool {
 }
 
 impl Options {
-    /// Applies one option.
-    ///
-    /// # Errors
-    /// An invalid value, an unsupported or unknown option; only the reason.
+    /// Applies one option. An error is only the reason.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> ParseResult {
         let Some(row) = find(name) else { return Err(unknown(name)) };
         match row.takes {
@@ -439,7 +436,7 @@ impl Options {
     }
 }
 
-/// Parses a percentage; empty: 100.
+/// Empty means 100.
 fn percent(text: &str) -> Result<u8, Reason> {
     if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
@@ -456,7 +453,6 @@ fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     Ok([read, write.filter(|_| limited(1))])
 }
 
-/// Explains why an option without a row is refused.
 fn unknown(name: &str) -> Reason {
     match nearest(name) {
         Some(near) => format!("unknown option; did you mean {near}?"),

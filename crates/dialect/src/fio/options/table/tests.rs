@@ -1,5 +1,3 @@
-//! Tests of the option table: rows, names and messages.
-
 use super::*;
 use std::collections::BTreeSet;
 
