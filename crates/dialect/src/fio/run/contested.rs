@@ -4,7 +4,7 @@ use super::pending_verify::Piece;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The write number of bytes that this run did not write: an earlier job left them.
+/// An earlier job left the bytes.
 const UNWRITTEN: u64 = 0;
 
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ struct Write {
     end: u64,
     /// Index of the job settings that made its blocks; `None`: they are not verified.
     maker: Option<usize>,
-    /// Whether it was in flight together with a write that it overlaps: either may have won.
+    /// It was in flight together with an overlapping write: either may have won.
     overlapped: bool,
 }
 
@@ -91,13 +91,12 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// Returns the contest of a stream over these files whose blocks are made by `maker`; `None`:
-    /// it does not verify.
+    /// `maker` of `None`: the stream does not verify.
     pub(crate) fn new(all: Arc<Contested>, files: &[usize], maker: Option<usize>) -> Contest {
         Contest { all, files: files.into(), maker }
     }
 
-    /// Registers a write or a trim that is about to be issued; returns its number.
+    /// Registers a write or trim before its issue; returns its number.
     pub(crate) fn begin(&self, piece: &Piece, stamped: bool) -> u64 {
         let maker = self.maker.filter(|_| stamped);
         self.all.with(|state| {
@@ -109,8 +108,7 @@ impl Contest {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }
 
-    /// Returns the number of the write that left these bytes; `None` if more than one may have, or
-    /// a different job.
+    /// Returns the write that left these bytes; `None` if more than one may have, or another job.
     pub(crate) fn known(&self, piece: &Piece) -> Option<u64> {
         let file = self.files[piece.target as usize];
         self.all.with(|state| state.known(file, piece.offset, piece.len, self.maker?))

@@ -20,11 +20,11 @@ use workload::Pattern;
 
 pub(crate) enum Ended {
     Whole(GroupResult),
-    /// The user ended the run; the results cover what was done until then.
+    /// The results cover what was done until the user ended the run.
     Interrupted(GroupResult),
 }
 
-/// A job that does not run (set index and index in it), and its error if it has one.
+/// A job that does not run (set index and index in it), and its error if any.
 pub(crate) type NotRun = ((usize, usize), Option<JobError>);
 
 pub(super) type Verified = Vec<Option<Arc<VerifyStats>>>;
@@ -33,7 +33,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) jobs: &'a [Job],
     pub(crate) number: usize,
-    /// The arrangement of all sets, and the jobs that do not run, with the error if there is one.
+    /// The arrangement of all sets, and the jobs that do not run.
     pub(crate) asked: &'a Arrangement,
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
@@ -60,7 +60,7 @@ impl<'a, M: Machine> Group<'a, M> {
             .unwrap_or_else(|| self.never_opened())
     }
 
-    /// Runs parts, each with its job's index. If a part fails, its job gets the error.
+    /// Each part has its job's index; if a part fails, that job gets the error.
     pub(super) fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
@@ -116,7 +116,7 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// Returns the facts of files that could not be created: only their planned sizes.
+    /// Returns only the planned sizes of files that could not be created.
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -131,7 +131,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// Returns how much a stream writes before it reads back; `None`: not before the end.
+/// `None`: nothing is read back before the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

@@ -25,7 +25,7 @@ use measure::streams;
 use std::sync::Arc;
 use workload::{Cursor, Sequence};
 
-/// The part of a run, one in this many, that a pause may take before the run is repeated.
+/// A pause of one part in this many repeats the run.
 const TOLERATED: u64 = 100;
 
 struct RunOutcome {
@@ -42,8 +42,7 @@ struct RunOutcome {
 }
 
 impl<'a, M: Machine> Group<'a, M> {
-    /// Runs the group. After the user's interrupt the result has what was done until then, and no
-    /// points.
+    /// After the user's interrupt the result has no points.
     pub(crate) fn run(&self, warnings: &mut Vec<String>) -> Result<Ended, FioError> {
         if self.clones.is_empty() {
             return Ok(Ended::Whole(self.without_runs()));
@@ -116,7 +115,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(Ended::Whole(GroupResult { jobs, usage, process_ns, counts, disks, facts }))
     }
 
-    /// Adds the failures of operations on whole files to the errors of their jobs.
     fn add_failures(&self, recorders: &mut [Finished], errors: &mut [Option<JobError>]) {
         let mut recorders = recorders.iter_mut();
         for clone in &self.clones {
@@ -174,8 +172,7 @@ impl<'a, M: Machine> Group<'a, M> {
         })
     }
 
-    /// The parts of the run, each with its job's index: clones of a job on the same files are
-    /// streams of one part.
+    /// Clones of a job on the same files are streams of one part.
     fn parts<'r>(
         &self,
         recorders: &'r mut [FioStream],
@@ -209,7 +206,7 @@ impl<'a, M: Machine> Group<'a, M> {
         parts
     }
 
-    /// Returns the target of a clone's files, with their size as its streams see it.
+    /// Returns the files with their size as the clone's streams see it.
     fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }

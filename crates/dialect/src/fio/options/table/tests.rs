@@ -1,3 +1,5 @@
+//! Tests of the option table.
+
 use super::*;
 use std::collections::BTreeSet;
 

@@ -1,3 +1,5 @@
+//! Offsets of the requests of many kinds of jobs.
+
 use super::*;
 use crate::fio::plan::jobs::job;
 
