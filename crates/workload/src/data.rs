@@ -41,7 +41,6 @@ const PURPOSE_DATA: u64 = 4;
 pub struct Filler {
     data: Data,
     block: usize,
-    /// Bytes of a whole block before its zeros.
     head: usize,
     /// Source of bodies; `None`: they stay in the buffers.
     pool: Option<Arc<[u8]>>,
@@ -97,8 +96,8 @@ impl Filler {
         self.pool.is_some()
     }
 
-    /// Fills all buffers of a source before its first write. Each starts at a multiple of the block
-    /// or, with odd request sizes, anywhere.
+    /// Fills a source's buffers before its first write. Each starts at a multiple of the block or,
+    /// with odd request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
         if self.data.compressible_percent > 0 {
@@ -163,7 +162,7 @@ impl Filler {
         }
     }
 
-    /// Returns the pool position and stamp of a repeated block, which all fillers of the run share.
+    /// Returns a position and stamp that all fillers of the run share.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let templates = match self.data.repeated_blocks {
             0 => TEMPLATES,
@@ -194,7 +193,7 @@ mod tests {
     /// Buffer bytes that a writer at depth 1 cycles through.
     const WALK_BYTES: usize = 256 << 10;
 
-    /// Returns the bytes that `writes` writes of each source leave on a device.
+    /// Returns what `writes` writes of each source leave on a device.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();

@@ -94,17 +94,15 @@ fn limited(steps: Vec<LoadStep>) -> Result<Vec<LoadStep>, String> {
 /// A part of a run with its own latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Start, from the beginning of the run.
+    /// The run starts at 0.
     pub from_ns: Nanos,
-    /// End, from the beginning of the run.
     pub until_ns: Nanos,
     /// Index and requests per second of its step, if the load changes.
     pub step: Option<(usize, f64)>,
 }
 
 impl Workload {
-    /// Returns the intervals with their own latencies: the steps of the load, divided into windows
-    /// if requested. Empty if neither was requested.
+    /// Returns the load's steps, divided into windows if requested; empty without both.
     pub fn intervals(&self) -> Vec<Interval> {
         let windows = |from_ns: Nanos, length: Nanos, step| {
             let width = self.latency_window_ns.unwrap_or(length).max(1);

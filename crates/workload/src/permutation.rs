@@ -115,7 +115,7 @@ impl Mixer {
         }
     }
 
-    /// Does [`Mixer::mix`] of consecutive positions in 32 bits, which compilers vectorize.
+    /// Computes [`Mixer::mix`] in 32 bits, which compilers vectorize.
     #[inline]
     fn mix_narrow<const N: usize>(&self, first: u64) -> [u32; N] {
         let start = first.wrapping_add(self.add) as u32;
@@ -131,7 +131,7 @@ impl Mixer {
         each
     }
 
-    /// Walks the cycle back into `0..n`. Separate, so that the first step need not save registers.
+    /// Separate, so that the first step need not save registers.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
         while x >= self.n {

@@ -51,7 +51,7 @@ pub enum Cursor {
 pub struct Sequence {
     place: u64,
     ready_to: u64,
-    /// Offsets of the current batch, by place modulo [`BATCH`].
+    /// Offsets by place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
     /// End of the fast path of [`Sequence::next`]; 0: never used.
@@ -61,7 +61,6 @@ pub struct Sequence {
     base: u64,
     request: u32,
     choice: Choice,
-    /// Used if sizes or positions differ between requests.
     varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
     pass_start: u64,
@@ -118,7 +117,7 @@ impl Choice {
     }
 }
 
-/// Visits `n` blocks with a step: 0, step, 2 step, ..., then 1, 1 + step, ...
+/// Visits 0, step, 2 step, ..., then 1, 1 + step, ...
 #[derive(Debug, Clone, Copy)]
 struct Stride {
     step: u64,
@@ -166,7 +165,7 @@ fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// Returns the first block and length of part `k`; lengths differ by at most one.
+/// Returns the first block and length; lengths differ by at most one.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
@@ -281,8 +280,9 @@ impl Sequence {
         }
     }
 
-    /// Returns the next request if all have one size and a cursor of their own, within a pass and
-    /// [`Sequence::limit_short`]; `None`: call [`Sequence::next`]. Inlined in the caller's loop.
+    /// Returns the next request if all have one size and the cursor is not shared, within a pass
+    /// and [`Sequence::limit_short`]; `None`: call [`Sequence::next`]. Inlined in the caller's
+    /// loop.
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
@@ -294,7 +294,7 @@ impl Sequence {
         Some((self.ready_ops[at], self.ready[at], self.request))
     }
 
-    /// Computes the current batch; `false`: the fast path ends here.
+    /// Returns `false` where the fast path ends.
     #[inline(never)]
     fn prepare(&mut self) -> bool {
         if self.place >= self.short_to {
@@ -386,8 +386,8 @@ impl Sequence {
         }
     }
 
-    /// Moves to the pass that contains `place`; returns the position in it. Threads that share the
-    /// cursor may have completed whole passes.
+    /// Moves to the pass of `place`; returns the position in it. Threads that share the cursor may
+    /// have completed whole passes.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {

@@ -10,7 +10,6 @@ pub struct SizeDraw(Draw);
 enum Draw {
     /// `min` times 1 to `count`.
     Range { min: u32, count: u64 },
-    /// Any number of bytes.
     Unaligned { min: u32, max: u32 },
     /// Sizes, each with the upper end of its share of 64 random bits.
     Shares(Vec<(u64, u32)>),
@@ -63,7 +62,6 @@ impl SizeDraw {
     }
 }
 
-/// A stream's request sizes, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: SizeDraw,
@@ -76,7 +74,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// Creates the sizes for a stream of `len` bytes. `None` if all requests are the same.
+    /// `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -123,7 +121,7 @@ impl Varied {
         (place, size as u32)
     }
 
-    /// Changes a size so that nothing or a whole request is left after it.
+    /// Leaves nothing or a whole request after a size.
     #[cold]
     fn without_rest(&self, size: u64, left: u64, max: u64) -> u64 {
         let short = self.unit.saturating_sub(left - size);
@@ -226,8 +224,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Refuses grid patterns, which need one size, and shared cursors, whose threads do not know
-    /// the previous request's end.
+    /// Grid patterns need one size; threads with a shared cursor do not know the previous request's
+    /// end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

@@ -54,9 +54,8 @@ fn is_zero(number: &u32) -> bool {
 pub struct ClientFiles {
     /// Another client's directory; `None`: this session makes its own.
     pub directory: Option<PathBuf>,
-    /// The client's number in the directory, from 0.
+    /// The client's number, from 0.
     pub client: u32,
-    /// The number of clients in the directory.
     pub clients: u32,
 }
 
@@ -66,8 +65,6 @@ impl ClientFiles {
 }
 
 impl Default for MetadataPlan {
-    /// Returns 10,000 empty files in 10 directories, one thread, three rounds, no sync; clients
-    /// share nothing.
     fn default() -> Self {
         MetadataPlan {
             location: PathBuf::from("."),

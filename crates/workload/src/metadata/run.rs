@@ -61,7 +61,7 @@ impl<F> Shared<'_, F> {
         FileId { number: file.number + self.plan.files, ..file }
     }
 
-    /// Returns the files of all clients in a directory, and its subdirectories.
+    /// Counts all clients' files and the subdirectories.
     fn entries_in(&self, directory: u32) -> u64 {
         let below = directories_below(directory, self.plan.branch, self.plan.directories).len();
         let of_each = (self.plan.files - directory).div_ceil(self.plan.directories);
@@ -70,8 +70,8 @@ impl<F> Shared<'_, F> {
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// Applies an operation to this thread's share. Files are created in ascending but visited in
-    /// random order, so the directory's order does not help.
+    /// Files are created in ascending but visited in random order, so the directory's order does
+    /// not help.
     fn phase<F: FileSystem>(
         &mut self,
         operation: Operation,
@@ -184,8 +184,8 @@ pub struct Session<'a, F: FileSystem, R> {
 }
 
 impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
-    /// Makes the directories, or joins another client's. `records` (one per thread) get the time of
-    /// each operation in ns.
+    /// Makes the directories, or joins another client's. `records` (one per thread) get each
+    /// operation's time in ns.
     ///
     /// # Errors
     /// An invalid plan, an unusable location, or the user's interrupt.

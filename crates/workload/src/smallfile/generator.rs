@@ -123,10 +123,10 @@ enum State {
     Over,
 }
 
-/// The operations of a plan; always the same ones.
+/// A plan's operations, always the same.
 ///
-/// Each worker can iterate a clone and execute only its own files, without a lock; the operations
-/// on one file stay in order.
+/// Each worker can iterate a clone and execute only its own files, without a lock; operations on
+/// one file stay in order.
 #[derive(Debug, Clone)]
 pub struct Generator {
     plan: Arc<SmallFilePlan>,

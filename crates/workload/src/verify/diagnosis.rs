@@ -146,7 +146,6 @@ fn judge_damaged(
     Verdict::Wrong(if as_before { FaultKind::Lost } else { FaultKind::Foreign }, found)
 }
 
-/// Returns whether each byte belongs to an allowed generation.
 fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     let mut wrong: Vec<usize> = (0..unit.len()).collect();
     for generation in expected.generations() {
@@ -172,8 +171,8 @@ fn is_random(unit: &[u8]) -> bool {
     (1792..=2304).contains(&ones) && seen.iter().filter(|seen| **seen).count() > 180
 }
 
-/// Finds a unit with one end of a generation, and unrelated data. Returns the generation, the
-/// boundary, and whether its part is first.
+/// Finds a unit of which one end belongs to a generation. Returns the generation, the boundary, and
+/// whether its part is first.
 fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
     let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
     let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -185,7 +184,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
         .then_some((generation, at, first))
 }
 
-/// Returns the expected generations, a few older ones, and the header's.
+/// Returns the expected generations, some older ones, and the header's.
 fn candidates(
     seed: u64,
     at: u64,

@@ -41,7 +41,7 @@ impl Expected {
                 || self.earlier.contains(&generation))
     }
 
-    /// Returns whether writes overlapped one another or the read, so parts may be mixed.
+    /// Returns whether overlapping requests may have mixed parts.
     pub fn mixed(&self) -> bool {
         self.oldest() < self.newest
     }
@@ -165,8 +165,7 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// Returns the data that a read that has just ended may have found: the generations expected at
-    /// its issue, and writes since.
+    /// Adds the writes since a read's issue, whose data it may have found.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(
             block,

@@ -138,7 +138,7 @@ impl Verifier {
 
     /// Checks a read for which `issued` was expected at its issue; returns the number of bytes
     /// judged. Not judged are blocks that this run did not write, or whose write failed or is the
-    /// first and still in flight.
+    /// first and in flight.
     ///
     /// After overlaps each byte must belong to an allowed generation.
     pub fn check(

@@ -113,8 +113,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     }
 }
 
-/// Parses `roundrobin`, `sequential` and `random` with the requests to a file, or a distribution of
-/// files.
+/// Returns the choice and the requests to a file.
 pub(crate) fn file_service(text: &str) -> Result<(FileService, u64), Reason> {
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     let known = match name {
@@ -248,7 +247,6 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
     }
 }
 
-/// Parses a number of bytes within a block.
 pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
     let bytes = size(text, kb_base)?;
     u32::try_from(bytes)
@@ -263,7 +261,6 @@ pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     }
 }
 
-/// Returns which of reads, writes, trims and syncs to skip.
 pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     const KINDS: [&str; 4] = ["read", "write", "trim", "sync"];
     let mut skip = [false; 4];

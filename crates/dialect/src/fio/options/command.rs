@@ -33,7 +33,7 @@ pub struct Command {
     pub files: Vec<PathBuf>,
     /// Sections given as options: those before the first `--name` are global.
     pub sections: Vec<Section>,
-    /// `--section`: run only these jobs.
+    /// `--section`.
     pub only: Vec<String>,
     /// `--output-format`, in order.
     pub formats: Vec<Format>,
@@ -46,7 +46,6 @@ pub struct Command {
     pub destroy: Vec<PathBuf>,
     /// Overwrites even a file system or the like.
     pub destroy_signed: bool,
-    /// Removes the files that were laid out.
     pub cleanup: bool,
     /// File prefix of the combined logs of all jobs.
     pub bandwidth_log: Option<String>,
@@ -55,7 +54,6 @@ pub struct Command {
     /// `--debug`: its categories.
     pub debug: Vec<String>,
     pub parse_only: bool,
-    /// Refuses jobs that write.
     pub readonly: bool,
     pub warnings_fatal: bool,
     pub version: bool,
@@ -63,9 +61,9 @@ pub struct Command {
     pub idle: IdleProfile,
     /// Reports this often while jobs run.
     pub status_ns: Option<u64>,
-    /// `--showcmd`: print the jobs as a command line.
+    /// `--showcmd`.
     pub show: bool,
-    /// `--enghelp` and `--cmdhelp`: an engine or an option to describe; empty: all.
+    /// `--enghelp` and `--cmdhelp`; empty: all.
     pub engine_help: Option<String>,
     pub option_help: Option<String>,
 }

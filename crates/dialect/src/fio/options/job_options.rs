@@ -34,8 +34,7 @@ pub struct Options {
     pub random: bool,
     /// `rw=read:8k`: gap after each sequential request.
     pub hole_bytes: u64,
-    /// `rw=read:-8k`: a sequential request begins this much before the end of the last one; 0: it
-    /// follows it.
+    /// `rw=read:-8k`: bytes by which a sequential request begins before the end of the last one.
     pub back_bytes: u64,
     /// `random_generator=lfsr`: random offsets do not repeat, with or without a map.
     pub every_place: bool,
@@ -52,16 +51,15 @@ pub struct Options {
     pub blocks: [SizeMix; 2],
     /// Sizes of trims, and of the writes after them.
     pub trim_blocks: SizeMix,
-    /// `bs_is_seq_rand`: sizes are for sequential and random requests instead of reads and writes.
+    /// `bs_is_seq_rand`: sizes are for sequential and random requests.
     pub blocks_by_order: bool,
-    /// `bs_unaligned`: `bsrange` is any number of bytes, not only multiples of the minimum.
+    /// `bs_unaligned`: `bsrange` is any number of bytes.
     pub unaligned: bool,
     pub align_bytes: Option<u64>,
     pub size: Option<Amount>,
     /// `filesize`: a range.
     pub file_bytes: Option<[u64; 2]>,
     pub io_size: Option<Amount>,
-    /// Maximum number of requests.
     pub number_ios: Option<u64>,
     pub loops: u64,
     /// Clones alternate between several.
@@ -89,7 +87,6 @@ pub struct Options {
     pub iops_windows: usize,
     /// `fill_device`: run until the disk is full.
     pub fills: bool,
-    /// Reads the file into the cache first.
     pub pre_read: bool,
     pub offset: Amount,
     /// `file_append`: begin at the existing file's end instead of at `offset`.
@@ -107,12 +104,11 @@ pub struct Options {
     pub batch_complete: u32,
     /// `iodepth_low`: requests in flight at which the queue is refilled.
     pub low: Option<u32>,
-    /// Maximum completions per call.
     pub batch_complete_max: Option<u32>,
     pub engine: Engine,
     /// The engine's name as written.
     pub engine_name: String,
-    /// The engine's operation on whole files, instead of data transfers.
+    /// The operation on whole files, instead of data transfers.
     pub file_operation: Option<FileOperation>,
     pub direct: bool,
     /// Implies `direct`, as in fio 3.33.
@@ -120,7 +116,6 @@ pub struct Options {
     pub sync: SyncMode,
     /// Writes between syncs; 0: never.
     pub fsync: u64,
-    /// Writes between syncs; 0: never.
     pub fdatasync: u64,
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
@@ -130,19 +125,16 @@ pub struct Options {
     pub group_reporting: bool,
     /// Starts when the jobs before it have ended.
     pub stonewall: bool,
-    /// `exec_prerun` and `exec_postrun`: shell commands that each clone runs before and after the
-    /// jobs of its set.
+    /// `exec_prerun` and `exec_postrun`: shell commands of each clone before and after the jobs of
+    /// its set.
     pub command_before: Option<String>,
     pub command_after: Option<String>,
-    /// The I/O scheduler of the devices while the job runs.
     pub scheduler: Option<String>,
-    /// Starts when the named job has ended.
     pub wait_for: Option<String>,
     pub new_group: bool,
     /// Ends other jobs when this one is done.
     pub exitall: bool,
     pub exit_what: ExitWhat,
-    /// Ends all other jobs when this one fails.
     pub exitall_on_error: bool,
     pub tolerated: Tolerated,
     /// `cpus_allowed`; empty: all.
@@ -154,8 +146,8 @@ pub struct Options {
     pub nice: Option<i32>,
     /// `cpus_allowed_policy=split`: each clone gets one CPU.
     pub split_processors: bool,
-    /// `io_submit_mode=offload`: threads make the calls of a blocking engine, one per request in
-    /// the queue depth.
+    /// `io_submit_mode=offload`: threads make a blocking engine's calls, one per request in the
+    /// queue depth.
     pub offload: bool,
     /// Weight among the jobs with the same `flow_id`; 0: none.
     pub flow: u64,
@@ -168,7 +160,7 @@ pub struct Options {
     /// A range.
     pub start_delay_ns: [u64; 2],
     pub steady: Criterion,
-    /// `latency_target` with its options, and `max_latency`.
+    /// `latency_target` and `max_latency`.
     pub latency: LatencyGoal,
     /// Bytes per second of reads and of writes.
     pub rate_bytes: [Option<u64>; 2],
@@ -228,7 +220,6 @@ pub struct Options {
     pub state_load: bool,
     /// `verify_policy=fsynced`: ignore writes after the last sync.
     pub state_synced: bool,
-    /// `read_iolog` with its options.
     pub replay: Replay,
     /// The trace to replay, with these options applied.
     pub trace: Option<Arc<Trace>>,

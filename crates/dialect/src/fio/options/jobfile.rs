@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const MAX_LINE_BYTES: usize = 16 << 10;
 const MAX_INCLUDES: usize = 16;
-/// Maximum number of sections of all files; each is a job.
+/// The limit is for all files together.
 const MAX_SECTIONS: usize = 4096;
 
 /// Location of a setting.
@@ -52,7 +52,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Returns whether the settings are defaults for later jobs.
+    /// Returns whether this is a `[global]` section.
     pub fn is_global(&self) -> bool {
         self.name == "global"
     }

@@ -207,13 +207,11 @@ pub struct Logs {
     pub coarseness: u32,
     /// 0: a line for each request.
     pub average_ms: u64,
-    /// Adds the offset of each request.
     pub offset: bool,
     /// The last column is the request's priority in hexadecimal.
     pub priority: bool,
     /// Timestamps count from 1970.
     pub epoch: bool,
-    /// Each clone has its own files.
     pub per_job: bool,
     pub window: WindowValue,
     /// The last column is the issue time in nanoseconds.

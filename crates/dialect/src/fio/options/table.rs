@@ -395,7 +395,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(Row::names)
 }
 
-/// Returns whether an option is on without a value, so it does not take the next argument.
+/// Returns whether an option does not take the next argument.
 pub(crate) fn is_flag(name: &str) -> bool {
     find(name).is_some_and(|row| matches!(row.takes, Flag(_) | OnlyZero(_) | Ignored(Form::Flag)))
 }

@@ -18,7 +18,6 @@ pub use apptrace::foreign::fio_log::{Action, Entry};
 /// Traces are held in memory.
 const MAX_ENTRIES: usize = 50_000_000;
 
-/// A trace is read a line at a time.
 const TRACE: Input = Input::new("a trace", 16 << 30);
 
 const MAX_FILES: usize = 1024;
@@ -26,7 +25,7 @@ const MAX_FILES: usize = 1024;
 /// A recorded trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// Files in the order in which they were added.
+    /// Files in the order of addition.
     pub files: Vec<String>,
     pub entries: Vec<Entry>,
     /// Requests have times: version 3, or `wait` lines.
@@ -79,7 +78,6 @@ pub struct Replay {
     pub no_stall: bool,
     /// Percent of the recorded rate.
     pub time_percent: u64,
-    /// Sends everything to this file.
     pub redirect: Option<String>,
     /// Rounds offsets down to this power of two; 0: does not.
     pub align: u64,

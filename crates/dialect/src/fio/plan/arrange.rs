@@ -70,7 +70,7 @@ pub struct ClonePlan {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
     pub files: Vec<FilePlan>,
-    /// Every clone in fio's order.
+    /// Clones in fio's order.
     pub clones: Vec<ClonePlan>,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
 }
 
 impl Arrangement {
-    /// Returns the bytes of each of a clone's files; the maximum if its parts differ in length.
+    /// Returns the maximum if the clone's parts differ in length.
     pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         let bytes = clone.files.iter().map(|&file| self.files[file].bytes);
         if clone.lengths.is_empty() { bytes.min() } else { bytes.max() }.unwrap_or(0)

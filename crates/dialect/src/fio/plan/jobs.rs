@@ -153,9 +153,7 @@ impl Job {
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
-    /// Returns whether a request's offset depends on earlier ones to its file: zones of several
-    /// files or of a sequential mix, partly random requests of several files, and runs after each
-    /// random request.
+    /// Returns whether a request's offset depends on earlier ones to its file.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
@@ -326,7 +324,6 @@ fn settle(options: &mut Options) {
     }
 }
 
-/// Takes operations, files and sizes from a trace.
 fn settle_trace(options: &mut Options, trace: &Trace) {
     let op_of = |entry: &Entry| match entry.action {
         Action::Request(op) => Some(op),
@@ -354,8 +351,7 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     }
 }
 
-/// Records settings under the names that fio reports; the last value of a name takes the place of
-/// the first.
+/// Uses the names that fio reports; the last value of a name takes the place of the first.
 fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
     for setting in settings {
         // fio shows an option without a value as 1.
@@ -422,7 +418,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Refuses a job that waits for one not defined before it.
     fn check_wait(&self, job: &Job) -> Result<(), FioError> {
         let missing = job
             .options
@@ -442,9 +437,9 @@ impl Plan {
         }
     }
 
-    /// Returns whether a job that waits for another starts a new set; `begun_together` is the
-    /// number of sets when the last stonewall's jobs started. Sets run one after the other, so the
-    /// previous set must contain only the job it names.
+    /// Returns whether a waiting job starts a new set; `begun_together` is the number of sets at
+    /// the last stonewall. Sets run one after the other, so the previous set must contain only the
+    /// job it names.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
             let why = "it would run at the same time as jobs that wait for others (wait_for); give it a stonewall, or put it before them";

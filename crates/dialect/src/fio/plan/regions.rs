@@ -37,17 +37,17 @@ impl Sizes {
     }
 }
 
-/// Returns the bytes transferred within `len` bytes by requests that skip `hole` after each `run`.
+/// Requests skip `hole` bytes after each `run`.
 pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
     if len < request { len } else { moved / request * request }
 }
 
-/// Returns the bytes of each pass and the number of passes, for `asked` bytes (io_size).
+/// Returns the bytes of each pass and the passes for `asked` bytes (io_size).
 ///
-/// As in fio, if another pass or reading back follows each pass, the job makes whole passes until
-/// less than a request is left of io_size, but never fewer than `loops`. Bytes read back count too.
+/// As in fio, if another pass or reading back follows each, the job makes whole passes until less
+/// than a request is left, but never fewer than `loops`. Bytes read back count too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.min_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
@@ -68,7 +68,7 @@ pub(super) struct Region {
     pub(super) end: u64,
     /// The length to the existing file's end, for zones.
     zoned_len: u64,
-    /// The share of `io_size`, if that is a percentage.
+    /// The share, if `io_size` is a percentage.
     share_bytes: u64,
 }
 

@@ -74,7 +74,6 @@ pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     FileTurns::new(job, files, (clone.part, &clone.lengths), seed, passes)
 }
 
-/// A clone is one stream in its part of its files.
 pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workload {
     let options = &job.options;
     let region = turns(job, clone, seed).region();
@@ -131,7 +130,6 @@ fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
     (set / BLOCK_BYTES as u64).max(1)
 }
 
-/// Returns the workload of all clones, for the report.
 pub(crate) fn job_workload(
     job: &Job,
     first: &ClonePlan,

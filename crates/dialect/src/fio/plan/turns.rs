@@ -30,7 +30,6 @@ pub(crate) struct FileTurns {
     service_run: u64,
     /// Files that are used at the same time.
     open: u64,
-    /// [`FileTurns::file_in_row`] chooses files.
     in_row: bool,
     /// Writes after which a sync takes a turn; 0: none does.
     sync_every: [u64; 2],
@@ -114,10 +113,8 @@ impl Ends {
 struct Rounds {
     requests: u64,
     places: u64,
-    /// From the start of one zone to the next.
     step: u64,
     zones: u64,
-    /// A block may be drawn again before all were visited.
     repeats: bool,
 }
 
@@ -168,8 +165,8 @@ struct State {
 }
 
 impl FileTurns {
-    /// Starts at the beginning for a number of passes, `None`: endless. `part` is the first byte
-    /// and the length used of each file; `lengths` are those of the parts, if they differ.
+    /// `passes` of `None` is endless. `part` is the first byte and the length used of each file;
+    /// `lengths` are those of the parts, if they differ.
     pub(crate) fn new(
         job: &Job,
         files: u64,
@@ -294,8 +291,7 @@ impl FileTurns {
         self.all_bytes()
     }
 
-    /// Moves a request to its file and sets its size there; `false` ends the stream, because files
-    /// are full.
+    /// Sets a request's file, offset and size; `false`: the files are full, which ends the stream.
     #[inline(always)]
     pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {
@@ -345,8 +341,8 @@ impl FileTurns {
         next
     }
 
-    /// Returns the first open file from `first` on that takes a request; others are opened when
-    /// these take none. Returns `first` if none does.
+    /// Returns the first open file from `first` on that takes a request, opening others if none
+    /// does; otherwise `first`.
     fn in_window(&self, first: u64, mut takes: impl FnMut(&u64) -> bool) -> u64 {
         for from in (0..self.files).step_by(self.open as usize) {
             let window = from..(from + self.open).min(self.files);
@@ -360,8 +356,7 @@ impl FileTurns {
         first
     }
 
-    /// Counts a write. As in fio, a sync takes the turn of a request and syncs the file that it
-    /// would have gone to.
+    /// As in fio, a sync takes the turn of a request and syncs its file.
     fn sync_turn(&self, state: &mut State, at: u64) {
         state.writes += 1;
         if !self.sync_every.iter().any(|&every| every > 0 && state.writes.is_multiple_of(every)) {
@@ -386,7 +381,7 @@ impl FileTurns {
         }
     }
 
-    /// Returns the offset in its part of the next overlapping request.
+    /// Returns the offset of the next overlapping request.
     fn backward(&self, cursor: u64) -> u64 {
         let (whole, back) = self.backward;
         match cursor {
@@ -395,7 +390,7 @@ impl FileTurns {
         }
     }
 
-    /// Picks a zone by its share of the requests, then any block in it.
+    /// Picks a zone by its share of the requests, then any block.
     fn in_a_zone(&self, number: u64, len: u64) -> u64 {
         let drawn = rng::hash(self.seed, number);
         let chance = rng::below(drawn, 100);

@@ -259,7 +259,6 @@ fn bands_text(text: &mut String, bands: &[(&str, &Ordered<f64>)]) -> fmt::Result
     Ok(())
 }
 
-/// Formats each reporting group's total rate, and the range of its entries.
 fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     let mut ids: Vec<u32> = entries.iter().map(|entry| entry.job.job.group_id).collect();
     ids.dedup();
@@ -330,7 +329,7 @@ fn decimal(bytes: f64) -> String {
     short(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB"])
 }
 
-/// Formats a job with all its clones, and what fio does not report.
+/// Formats a whole job, and what fio does not report.
 fn job_text(text: &mut String, result: &JobResult) -> fmt::Result {
     if let Some(error) = &result.error {
         writeln!(text, "  failed: {}", error.text)?;

@@ -102,7 +102,7 @@ pub(crate) struct Running<'a> {
     pub(crate) status: &'a Status<'a>,
     pub(crate) board: Arc<Board>,
     pub(crate) unfinished: &'a Unfinished<'a>,
-    /// The result so far without this group, and the time since its beginning.
+    /// The result without this group, and the time since its start.
     pub(crate) so_far: FioResult,
 }
 

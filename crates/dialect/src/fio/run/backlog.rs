@@ -16,22 +16,20 @@ pub(crate) enum BacklogInterval {
     Bytes(u64),
 }
 
-/// Writes to read back, and reads in progress.
 pub(crate) struct Backlog {
     stats: CloneVerify,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
     every: BacklogInterval,
-    /// Writes that are read back before the next one; 0: all. As in fio, one that exceeds the
-    /// interval goes on with the writes after it.
+    /// Writes read back before the next one; 0: all. As in fio, a batch that exceeds the interval
+    /// continues with later writes.
     batch: u64,
-    /// Writes of the current batch still to be read.
     batch_left: u64,
     /// Writes or bytes since the last reading.
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
-    /// The index of the next piece; `None`: the stream is writing.
+    /// `None`: the stream is writing.
     next: Option<usize>,
     free: Vec<u32>,
     issued: Box<[Read]>,
@@ -85,8 +83,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the bytes by which the last request exceeded the pass; the next pass has its full
-    /// length again.
+    /// Returns the last request's excess over the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),
@@ -163,8 +160,8 @@ impl Backlog {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
-    /// Returns the time that does not count for the stream's own requests: as in fio, readings
-    /// after each pass, but not those after some writes.
+    /// Returns the time that is not the stream's own: as in fio, readings after each pass, but not
+    /// after some writes.
     pub(crate) fn apart_ns(&self) -> Nanos {
         match self.every {
             BacklogInterval::Bytes(_) => self.between_ns,
@@ -189,7 +186,7 @@ mod tests {
     use crate::fio::options::job_options::Options;
     use std::sync::Arc;
 
-    /// Returns the order of 60 writes and of their reads with a backlog of 16.
+    /// Orders 60 writes and their reads, with a backlog of 16.
     fn order(batch: u64) -> String {
         let mut options = Options::default();
         options.set("verify", Some("crc32c")).unwrap();

@@ -67,7 +67,6 @@ pub(crate) struct Slot {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Issue {
     pub(crate) request: Request,
-    /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: usize,
     pub(crate) now: Nanos,
 }
@@ -240,7 +239,6 @@ impl Core {
         Next::Issue(request)
     }
 
-    /// The files have no room for the request in this slot.
     #[cold]
     fn end(&mut self, slot: u32, now: Nanos) -> Next {
         (self.ended, self.is_full) = (true, true);
@@ -311,7 +309,7 @@ impl Core {
         }
     }
 
-    /// Returns whether it is not a trim whose write follows, and what is in the measured part.
+    /// Returns `false` for a trim whose write follows, and what is in the measured part.
     #[inline(always)]
     pub(crate) fn complete(&mut self, completion: Completion, now: Nanos) -> (bool, Option<Done>) {
         // A blocking engine completes without asking for more requests.
@@ -365,7 +363,7 @@ impl Core {
         true
     }
 
-    /// Counts a tolerated failure; `false` if the stream must stop.
+    /// Returns `false` if the stream must stop.
     pub(crate) fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
         if !self.tolerates(completion) {
             return false;

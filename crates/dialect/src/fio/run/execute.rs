@@ -75,9 +75,7 @@ fn check_memory<M: Machine>(
 pub struct RunSettings<'a> {
     /// Files that hold a file system may be overwritten.
     pub destroy_signed: bool,
-    /// Removes the files that were laid out.
     pub cleanup: bool,
-    /// Reports while jobs run.
     pub status: Option<&'a Status<'a>>,
 }
 
@@ -101,8 +99,8 @@ impl<F: FnMut(&[Job]) -> machine::Result<()>> AroundSets for F {
     fn has_ended(&mut self, _jobs: &[Job]) {}
 }
 
-/// Runs sets of jobs in order. Files stay, unless `cleanup` is set; `status` is called while jobs
-/// run. A failed job has its error in its result, and the others continue.
+/// Runs sets of jobs in order. Files stay, unless `cleanup` is set. A failed job has its error in
+/// its result, and the others continue.
 ///
 /// # Errors
 /// A file that cannot be created or opened, a workload that makes no sense on its file, a user's
@@ -262,8 +260,7 @@ impl<M: Machine> All<'_, M> {
     }
 }
 
-/// Opened files, the jobs whose files could not be created, and each planned file's index among the
-/// opened ones.
+/// Opened files, jobs without files, and each planned file's index among the opened ones.
 type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
 
 /// If the files do not all fit, each job's files are tried separately. As in fio, jobs whose files
@@ -325,7 +322,6 @@ fn lay_out<M: Machine>(
     Ok((targets, errors, places))
 }
 
-/// `facts` are those of `files`.
 fn check_jobs(
     plan: &Plan,
     arrangement: &Arrangement,

@@ -27,12 +27,12 @@ pub(crate) trait Filter: Send {
 
     fn owes(&mut self, core: &Core) -> Option<Stability>;
 
-    /// The stream issues nothing more; `done`: it made all of its requests.
+    /// `done`: the stream made all of its requests.
     fn left(&mut self, done: bool);
 
     fn fails(&mut self);
 
-    /// Handles the end of a read of the verification.
+    /// Handles the end of a verification read.
     fn read_back(&mut self, completion: Completion, now: Nanos);
 
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);

@@ -43,7 +43,7 @@ pub(crate) struct FioStream {
     is_clocked: bool,
 }
 
-/// State that a stream shares with others, or that only its set of jobs knows.
+/// State shared with other streams, or known only to the set of jobs.
 #[derive(Default)]
 pub(crate) struct StreamState {
     pub(crate) watch: Option<Arc<Watch>>,

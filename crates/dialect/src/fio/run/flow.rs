@@ -6,18 +6,18 @@ use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum lead over the slowest job, in requests per unit of weight: enough to keep a fast device
-/// busy between clock ticks. It is constant, so it does not affect the long-term ratio.
+/// Maximum lead over the slowest job, in requests per unit of weight, to keep a fast device busy
+/// between clock ticks. It is constant, so it does not affect the long-term ratio.
 const AHEAD: u64 = 8;
 const PAUSE_NS: Nanos = 50_000;
-/// A member silent for this long counts as failed; the others no longer wait for it.
+/// A member silent for this long has failed; the others no longer wait.
 const SILENT_NS: Nanos = 5_000_000_000;
 
 /// The clones of all jobs that share a `flow_id`.
 #[derive(Debug)]
 pub(crate) struct FlowGroup {
     members: Vec<Member>,
-    /// The time when the first member began, plus one; 0: not yet.
+    /// Start of the first member, plus one; 0: not yet.
     began: AtomicU64,
 }
 
@@ -27,7 +27,7 @@ struct Member {
     /// Requests issued, as if the member had started with the first one.
     issued: AtomicU64,
     streams: AtomicU64,
-    /// The time when the member last asked, plus one; 0: never.
+    /// Time of the last question, plus one; 0: never.
     heard: AtomicU64,
 }
 
@@ -140,7 +140,7 @@ impl Filter for Flow {
 mod tests {
     use super::*;
 
-    /// Returns each member's requests if they ask in turn, `turns` times in total.
+    /// Returns each member's requests in `turns` turns.
     fn shares(flows: &[Flow], turns: u64, from: Nanos) -> Vec<u64> {
         let mut counts = vec![0; flows.len()];
         for turn in 0..turns {

@@ -20,11 +20,10 @@ use workload::Pattern;
 
 pub(crate) enum Ended {
     Whole(GroupResult),
-    /// The results cover what was done until the user ended the run.
     Interrupted(GroupResult),
 }
 
-/// A job that does not run (set index and index in it), and its error if any.
+/// A job that does not run (set index and index in it), and its error.
 pub(crate) type NotRun = ((usize, usize), Option<JobError>);
 
 pub(super) type Verified = Vec<Option<Arc<VerifyStats>>>;
@@ -33,7 +32,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) jobs: &'a [Job],
     pub(crate) number: usize,
-    /// The arrangement of all sets, and the jobs that do not run.
+    /// All sets, and the jobs that do not run.
     pub(crate) asked: &'a Arrangement,
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
@@ -60,7 +59,7 @@ impl<'a, M: Machine> Group<'a, M> {
             .unwrap_or_else(|| self.never_opened())
     }
 
-    /// Each part has its job's index; if a part fails, that job gets the error.
+    /// Each part has its job's index, for errors.
     pub(super) fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
@@ -116,7 +115,7 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// Returns only the planned sizes of files that could not be created.
+    /// Returns the planned sizes of files that could not be created.
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -131,7 +130,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// `None`: nothing is read back before the end.
+/// `None`: only at the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

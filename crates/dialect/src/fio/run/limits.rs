@@ -10,10 +10,10 @@ use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next};
 
 pub(crate) struct Limits {
-    /// For reads and other requests; 0: no limit.
+    /// Limits of reads and of other requests; 0: none.
     max_ns: [Nanos; 2],
     rates: Option<RateWatch>,
-    /// The search, and the record to use once the depth is found.
+    /// The record is for use once the depth is found.
     search: Option<(Search, Box<StreamStats>)>,
 }
 

@@ -72,7 +72,7 @@ impl RateWatch {
         self.settled_at = now.saturating_add(SETTLES_NS);
     }
 
-    /// Counts a read (0) or write (1). Returns a reason to stop.
+    /// A side of 0 is a read, 1 a write.
     #[inline]
     pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<StopReason> {
         let done = self.done.get_mut(side)?;
@@ -101,8 +101,7 @@ impl RateWatch {
 mod tests {
     use super::*;
 
-    /// Returns when a stream of 4096-byte requests at this rate gives up, in seconds, and the
-    /// reason.
+    /// Returns the second in which a stream of 4096-byte requests gives up, and the reason.
     fn gives_up(min: MinRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, StopReason)> {
         let mut watch = RateWatch::new(min);
         watch.begin(0);

@@ -148,7 +148,7 @@ struct JobRecords {
 
 struct JobTimes {
     began: Nanos,
-    /// The latest start of a final sync, when all data is written, and the latest end.
+    /// The latest start of a final sync, and the latest end.
     end_sync: Option<(Nanos, Nanos)>,
 }
 
@@ -167,8 +167,7 @@ impl JobTimes {
         }
     }
 
-    /// Sets the time after the last write: a job whose streams sync at their ends lasts until the
-    /// last sync ends.
+    /// A job whose streams sync at their ends lasts until the last sync ends.
     fn set_flush(&self, ramp_ns: Nanos, usage: &mut Usage) {
         if let Some((written, stable)) = self.end_sync {
             usage.elapsed_ns = written.saturating_sub(self.began.saturating_sub(ramp_ns));
@@ -233,8 +232,7 @@ fn share(usage: &Usage, part: f64) -> Usage {
 
 type Traffic = ([u64; 2], bool);
 
-/// Includes the ramp. The record splits only the measured part, so its ratio is scaled to the
-/// total.
+/// The record splits only the measured part, so its ratio is scaled to the total with the ramp.
 fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     let [reads, writes, _] = record.bytes.map(|bytes| bytes as f64);
     let whole = stream.completed_bytes_with_ramp() as f64 / (reads + writes).max(1.0);

@@ -35,7 +35,6 @@ impl Piece {
 pub(crate) struct Read {
     piece: Option<Piece>,
     pub(crate) since: Nanos,
-    /// `None`: unknown.
     write: Option<u64>,
 }
 
@@ -60,7 +59,7 @@ impl Read {
     }
 }
 
-/// A stream's writes that are not read back yet.
+/// Writes not read back yet.
 #[derive(Debug)]
 pub(crate) enum PendingVerify {
     /// Writes that never overlap, in order.

@@ -26,7 +26,7 @@ struct Schedule {
 }
 
 impl Rates {
-    /// `None`: the job has no rate, or one direction.
+    /// `None`: no rate, or one direction.
     pub(crate) fn of(job: &Job, seed: u64, streams: u32) -> Option<Rates> {
         let options = &job.options;
         if !job.has_schedules() {
@@ -74,8 +74,7 @@ impl Rates {
         used.map(|side| self.due(side)).min().filter(|&due| due > now)
     }
 
-    /// Gives a request the direction that is due, preferably its own. Returns since when it was
-    /// due.
+    /// Gives a request a due direction, preferably its own. Returns since when it was due.
     pub(crate) fn direct(&mut self, request: &mut Request, now: Nanos) -> Nanos {
         let mut side = request.op as usize;
         if self.due(side) > now && self.used[1 - side] {
@@ -109,8 +108,8 @@ impl Rates {
         }
     }
 
-    /// The schedule does not catch up with the pause (`rate_ignore_thinktime`). As in fio, this
-    /// affects only the direction of the request before the pause.
+    /// Implements `rate_ignore_thinktime`: as in fio, only the direction of the request before the
+    /// pause does not catch up.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         // A trim follows the schedule of writes.
         if let Some(schedule) = &mut self.schedules[side.min(1)] {

@@ -29,7 +29,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Stops after `requests`, and after `bytes` if given. With `repeats` offsets may repeat.
+    /// `bytes` is another limit. With `repeats` offsets may repeat.
     pub(crate) fn new(
         sequence: Sequence,
         turns: FileTurns,

@@ -28,7 +28,6 @@ pub struct CloneStats {
     pub runtime_ns: Nanos,
     /// Width of the windows in [`CloneStats::spread`].
     pub spread_ns: Nanos,
-    /// Rates by window.
     pub spread: Vec<[Sum; SIDES]>,
     /// Latencies of the syncs between requests.
     pub syncs: Histogram,
@@ -167,7 +166,7 @@ impl CloneStats {
     }
 }
 
-/// One clone of a job, the source of its logs and its entry.
+/// One clone of a job.
 #[derive(Debug, Clone)]
 pub struct CloneResult {
     /// fio's number, from 1.
@@ -210,9 +209,7 @@ pub struct GroupResult {
     pub usage: Usage,
     /// Processor time of the process up to the last completion; `usage` has the whole run's.
     pub process_ns: Option<Nanos>,
-    /// The kernel's counters of this process during the run.
     pub counts: Counts,
-    /// Activity of the underlying devices.
     pub disks: Vec<DiskUse>,
     /// Storage under the files.
     pub facts: TargetFacts,
@@ -242,7 +239,7 @@ fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
 #[derive(Debug, Clone)]
 pub struct FioResult {
     pub plan: Plan,
-    /// Sets of jobs in their order.
+    /// Sets of jobs in order.
     pub groups: Vec<GroupResult>,
     /// Warnings, and differences from fio.
     pub warnings: Vec<String>,

@@ -25,7 +25,7 @@ use measure::streams;
 use std::sync::Arc;
 use workload::{Cursor, Sequence};
 
-/// A pause of one part in this many repeats the run.
+/// A pause that takes one part in this many of a run repeats it.
 const TOLERATED: u64 = 100;
 
 struct RunOutcome {
@@ -37,7 +37,7 @@ struct RunOutcome {
     errors: Vec<Option<JobError>>,
     usage: Usage,
     paused: Option<Pause>,
-    /// The work done until the user interrupted the run; the other figures are empty then.
+    /// The work until an interrupt; the other figures are empty then.
     interrupted: Option<GroupResult>,
 }
 
@@ -206,14 +206,14 @@ impl<'a, M: Machine> Group<'a, M> {
         parts
     }
 
-    /// Returns the files with their size as the clone's streams see it.
+    /// Returns sizes as the clone's streams see them.
     fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }
 
-    /// Returns how each clone shares files in which requests may overlap. This matters if a clone
-    /// verifies and either several streams use its files and one writes, or it has several
-    /// overlapping writes in flight.
+    /// Returns how clones share files in which requests may overlap. This matters if one verifies
+    /// and either several streams use its files and one writes, or it has several overlapping
+    /// writes in flight.
     fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
         let all: Arc<Contested> = Arc::default();
         let maker = |clone: &ClonePlan| {

@@ -13,9 +13,9 @@ pub struct Steady {
     pub attained: bool,
     /// The last figure compared with the limit, in its unit.
     pub found: f64,
-    /// From the mean, in requests or bytes per second.
+    /// Deviation from the mean, in requests or bytes per second.
     pub max_deviation: f64,
-    /// Regression line, in requests or bytes per second, per second.
+    /// Slope of the regression line, in requests or bytes per second, per second.
     pub slope: f64,
     /// IOPS for each second of the last window.
     pub iops: Vec<u64>,
@@ -23,7 +23,7 @@ pub struct Steady {
     pub bytes: Vec<u64>,
 }
 
-/// Requests and bytes of one second, and the streams that have reported it.
+/// Sums of one second, and the streams that have reported it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     sums: [u64; 2],
@@ -32,7 +32,7 @@ struct Second {
 
 #[derive(Debug)]
 struct Board {
-    /// Seconds not yet reported by all streams; the first has number `first`.
+    /// Seconds that some stream has not reported; the first has number `first`.
     open: VecDeque<Second>,
     first: u64,
     streams: u32,
@@ -40,7 +40,7 @@ struct Board {
     verdict: Steady,
 }
 
-/// Watches the combined rate of streams, which report once a second.
+/// Watches the combined rate; streams report once a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     criterion: Criterion,
@@ -149,7 +149,7 @@ mod tests {
         Criterion { duration_ns: seconds * STEP_NS, ..criterion }
     }
 
-    /// Returns the second (from 1) in which rates were found steady.
+    /// Returns the second (from 1) of a steady rate.
     fn ends(criterion: Criterion, rates: &[u64]) -> Option<usize> {
         let watch = Watch::new(criterion, 1);
         rates

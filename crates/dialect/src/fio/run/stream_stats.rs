@@ -53,9 +53,9 @@ impl Times {
 pub struct Sum {
     pub requests: u64,
     pub bytes: u64,
-    /// From issue to completion.
+    /// Times from issue to completion.
     pub latency: Times,
-    /// From issue to the end of the submission, if measured.
+    /// Times from issue to the end of the submission, if measured.
     pub submission: Times,
     /// The rest of the latency.
     pub completion: Times,
@@ -132,7 +132,7 @@ impl Windows {
         self.open[done.side].add(Sum::of(done));
     }
 
-    /// Returns the finished windows, or only the open one.
+    /// Returns the finished windows, or the open one.
     pub fn whole(&self) -> Vec<[Sum; SIDES]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }
@@ -143,11 +143,11 @@ impl Windows {
 pub struct Line {
     /// The end of the request, since the start of the measured part.
     pub at_ns: Nanos,
-    /// From issue to completion.
+    /// Time from issue to completion.
     pub latency_ns: Nanos,
-    /// From issue to the end of the submission; `None`: not measured.
+    /// Time from issue to the end of the submission; `None`: not measured.
     pub submission_ns: Option<Nanos>,
-    /// 0 a read, 1 a write, 2 a trim.
+    /// 0 is a read, 1 a write, 2 a trim.
     pub side: u8,
     pub bytes: u32,
     pub offset: u64,
@@ -205,17 +205,13 @@ pub struct StreamStats {
     pub lines: Option<Vec<Line>>,
     pub histograms: Option<HistogramLog>,
     pub syncs: Histogram,
-    /// Syncs of the whole file rather than only its data.
     pub full_syncs: u64,
     /// Requests by the number in flight: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,
-    /// Submissions by number of requests.
     pub submitted: Batches,
-    /// Completion calls by number of requests.
     pub completed: Batches,
     /// Start of the measured part, and its last completion.
     pub span: (Nanos, Nanos),
-    /// Reads made meanwhile to verify the data.
     pub read_back: Option<CloneStats>,
     /// The part of the span for reading back only.
     pub apart_ns: Nanos,
@@ -225,7 +221,6 @@ pub struct StreamStats {
     /// Absent if requests have no priorities of their own.
     pub(crate) priorities: Option<ByPriority>,
     pub(crate) depth_found: u32,
-    /// Start and end of the sync after the last pass.
     pub(crate) end_sync: Option<(Nanos, Nanos)>,
     pub(crate) gave_up: Option<StopReason>,
 }

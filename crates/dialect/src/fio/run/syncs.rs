@@ -91,8 +91,8 @@ impl Syncs {
     }
 }
 
-/// Returns whether each file ends with a rest too short for a request. fio then looks for another
-/// request, and makes the sync that comes before it.
+/// Returns whether files end with a rest too short for a request. fio then looks for another
+/// request, and makes the sync before it.
 fn leaves_rest(job: &Job) -> bool {
     let options = &job.options;
     let one_pass = options.loops == 1 && !options.time_based;

@@ -200,8 +200,8 @@ impl Check {
         request.chunks(interval).enumerate().find_map(fault)
     }
 
-    /// Ignores the first `skipped` bytes. The block begins `within` bytes into its request, and the
-    /// pattern begins with the request.
+    /// Ignores the first `skipped` bytes. The pattern begins with the request, the block `within`
+    /// bytes into it.
     fn not_the_pattern(
         &self,
         request_offset: u64,
@@ -218,7 +218,6 @@ impl Check {
         Some(Fault { offset, len: block.len() as u64, why })
     }
 
-    /// The block begins `within` bytes into its request.
     fn block_fault(&self, request_offset: u64, within: usize, block: &[u8]) -> Option<Fault> {
         let offset = request_offset + within as u64;
         let of = |why: Why| Some(Fault { offset, len: block.len() as u64, why });

@@ -13,7 +13,7 @@ use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 /// A stream that only reads checks its reads.
 pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
-    /// `None`: read back only at the end.
+    /// `None`: only at the end.
     pub(crate) every: Option<BacklogInterval>,
     pub(crate) batch: u64,
     pub(crate) repeats: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Verifying {
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<ContestState>,
     backlog: Option<Backlog>,
-    /// Kept for the end, if the sequence cannot reproduce the writes.
+    /// Kept if the sequence cannot reproduce the writes.
     kept: Option<PendingVerify>,
 }
 

@@ -107,7 +107,7 @@ fn remove(directory: &Directory, name: &OsStr, named: Named) -> io::Result<()> {
     }
 }
 
-/// Dropping it removes the files and directories, because the run has failed.
+/// Dropping it removes the files, because the run has failed.
 pub(crate) struct LaidOutNames {
     new: Vec<((usize, usize), PathBuf, Named)>,
 }
@@ -132,7 +132,7 @@ impl LaidOutNames {
         Ok(made)
     }
 
-    /// Keeps the files of jobs for which `stays` is true, and removes the others.
+    /// Removes the files of other jobs than those for which `stays` is true.
     pub(crate) fn settle(mut self, stays: impl Fn((usize, usize)) -> bool) {
         self.new.retain(|(job, ..)| !stays(*job));
     }

@@ -22,11 +22,10 @@ pub(crate) struct OwnPlaces {
     /// A file has no turn from its end to the end of the pass.
     ends: bool,
     passes: u64,
-    /// One of this many requests has a random place, and the others follow the last of their kind;
-    /// 1: chance decides.
+    /// One of this many requests is random, the others follow the last of their kind; 1: chance
+    /// decides.
     run: u64,
     stream_draws: bool,
-    /// Places are multiples of it.
     unit: u64,
 }
 
@@ -45,13 +44,11 @@ pub(super) struct FilePlace {
     next: [u64; 2],
     /// The order of the blocks, and how many were used.
     order: Option<(Permutation, u64)>,
-    /// No block is left.
     is_done: bool,
 }
 
 impl OwnPlaces {
-    /// Returns `None` if the stream's own offsets are right. `passes` of `None` is endless; `len`
-    /// is the bytes of each file, or `lengths` if they differ.
+    /// Returns `None` if the stream's own offsets are right. `passes` of `None` is endless.
     pub(super) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -91,7 +88,7 @@ impl OwnPlaces {
 }
 
 impl FileTurns {
-    /// Returns the file of the next request or sync; `None`: no block is left.
+    /// `None`: no block is left.
     fn file_of_own(&self, state: &mut State) -> Option<usize> {
         let number = state.drawn;
         state.drawn += 1;
@@ -113,7 +110,7 @@ impl FileTurns {
         Some(next.0 as usize)
     }
 
-    /// Moves a request to its file and offset; `false`: no file has a block left.
+    /// `false`: no block is left.
     pub(super) fn place_own(
         &self,
         own: &OwnPlaces,
@@ -216,7 +213,7 @@ impl FileTurns {
 }
 
 impl FilePlace {
-    /// Returns a random block of the file or its zone; `None`: all were used.
+    /// `None`: all were used.
     fn block(&mut self, covers: bool, drawn: u64, blocks: u64) -> Option<u64> {
         if !covers {
             return Some(rng::below(drawn, blocks));

@@ -66,7 +66,7 @@ impl PlaceDraw {
 const DRAWS: u64 = 64;
 
 impl Spread {
-    /// `passes` of `None` is endless; `len` is the bytes of each file, or `lengths` if they differ.
+    /// `passes` of `None` is endless.
     pub(crate) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -101,7 +101,6 @@ impl Spread {
         })
     }
 
-    /// Returns maps of each file's unvisited blocks, if needed.
     pub(crate) fn maps(&self, files: u64) -> Vec<FreeMap> {
         let count = if self.covers { files } else { 0 };
         (0..count).map(|file| FreeMap::new(self.places(file).count)).collect()
@@ -113,7 +112,7 @@ impl Spread {
 }
 
 impl FileTurns {
-    /// Picks the next file, with free space in it if that matters.
+    /// Picks a file, with free space in it if that matters.
     fn file_of_spread(&self, spread: &Spread, state: &State, number: u64) -> u64 {
         let turn = number / self.service_run.max(1);
         let first = match self.service {
@@ -139,7 +138,7 @@ impl FileTurns {
         files.unwrap_or(0)
     }
 
-    /// Draws a request's offset, and a new size if it must shrink; `false`: the files are full.
+    /// May shrink the request; `false`: the files are full.
     pub(super) fn place_spread(
         &self,
         spread: &Spread,
