@@ -13,7 +13,7 @@ pub const MAX_INTERVALS: usize = 1000;
 
 const LONGEST_STEP: usize = 60;
 
-/// Histograms of a run: 64 KiB each, 256 MiB together.
+/// Histograms need 64 KiB each, 256 MiB together.
 const MAX_HISTOGRAMS: u64 = 4096;
 
 /// A part of a load: a constant rate for some time.

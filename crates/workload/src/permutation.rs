@@ -80,8 +80,8 @@ impl Mixer {
         if x < self.n { x } else { self.walk(x) }
     }
 
-    /// Computes `base` plus `step` times the number at each of `count` positions from `first`;
-    /// other elements are undefined. Positions end at `n`.
+    /// Computes `base` plus `step` times the numbers at `count` positions from `first`; other
+    /// elements are undefined. Positions end at `n`.
     pub(crate) fn places<const N: usize>(
         &self,
         (first, count): (u64, usize),

@@ -9,7 +9,7 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests computed together, to share constants, branches and vector registers.
+/// Requests computed together share constants, branches and registers.
 const BATCH: usize = 16;
 
 mod purpose {
@@ -28,14 +28,12 @@ pub enum Cursor {
     Shared(Arc<AtomicU64>),
 }
 
-/// The infinite sequence of requests of one stream: a pure function of the seed, the stream and the
-/// index.
+/// The infinite requests of one stream: a pure function of the seed, the stream and the index.
 ///
 /// With [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] each stream has a
-/// contiguous part of the region, with [`Pattern::Columns`] some of the columns. With
-/// [`Pattern::Together`] the streams need one shared cursor. With other
-/// patterns each visits the whole region in its own order. A remainder too small for a request is
-/// not visited.
+/// contiguous part of the region, with [`Pattern::Columns`] some columns. [`Pattern::Together`]
+/// needs one shared cursor. With other patterns each stream visits the whole region in its own
+/// order. A remainder too small for a request is not visited.
 ///
 /// ```
 /// use workload::{Cursor, Pattern, Sequence, Workload};
@@ -160,7 +158,7 @@ impl Columns {
     }
 }
 
-/// Returns `percent` of 2^64, for comparison with 64 random bits.
+/// Returns `percent` of 2^64.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
@@ -184,7 +182,7 @@ impl Pattern {
 }
 
 impl Sequence {
-    /// Creates a sequence in the region (first byte, length in bytes).
+    /// Creates a sequence in the region (first byte, length).
     ///
     /// # Errors
     /// The stream's part is too small for a request, or the pattern is invalid.

@@ -176,7 +176,7 @@ pub enum ClientFiles {
 }
 
 impl ClientFiles {
-    /// Returns whether all clients use one file.
+    /// Returns whether clients share one file.
     pub fn is_one(self) -> bool {
         self != ClientFiles::Own
     }

@@ -6,8 +6,7 @@ use crate::rng::{hash, unit};
 ///
 /// Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from
 /// monotone discrete distributions", ACM Transactions on Modeling and Computer Simulation 6(3),
-/// 1996. The hat is the integral of `x^-theta`, inverted in closed form; it needs fewer than 1.1
-/// candidates on average.
+/// 1996. The hat is the integral of `x^-theta`; draws need fewer than 1.1 candidates on average.
 ///
 /// ```
 /// let zipf = workload::Zipf::new(1_000, 1.2);
@@ -35,7 +34,7 @@ impl Zipf {
         zipf
     }
 
-    /// Returns the rank (`1..=n`) that the stream `seed` draws for `index`.
+    /// Returns the rank that the stream `seed` draws for `index`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;
@@ -56,7 +55,7 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// Computes the integral of `t^-theta` from 1 to `x`, without loss of digits near a theta of 1.
+    /// Integrates `t^-theta` from 1 to `x`, without loss of digits near a theta of 1.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.theta) * log;

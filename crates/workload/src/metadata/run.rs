@@ -224,7 +224,7 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
         Ok(Session { workers, area, shared })
     }
 
-    /// Returns the files' directory, for other clients' sessions; `None` if they cannot join it.
+    /// Returns the files' directory for other clients; `None` if they cannot join it.
     pub fn directory(&self) -> Option<&Path> {
         self.area.directory()
     }
@@ -238,7 +238,7 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
         phase(operation, &mut self.workers, &self.shared)
     }
 
-    /// Removes the directories that this session made.
+    /// Removes this session's directories.
     ///
     /// # Errors
     /// A directory that cannot be removed.

@@ -12,7 +12,7 @@ pub enum FaultKind {
     Misdirected,
     /// An older generation than the last completed write.
     Lost,
-    /// A valid block of another run: this run's write never arrived.
+    /// A valid block of another run; this run's write never arrived.
     Stale,
     /// Neither this run nor one like it wrote the data.
     Foreign,
@@ -38,7 +38,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// The data found instead of the expected data.
+/// The data found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// `first_bit` counts from the fault's first byte, least significant bit first.
@@ -47,7 +47,7 @@ pub enum Found {
     Generation(u32),
     /// One generation up to byte `at`, then another.
     Seam { before: u32, after: u32, at: u32 },
-    /// One end belongs to a generation, the rest is unrelated.
+    /// One end belongs to a generation.
     Part {
         generation: u32,
         at: u32,

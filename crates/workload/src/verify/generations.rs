@@ -98,8 +98,8 @@ struct Open {
 /// The state of a region: 4 bytes per block, and an entry for each uncertain block.
 ///
 /// A completed write replaces those that had ended before it started. A block is uncertain during a
-/// write, after overlapping writes (their order is unknown), after a failed one, and after a kill.
-/// The next write that overlaps no other makes it certain.
+/// write, after overlapping writes (their order is unknown), after a failed one, and after a kill,
+/// until a write that overlaps no other.
 #[derive(Debug, Clone)]
 pub struct Generations {
     newest: Vec<u32>,

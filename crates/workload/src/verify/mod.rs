@@ -51,7 +51,7 @@ impl Grid {
     }
 }
 
-/// Writes self-describing blocks, remembers them, and checks reads. All streams of a run share one.
+/// Writes self-describing blocks, remembers them, and checks reads. A run's streams share one.
 /// Offsets are the workload's, and buffers are one request long.
 ///
 /// ```
@@ -152,13 +152,13 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// Returns the first written block at or after `offset`.
+    /// Returns the first written block from `offset` on.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
     }
 
-    /// Returns the area's first byte and length, and a block's length.
+    /// Returns first byte, length and block length.
     pub fn area(&self) -> (u64, u64, u32) {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }

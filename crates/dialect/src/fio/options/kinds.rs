@@ -35,7 +35,7 @@ pub enum FileOperation {
     Delete(Named),
 }
 
-/// The kind of entry that such a job's names refer to.
+/// The kind of entry that a job's names refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     File,

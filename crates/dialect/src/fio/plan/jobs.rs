@@ -164,14 +164,14 @@ impl Job {
             || (options.random && options.run > 1)
     }
 
-    /// Returns whether each file draws such offsets by itself.
+    /// Returns whether each file draws its offsets by itself.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
         let even = options.distribution == Distribution::Uniform;
         self.may_overlap() && options.random_percent == [100; 2] && (even || self.takes_turns())
     }
 
-    /// Returns whether such requests use no byte twice in a pass.
+    /// Returns whether requests use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
         // As in fio, other distributions have no map.
         let even = self.options.distribution == Distribution::Uniform;
