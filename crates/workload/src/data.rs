@@ -90,7 +90,7 @@ impl Filler {
         Filler { tag, position, counter: 0, ..self.clone() }
     }
 
-    /// Returns whether each write copies a fresh body.
+    /// Returns whether writes copy fresh bodies.
     pub fn copies(&self) -> bool {
         self.pool.is_some()
     }
@@ -189,10 +189,8 @@ mod tests {
         Workload { request_bytes: request, data, buffering, read_percent, ..Workload::default() }
     }
 
-    /// Buffer bytes that a writer at depth 1 cycles through.
     const WALK_BYTES: usize = 256 << 10;
 
-    /// Returns what `writes` writes of each source leave on a device.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();

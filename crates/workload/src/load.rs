@@ -97,7 +97,7 @@ pub struct Interval {
     /// The run starts at 0.
     pub from_ns: Nanos,
     pub until_ns: Nanos,
-    /// Index and requests per second of its step, if the load changes.
+    /// Index and requests per second, if the load changes.
     pub step: Option<(usize, f64)>,
 }
 

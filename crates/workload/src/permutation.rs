@@ -17,7 +17,7 @@ pub enum Permutation {
 }
 
 impl Permutation {
-    /// Creates a permutation of `0..n`. An `n` of 0 counts as 1; the maximum is 2^63.
+    /// Creates a permutation of `0..n`, with `n` of at most 2^63; 0 counts as 1.
     pub fn new(n: u64, key: u64) -> Self {
         if n > TABLE {
             Permutation::Mixer(Mixer::new(n, key))

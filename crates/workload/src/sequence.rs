@@ -14,7 +14,7 @@ const BATCH: usize = 16;
 
 mod purpose {
     pub const ORDER: u64 = 1;
-    /// Positions of Zipf's popular blocks; the same for every stream.
+    /// The same for every stream.
     pub const SCATTER: u64 = 2;
     pub const MIX: u64 = 3;
     pub const SIZE: u64 = 5;
@@ -88,7 +88,7 @@ enum Order {
 struct Choice {
     op: Op,
     mixed: bool,
-    /// A mixed stream reads below this random number.
+    /// Mixed streams read below this random number.
     threshold: u64,
     seed: u64,
 }
@@ -336,7 +336,6 @@ impl Sequence {
         self.place
     }
 
-    /// Handles any pattern, and the end of a pass.
     #[inline(never)]
     fn next_slow(&mut self) -> (Op, u64, u32) {
         let mut place = match &self.shared {

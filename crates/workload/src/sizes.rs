@@ -105,7 +105,6 @@ impl Varied {
         if op == Op::Read { &self.read } else { &self.write }
     }
 
-    /// Cuts the next sequential request at the end of the region.
     #[inline]
     pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
         if self.len - self.position < self.unit {

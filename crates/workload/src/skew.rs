@@ -102,7 +102,6 @@ mod tests {
         chi_square_is_plausible(&counts, &expected);
     }
 
-    /// Integrates the normal density by Simpson's rule.
     fn bell(a: f64, b: f64, mean: f64, deviation: f64) -> f64 {
         let density = |x: f64| (-((x - mean) / deviation).powi(2) / 2.0).exp();
         (b - a) / 6.0 * (density(a) + 4.0 * density((a + b) / 2.0) + density(b))

@@ -346,7 +346,7 @@ impl Workload {
         self.read_percent < 100
     }
 
-    /// Returns the queue depth over all streams.
+    /// Returns the depth over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
     }

@@ -138,7 +138,7 @@ impl MetadataPlan {
         words
     }
 
-    /// Describes the files in words: size if not empty, shared directory, directory tree.
+    /// Describes size, shared directory and directory tree.
     pub fn files_in_words(&self) -> String {
         let size = (self.file_bytes > 0).then(|| show_size(u64::from(self.file_bytes)));
         let shared = self.shared_directory.then(|| "in a shared directory".to_owned());
@@ -217,7 +217,7 @@ impl Operation {
         Operation::Delete,
     ];
 
-    /// Returns whether files stay as they are, so that other clients can visit them.
+    /// Returns whether the operation leaves files unchanged.
     pub fn visits(self) -> bool {
         matches!(self, Operation::Stat | Operation::Open | Operation::Read)
     }

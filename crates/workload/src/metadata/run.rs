@@ -61,7 +61,6 @@ impl<F> Shared<'_, F> {
         FileId { number: file.number + self.plan.files, ..file }
     }
 
-    /// Counts all clients' files and the subdirectories.
     fn entries_in(&self, directory: u32) -> u64 {
         let below = directories_below(directory, self.plan.branch, self.plan.directories).len();
         let of_each = (self.plan.files - directory).div_ceil(self.plan.directories);
@@ -253,9 +252,9 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Times of complete phases, by operation and round.
+    /// Times by operation and round.
     pub rounds: [Vec<Nanos>; Operation::ALL.len()],
-    /// The interrupted phase, with its time until then.
+    /// The interrupted phase and its time.
     pub unfinished: Option<(Operation, Nanos)>,
 }
 

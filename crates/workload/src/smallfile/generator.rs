@@ -38,7 +38,7 @@ pub enum Step {
     Do(FileOp),
     /// The transaction with this index (from 0) is complete.
     Transacted(u32),
-    /// The files ran out before the end of the transactions; no report follows.
+    /// The files ran out early; no report follows.
     OutOfFiles,
     End(Phase),
 }
@@ -140,7 +140,7 @@ pub struct Generator {
 #[derive(Debug, Clone)]
 pub struct Start {
     pub generator: Generator,
-    /// Printable characters, of the maximum file size. Each file starts at the first.
+    /// Printable characters. Each file starts at the first.
     pub text: Arc<[u8]>,
 }
 

@@ -7,7 +7,7 @@ use super::{Expected, Fault, FaultKind, Found};
 const FLIPPED_BITS: u32 = 512;
 /// Fewer matching bytes on a side of a seam look like flipped bits.
 const SEAM_BYTES: usize = 8;
-/// Minimum share of differing bits next to a seam: unrelated data differ in half, damage in fewer.
+/// Unrelated data differ in half of the bits, damage in fewer.
 const TORN_SHARE: f64 = 0.25;
 /// Older generations to try for a damaged unit.
 const OLDER: u32 = 4;
@@ -207,7 +207,6 @@ fn image(label: Label) -> [u8; UNIT] {
     image
 }
 
-/// Finds a byte at which one candidate ends and another begins.
 fn seam(unit: &[u8], candidates: &[(u32, [u8; UNIT])]) -> Option<(u32, u32, usize)> {
     let heads = candidates
         .iter()

@@ -30,7 +30,7 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// Returns the oldest generation; 0 is the data from before the run.
+    /// Returns the oldest generation; 0 is from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }

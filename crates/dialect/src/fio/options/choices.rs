@@ -23,7 +23,6 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     }
 }
 
-/// Returns whether duplicates repeat a working set.
 pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
     match text {
         "repeat" => Ok(false),

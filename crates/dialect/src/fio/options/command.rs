@@ -351,7 +351,7 @@ impl Command {
     }
 }
 
-/// Completes the beginning of an option's name, as fio does.
+/// Completes a name from its beginning, as fio does.
 fn whole_name(name: &str) -> Result<&str, FioError> {
     let known = || PROGRAM.into_iter().chain(REFUSED.map(|(name, _)| name)).chain(names());
     if name.len() < 2 || known().any(|one| one == name) {

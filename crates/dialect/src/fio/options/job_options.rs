@@ -406,7 +406,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns whether `filesize` is a range, so that files may differ in size.
+    /// Returns whether files may differ in size.
     pub(crate) fn sizes_range(&self) -> bool {
         self.file_bytes.is_some_and(|[low, high]| low < high)
     }
@@ -437,8 +437,7 @@ impl Options {
         }
     }
 
-    /// Parses `rw`: the operation and, after a colon, the gap between requests or the length of a
-    /// run.
+    /// After a colon, `rw` has the gap between requests or the length of a run.
     pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
         let (mode, more) =
             text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));

@@ -3,7 +3,7 @@ use machine::{Engine, Nanos};
 /// fio averages rates over this window for their spread.
 pub(crate) const SPREAD_NS: Nanos = 500_000_000;
 
-/// fio's engine names; an engine's usual name comes first.
+/// An engine's usual name comes first.
 const ENGINES: [(&str, Engine); 17] = [
     ("psync", Engine::Sync),
     ("sync", Engine::Sync),

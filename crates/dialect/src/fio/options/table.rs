@@ -31,7 +31,6 @@ use workload::SizeMix;
 
 type ParseResult = Result<(), Reason>;
 
-/// Section of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Jobs,
@@ -43,7 +42,7 @@ pub(crate) enum Group {
     Report,
 }
 
-/// Returns the windows of [`SPREAD_NS`] in a time in milliseconds.
+/// Converts milliseconds to windows of [`SPREAD_NS`].
 fn windows(text: &str, kb_base: u64) -> Result<usize, Reason> {
     let window_ms = SPREAD_NS / 1_000_000;
     let ms = count(text, kb_base, window_ms, MAX_COUNT)?;
@@ -401,7 +400,7 @@ pub(crate) fn is_flag(name: &str) -> bool {
 }
 
 impl Options {
-    /// Applies one option. An error is only the reason.
+    /// An error is only the reason.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> ParseResult {
         let Some(row) = find(name) else { return Err(unknown(name)) };
         match row.takes {
@@ -441,7 +440,7 @@ fn percent(text: &str) -> Result<u8, Reason> {
     if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
 
-/// Parses rates of reads and of writes; 0 and empty: no limit.
+/// 0 and empty mean no limit.
 fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     // As in fio, an empty part is a direction without a limit.
     let limited =

@@ -7,7 +7,7 @@ pub(crate) type Reason = String;
 
 const TOO_LARGE: &str = "it is too large; write less than 2^64";
 
-/// Splits off a number (decimal, or hexadecimal after `0x`).
+/// The number is decimal, or hexadecimal after `0x`.
 fn digits(text: &str) -> Result<(u64, &str), Reason> {
     if text.starts_with('-') {
         return Err("it is negative; write 0 or more".into());

@@ -33,9 +33,9 @@ pub(super) const A_DIRECTORY: &str = "a directory";
 pub struct FilePlan {
     pub path: PathBuf,
     pub bytes: u64,
-    /// How to create or lengthen the file; `None`: it exists already.
+    /// How to create or lengthen it; `None`: it exists already.
     pub made: Option<NewFile>,
-    /// It is a user's file that may be overwritten, and becomes longer.
+    /// A user's file, which may be overwritten, becomes longer.
     pub lengthened: bool,
     pub written: bool,
     /// No job transfers data to or from it.
@@ -53,7 +53,7 @@ pub struct ClonePlan {
     pub job: (usize, usize),
     /// Indexes in [`Arrangement::files`]; several alternate request by request.
     pub files: Vec<usize>,
-    /// First byte and length of the part of each file; the longest if they differ.
+    /// First byte and length of each file's part; the longest if they differ.
     pub part: (u64, u64),
     /// The length of each part, if they differ.
     pub lengths: Vec<u64>,
@@ -61,8 +61,7 @@ pub struct ClonePlan {
     pub limit_bytes: Option<u64>,
     /// Passes that make up these bytes.
     pub passes: u64,
-    /// Names for operations on whole files. [`ClonePlan::files`] then has their directory, once for
-    /// each.
+    /// For operations on whole files. [`ClonePlan::files`] has their directory, once for each.
     pub named: Vec<NamedFile>,
 }
 
@@ -291,7 +290,6 @@ pub fn look(path: &Path) -> io::Result<Found> {
     }
 }
 
-/// Refuses unusable paths, and user's files that would be overwritten.
 fn check_found(job: &Job, path: &Path, found: Found, destroy: &[PathBuf]) -> Result<(), FioError> {
     let shown = path.display();
     match found {

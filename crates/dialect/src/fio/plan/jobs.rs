@@ -16,7 +16,6 @@ use workload::{SizeMix, Sizes};
 #[derive(Debug, Clone)]
 pub struct Job {
     pub name: String,
-    /// The place of its definition.
     pub at: At,
     /// The job's own and the global options.
     pub options: Options,
@@ -48,7 +47,7 @@ impl Job {
         }
     }
 
-    /// Returns whether a trace or another job's writes replace the job's own sequence.
+    /// Returns whether a trace or another job's writes replace the job's sequence.
     pub(crate) fn is_guided(&self) -> bool {
         self.options.trace.is_some() || self.options.checks_mix
     }
@@ -182,8 +181,7 @@ impl Job {
         self.may_overlap() && !self.covers()
     }
 
-    /// Returns whether to record offsets for reading back, because the sequence cannot reproduce
-    /// them.
+    /// Returns whether the sequence cannot reproduce the offsets to read back.
     pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap() || self.has_schedules()
     }
@@ -196,7 +194,7 @@ impl Job {
         }
     }
 
-    /// Returns requests per second, of reads and of writes.
+    /// Returns requests per second by direction.
     pub(crate) fn rates(&self) -> [Option<f64>; 2] {
         let of = |side: usize| {
             let by_bytes = self.options.rate_bytes[side]
@@ -215,8 +213,8 @@ impl Job {
         self.options.reads && self.options.writes && self.is_rated() && !self.is_guided()
     }
 
-    /// Returns a clone's rate limit in requests per second, reads and writes together; `None`: no
-    /// limit, or only for one direction of a mix.
+    /// Returns a clone's rate limit in requests per second; `None`: no limit, or only for one
+    /// direction of a mix.
     pub fn rate_iops(&self) -> Option<f64> {
         match self.rates() {
             [Some(reads), Some(writes)] => Some(reads + writes),
@@ -239,7 +237,6 @@ impl Job {
 pub struct Plan {
     /// Sets of jobs that run together, one after the other; never empty.
     pub groups: Vec<Vec<Job>>,
-    /// Global options as written.
     pub global: Vec<(String, String)>,
     /// Settings that fio would silently ignore or change.
     pub warnings: Vec<String>,

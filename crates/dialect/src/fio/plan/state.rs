@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const TITLE: &str = "halfpower verify state 1";
 
-/// Progress of one clone in its sequence of requests.
+/// Progress of one clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyState {
     /// Leading requests of the sequence that are done.

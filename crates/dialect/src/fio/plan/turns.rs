@@ -28,7 +28,6 @@ pub(crate) struct FileTurns {
     service: FileService,
     draw: FileDraw,
     service_run: u64,
-    /// Files that are used at the same time.
     open: u64,
     in_row: bool,
     /// Writes after which a sync takes a turn; 0: none does.
@@ -40,7 +39,7 @@ pub(crate) struct FileTurns {
     bell: Option<Normal>,
     rounds: Option<Rounds>,
     align: u64,
-    /// Requests differ in size; each goes to the next file.
+    /// Requests differ in size.
     differ: bool,
     spread: Option<Arc<Spread>>,
     own_places: Option<Arc<OwnPlaces>>,
@@ -155,7 +154,7 @@ struct State {
     follow: (u64, [u64; 2]),
     /// Bytes read and written in each file, if the directions have their own cursors.
     cursors: Vec<[u64; 2]>,
-    /// Each file's places, and the bytes since the last zone began.
+    /// Each file's places, and the zone's bytes so far.
     places: Vec<FilePlace>,
     zone_bytes: u64,
     /// Files that had no room when it was their turn.

@@ -16,7 +16,6 @@ pub struct NamedFile {
     pub path: PathBuf,
     /// Bytes to lay out before the jobs start; `None`: nothing.
     pub laid_out: Option<u64>,
-    /// Nothing had this name before the run.
     pub is_new: bool,
 }
 

@@ -304,7 +304,6 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     Ok(())
 }
 
-/// Formats four characters, with the first unit that allows it.
 fn short(value: f64, base: f64, units: [&str; 5]) -> String {
     let (mut value, mut unit) = (value, 0);
     while value >= 9999.5 && unit + 1 < units.len() {

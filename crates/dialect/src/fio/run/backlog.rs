@@ -8,7 +8,6 @@ use super::verify::CloneVerify;
 use machine::{Completion, Nanos, Next, Op, Request};
 use measure::histogram::Histogram;
 
-/// How much to write before reading back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
     Writes(u64),
@@ -39,7 +38,7 @@ pub(crate) struct Backlog {
     /// Start of the current reading, and the time of all before it.
     reading_since: Nanos,
     reading_ns: Nanos,
-    /// Time of the readings before the stream's last own request.
+    /// Time of readings before the last own request.
     between_ns: Nanos,
 }
 

@@ -39,8 +39,8 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
     Ok(())
 }
 
-/// Replaces io_uring with libaio or threads if the system refuses it: job files for other computers
-/// often name it. Each replacement adds a warning to the plan.
+/// Replaces io_uring, which job files for other computers often name, with libaio or threads if the
+/// system refuses it. Each replacement adds a warning.
 pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     let engines = machine.capabilities().engines;
     let mut said = None;
@@ -263,8 +263,7 @@ impl<M: Machine> All<'_, M> {
 /// Opened files, jobs without files, and each planned file's index among the opened ones.
 type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
 
-/// If the files do not all fit, each job's files are tried separately. As in fio, jobs whose files
-/// do not fit fail, and the others run.
+/// As in fio, jobs whose files do not fit fail, and the others run.
 fn lay_out<M: Machine>(
     machine: &M,
     specs: &[TargetSpec],

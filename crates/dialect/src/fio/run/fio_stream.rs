@@ -43,7 +43,6 @@ pub(crate) struct FioStream {
     is_clocked: bool,
 }
 
-/// State shared with other streams, or known only to the set of jobs.
 #[derive(Default)]
 pub(crate) struct StreamState {
     pub(crate) watch: Option<Arc<Watch>>,

@@ -43,7 +43,6 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) system_stats: &'a dyn SystemStats,
     /// Seed of jobs that must not repeat (`randrepeat=0`).
     pub(crate) chance: u64,
-    /// Reports while the jobs run, and the result before them.
     pub(crate) status: Option<(&'a Status<'a>, FioResult)>,
 }
 

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     /// Simulates a device that serves `depth` requests in `depth` times 100 us. Returns the depth
-    /// found, and whether the search reached its last two steps.
+    /// found and the steps reached.
     fn searched(goal: LatencyGoal, max: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
         let mut search = Search::new(goal, max);
         let (mut now, mut in_flight, mut kinds) = (0, 0, [false; 2]);

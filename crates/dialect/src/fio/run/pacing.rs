@@ -171,7 +171,6 @@ impl Filter for Batching {
     ignores!(begin synced owes left fails read_back fill check finish);
 }
 
-/// Ends the stream when the watch finds its rate steady.
 pub(crate) struct Watched {
     watch: Arc<Watch>,
     end: Nanos,

@@ -59,7 +59,6 @@ impl Read {
     }
 }
 
-/// Writes not read back yet.
 #[derive(Debug)]
 pub(crate) enum PendingVerify {
     /// Writes that never overlap, in order.

@@ -128,7 +128,6 @@ mod tests {
     use super::*;
     use crate::fio::plan::jobs::job;
 
-    /// Returns each request's direction and millisecond of issue.
     fn issued(settings: &str, count: usize, wanted: Op) -> Vec<(Op, u64)> {
         let mut rates = Rates::of(&job(settings), 1, 1).unwrap();
         rates.begin(0);

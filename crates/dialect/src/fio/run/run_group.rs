@@ -42,7 +42,6 @@ struct RunOutcome {
 }
 
 impl<'a, M: Machine> Group<'a, M> {
-    /// After the user's interrupt the result has no points.
     pub(crate) fn run(&self, warnings: &mut Vec<String>) -> Result<Ended, FioError> {
         if self.clones.is_empty() {
             return Ok(Ended::Whole(self.without_runs()));

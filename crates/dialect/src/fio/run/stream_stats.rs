@@ -194,7 +194,7 @@ pub(crate) fn batch(count: u32) -> usize {
 
 #[derive(Debug, Clone)]
 pub struct StreamStats {
-    /// Latencies from issue to completion, if they differ from the stream's.
+    /// Latencies from issue, if they differ from the stream's.
     pub from_issue: Option<BySide>,
     /// Latencies until the submitting call returned, and from then on; `None`: not measured.
     pub phases: Option<[BySide; 2]>,

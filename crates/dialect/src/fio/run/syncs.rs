@@ -79,7 +79,6 @@ impl Syncs {
         if asks(file) { Some(Stability::File) } else { asks(data).then_some(Stability::Data) }
     }
 
-    /// Returns the sync or cache drop between two passes.
     fn at_turn(&mut self, core: &mut Core) -> Option<Stability> {
         if self.passes.synced && self.owes(core).is_some() {
             return Some(Stability::File);

@@ -27,7 +27,7 @@ const MAGIC: u16 = 0xacca;
 /// fio keeps below 10^9.
 const OURS: u32 = u32::from_le_bytes(*b"hpwr");
 
-/// Jones' polynomial, reflected, initial value 0, not inverted.
+/// Jones' polynomial.
 const CRC_64: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::Algorithm {
     width: 64,
     poly: 0xad93_d235_94c9_35a9,
@@ -106,7 +106,6 @@ fn sha256(data: &[u8], place: &mut [u8]) {
     place.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
 }
 
-/// How to stamp and check a job's blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Check {
     pub(crate) method: Method,
