@@ -1,4 +1,4 @@
-//! Cost per request: the sequence by pattern, the data by mode, self-describing blocks.
+//! Cost per request: sequences, data, self-describing blocks.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use machine::Buffering;

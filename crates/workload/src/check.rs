@@ -5,7 +5,7 @@ use machine::{Allocation, Reap};
 
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
 pub use machine::MAX_DEPTH;
-/// The maximum per run: streams or, with [`machine::Engine::Threads`], the threads of all streams.
+/// Maximum per run: streams or, with [`machine::Engine::Threads`], all their threads.
 pub const MAX_THREADS: u32 = 4096;
 /// One request per nanosecond, the resolution of the clock.
 pub const MAX_RATE_IOPS: f64 = 1e9;
@@ -367,7 +367,6 @@ mod tests {
 
     const SIZE: u64 = 1 << 30;
 
-    /// The error of the default workload after `change`, on 1 GiB with 512 B sectors.
     fn error(change: impl FnOnce(&mut Workload)) -> Option<String> {
         let mut workload = Workload::default();
         change(&mut workload);

@@ -5,15 +5,15 @@ use crate::{Data, Workload};
 use machine::fill_random;
 use std::sync::Arc;
 
-/// The unit of deduplication and compression below. Other request sizes use 512 B sectors.
+/// Unit of deduplication and compression. Other request sizes use 512 B sectors.
 pub const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
-/// Bytes of the stamp that makes a block unique within the run.
+/// A stamp makes a block unique within the run.
 const STAMP_BYTES: usize = 16;
 /// The largest record that file systems commonly compress as one (btrfs, ZFS). Bodies must not
-/// repeat within it.
+/// repeat in it.
 const RECORD_BYTES: u32 = 128 << 10;
-/// Random bytes to copy bodies from: several records, but small enough for an L2 cache.
+/// Source of bodies: several records, but small enough for an L2 cache.
 const POOL_BYTES: usize = 1 << 20;
 const TEMPLATES: u64 = 16;
 
@@ -21,12 +21,11 @@ const PURPOSE_DATA: u64 = 4;
 
 /// Puts data into write buffers.
 ///
-/// Every block (4 KiB, or 512 B) gets a stamp of 16 bytes that is unique in the run, so
-/// deduplication finds nothing. The body under it stays in the buffer if that is safe: if no read
-/// overwrites the buffer, and requests are as long as a compressor's record, bypass the cache, or
-/// are issued one at a time (see [`machine::RequestSource::fill_buffers`]). Otherwise each block
-/// gets a fresh body from a pool longer than any record, so that small writes gathered into one
-/// record do not compress against each other.
+/// Every block (4 KiB, or 512 B) gets a stamp that is unique in the run, so deduplication finds
+/// nothing. The body stays in the buffer if no read overwrites it, and requests are as long as a
+/// compressor's record, bypass the cache, or are issued one at a time (see
+/// [`machine::RequestSource::fill_buffers`]). Otherwise each block gets a fresh body from a pool
+/// longer than any record, so that small writes in one record do not compress against each other.
 ///
 /// ```
 /// use workload::{Filler, Workload};
@@ -41,15 +40,13 @@ const PURPOSE_DATA: u64 = 4;
 pub struct Filler {
     data: Data,
     block: usize,
-    /// Bytes of a whole block before its zeros.
     head: usize,
-    /// Random bytes for bodies; `None` if bodies stay in the buffers.
+    /// Source of bodies; `None`: they stay in the buffers.
     pool: Option<Arc<[u8]>>,
     position: usize,
     counter: u64,
     /// The run's seed: the first half of every stamp.
     seed: u64,
-    /// Seed of the pool and of repeated blocks.
     repeated_seed: u64,
     /// The second half of every stamp.
     tag: u64,
@@ -61,7 +58,7 @@ fn head_of(len: usize, compressible_percent: u8) -> usize {
 }
 
 impl Filler {
-    /// Creates the filler of source 0; [`Filler::fork`] makes the others.
+    /// Creates the filler of source 0.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -85,7 +82,7 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, repeated_seed, tag }
     }
 
-    /// Returns the filler of another source, whose blocks differ. The pool is shared.
+    /// Returns another source's filler, whose blocks differ. The pool is shared.
     pub fn fork(&self, source: u64) -> Self {
         let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
@@ -93,13 +90,13 @@ impl Filler {
         Filler { tag, position, counter: 0, ..self.clone() }
     }
 
-    /// Returns whether each write copies a fresh body in addition to its stamps.
+    /// Returns whether writes copy fresh bodies.
     pub fn copies(&self) -> bool {
         self.pool.is_some()
     }
 
-    /// Fills all buffers of a source once, before its first write. Each starts at a multiple of the
-    /// block or, with odd request sizes, anywhere.
+    /// Fills a source's buffers before its first write. Each starts at a multiple of the block or,
+    /// with odd request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
         if self.data.compressible_percent > 0 {
@@ -131,8 +128,7 @@ impl Filler {
         }
     }
 
-    /// Returns a stamp unique in the run, because both hashes are bijections of the counter and of
-    /// the tag.
+    /// Returns a unique stamp: both hashes are bijections of the counter and of the tag.
     #[inline]
     fn next_stamp(&mut self) -> [u8; STAMP_BYTES] {
         let counter = self.counter;
@@ -165,8 +161,7 @@ impl Filler {
         }
     }
 
-    /// Returns the pool position and stamp of a repeated block; the same for every filler of the
-    /// run.
+    /// Returns a position and stamp that all fillers of the run share.
     fn template(&self, random: u64, len: usize) -> (usize, [u8; STAMP_BYTES]) {
         let templates = match self.data.repeated_blocks {
             0 => TEMPLATES,
@@ -194,11 +189,8 @@ mod tests {
         Workload { request_bytes: request, data, buffering, read_percent, ..Workload::default() }
     }
 
-    /// Bytes of buffer that a writer at depth 1 cycles through
-    /// ([`machine::RequestSource::fill_buffers`]).
     const WALK_BYTES: usize = 256 << 10;
 
-    /// The bytes that `writes` writes of each source leave on a device.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();
@@ -221,7 +213,6 @@ mod tests {
         device
     }
 
-    /// Percentage that a real compressor saves.
     fn saved_percent(device: &[u8], record: usize) -> f64 {
         let compressed: usize =
             device.chunks(record).map(|r| lz4_flex::block::compress(r).len().min(r.len())).sum();

@@ -1,4 +1,4 @@
-/// The reason why a workload is invalid, and how to fix it.
+/// Why a workload is invalid, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An invalid setting, or combination of two.

@@ -61,7 +61,7 @@ impl FreeMap {
         None
     }
 
-    /// Takes up to `max` consecutive free blocks from `first`; returns their number.
+    /// Takes up to `max` consecutive free blocks; returns their number.
     pub fn take(&mut self, first: u64, max: u64) -> u64 {
         let end = first.saturating_add(max).min(self.blocks);
         let mut block = first;

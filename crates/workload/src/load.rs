@@ -1,4 +1,4 @@
-//! A load that changes over time, and the intervals of a run whose latencies are kept apart.
+//! A load that changes over time, and the intervals whose latencies are kept apart.
 
 use crate::check::{MAX_RATE_IOPS, refuse};
 use crate::{Error, Workload};
@@ -8,13 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum number of steps of a load, and of intervals of a run.
+/// Maximum number of a load's steps and a run's intervals.
 pub const MAX_INTERVALS: usize = 1000;
 
-/// Maximum length of a step's text.
 const LONGEST_STEP: usize = 60;
 
-/// Maximum number of histograms of a run: 64 KiB each, 256 MiB together.
+/// Histograms need 64 KiB each, 256 MiB together.
 const MAX_HISTOGRAMS: u64 = 4096;
 
 /// A part of a load: a constant rate for some time.
@@ -26,21 +25,21 @@ pub struct LoadStep {
     pub duration_ns: Nanos,
 }
 
-/// Formats a step as in the option `--load`: `1000:30s`.
+/// Formats a step as for `--load`: `1000:30s`.
 impl fmt::Display for LoadStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.rate_iops, time_option(self.duration_ns))
     }
 }
 
-/// Formats a time in the syntax of an option, exact: `30s`, `1500ms`.
+/// Formats an exact time as an option: `30s`, `1500ms`.
 pub(crate) fn time_option(ns: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 
-/// Parses the steps of a load as in an option: `1000:30s,5000:60s`.
+/// Parses the steps of a load from an option: `1000:30s,5000:60s`.
 ///
 /// ```
 /// let steps = workload::parse_load("1000:30s,0:500ms").unwrap();
@@ -48,16 +47,16 @@ pub(crate) fn time_option(ns: Nanos) -> String {
 /// ```
 ///
 /// # Errors
-/// The step that is wrong, and how to write it.
+/// The wrong step, and how to write it.
 pub fn parse_load(text: &str) -> Result<Vec<LoadStep>, String> {
     limited(text.split(',').map(|step| step_of(step, ':')).collect::<Result<_, _>>()?)
 }
 
-/// Parses the steps of a load as in a file: a line `RATE,TIME` for each, with `#` before comments
-/// and, as in a spreadsheet, perhaps a heading.
+/// Parses a file of `RATE,TIME` lines, with `#` before comments and perhaps a heading, as in a
+/// spreadsheet.
 ///
 /// # Errors
-/// The line that is wrong, and how to write it.
+/// The wrong line, and how to write it.
 pub fn parse_load_file(text: &str) -> Result<Vec<LoadStep>, String> {
     let mut steps = Vec::new();
     let content = |line: &'_ str| line.split('#').next().unwrap_or_default().trim().to_owned();
@@ -92,20 +91,18 @@ fn limited(steps: Vec<LoadStep>) -> Result<Vec<LoadStep>, String> {
     }
 }
 
-/// A part of a run whose latencies are kept apart.
+/// A part of a run with its own latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Start, from the beginning of the run.
+    /// The run starts at 0.
     pub from_ns: Nanos,
-    /// End, from the beginning of the run.
     pub until_ns: Nanos,
-    /// Index of its step, and that step's requests per second, if the load changes over time.
+    /// Index and requests per second, if the load changes.
     pub step: Option<(usize, f64)>,
 }
 
 impl Workload {
-    /// Returns the intervals of a run whose latencies are kept apart: the steps of its load,
-    /// divided into windows if requested. Empty if neither was requested.
+    /// Returns the load's steps, divided into windows if requested; empty without both.
     pub fn intervals(&self) -> Vec<Interval> {
         let windows = |from_ns: Nanos, length: Nanos, step| {
             let width = self.latency_window_ns.unwrap_or(length).max(1);

@@ -5,7 +5,7 @@ use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt;
 use std::str::FromStr;
 
-/// Formats a size in the syntax of an option: `64k`, `31.5k`.
+/// Formats a size: `64k`, `31.5k`.
 pub fn size_option(bytes: u64) -> String {
     match show_size(bytes).split_once(' ') {
         Some((number, "B")) => number.into(),

@@ -1,6 +1,6 @@
 use crate::rng::SplitMix64;
 
-/// The maximum size of a shuffled table; arithmetic mixes small domains badly.
+/// Arithmetic mixes small domains badly, so they get a shuffled table.
 const TABLE: u64 = 1024;
 
 /// A keyed random permutation of `0..n`, in at most 2 KiB for any `n`.
@@ -17,7 +17,7 @@ pub enum Permutation {
 }
 
 impl Permutation {
-    /// Creates a permutation of `0..n`. `n` of 0 counts as 1; `n` is at most 2^63.
+    /// Creates a permutation of `0..n`, with `n` of at most 2^63; 0 counts as 1.
     pub fn new(n: u64, key: u64) -> Self {
         if n > TABLE {
             Permutation::Mixer(Mixer::new(n, key))
@@ -36,7 +36,7 @@ impl Permutation {
     }
 }
 
-/// Shuffles `0..n` by Fisher and Yates, as given by Durstenfeld (1964).
+/// Fisher and Yates, as given by Durstenfeld (1964).
 fn shuffled(n: u64, key: u64) -> Box<[u16]> {
     let mut random = SplitMix64::new(key);
     let mut table: Box<[u16]> = (0..n as u16).collect();
@@ -49,11 +49,10 @@ fn shuffled(n: u64, key: u64) -> Box<[u16]> {
 /// A keyed permutation of `0..n` without a table.
 ///
 /// Three rounds, each a bijection modulo a power of two. The quadratic x (k + 2x) with an odd key k
-/// (a permutation polynomial: Rivest, "Permutation polynomials modulo 2^w", 2001) propagates the
-/// low half of the bits into the high half, and an xor with a right shift does the reverse. The
-/// domain is the smallest power of two not below `n`; a value outside `0..n` is mapped again (cycle
-/// walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). That takes 2^k / n
-/// evaluations on average, fewer than 2.
+/// (a permutation polynomial: Rivest, "Permutation polynomials modulo 2^w", 2001) propagates low
+/// bits upwards, and an xor with a right shift the reverse. The domain is the smallest power of two
+/// not below `n`; values outside `0..n` are mapped again (cycle walking: Black and Rogaway,
+/// "Ciphers with arbitrary finite domains", 2002), which takes fewer than 2 evaluations on average.
 ///
 /// Three linear rounds would be faster, but leave lattices that a chi-square test detects.
 #[derive(Debug, Clone)]
@@ -66,7 +65,7 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    /// Creates a permutation of `0..n`; `n` is from 2 to 2^63.
+    /// `n` is from 2 to 2^63.
     pub fn new(n: u64, key: u64) -> Self {
         let mask = n.next_power_of_two() - 1;
         let mut random = SplitMix64::new(key);
@@ -75,15 +74,14 @@ impl Mixer {
         Mixer { n, mask, shift: mask.count_ones().div_ceil(2), add, keys }
     }
 
-    /// Returns the number at position `i`, which is below `n`.
     #[inline]
     pub fn at(&self, i: u64) -> u64 {
         let x = self.mix(i);
         if x < self.n { x } else { self.walk(x) }
     }
 
-    /// Computes `base` plus `step` times the number at each of `count` positions from `first`;
-    /// other elements are undefined. Positions end at `n`.
+    /// Computes `base` plus `step` times the numbers at `count` positions from `first`; other
+    /// elements are undefined. Positions end at `n`.
     pub(crate) fn places<const N: usize>(
         &self,
         positions: (u64, usize),
@@ -145,8 +143,7 @@ impl Mixer {
         }
     }
 
-    /// Does [`Mixer::mix`] of consecutive positions in 32 bits, which compilers turn into vector
-    /// instructions.
+    /// Computes [`Mixer::mix`] in 32 bits, which compilers vectorize.
     #[inline(always)]
     fn mix_narrow<const N: usize>(&self, first: u64) -> [u32; N] {
         let start = first.wrapping_add(self.add) as u32;
@@ -162,8 +159,7 @@ impl Mixer {
         each
     }
 
-    /// Walks the cycle back into `0..n`. Separate, so that the first step need not save registers
-    /// for it.
+    /// Separate, so that the first step need not save registers.
     #[inline(never)]
     fn walk(&self, mut x: u64) -> u64 {
         while x >= self.n {
@@ -172,7 +168,6 @@ impl Mixer {
         x
     }
 
-    /// Permutes `0..=mask`.
     #[inline]
     fn mix(&self, x: u64) -> u64 {
         let mut x = x.wrapping_add(self.add);

@@ -9,36 +9,31 @@ use machine::units::show_size;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Requests computed together: constants, branches and vector registers are used once for all of
-/// them.
+/// Requests computed together share constants, branches and registers.
 const BATCH: usize = 32;
 
 mod purpose {
-    /// Random orders and draws.
     pub const ORDER: u64 = 1;
-    /// Positions of Zipf's popular blocks; the same for every stream.
+    /// The same for every stream.
     pub const SCATTER: u64 = 2;
-    /// The choice between read and write.
     pub const MIX: u64 = 3;
     pub const SIZE: u64 = 5;
 }
 
-/// The position in a sequence.
+/// A position in a sequence.
 #[derive(Debug, Clone)]
 pub enum Cursor {
     Own,
-    /// The threads of one stream together issue the requests of one thread.
+    /// The threads of a stream share the requests of one thread.
     Shared(Arc<AtomicU64>),
 }
 
-/// The infinite sequence of requests of one stream: a pure function of the seed, the stream and the
-/// index.
+/// The infinite requests of one stream: a pure function of the seed, the stream and the index.
 ///
 /// With [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] each stream has a
-/// contiguous part of the region, with [`Pattern::Columns`] some of the columns. With
-/// [`Pattern::Together`] the streams need one shared cursor. With other
-/// patterns each visits the whole region in its own order. A remainder too small for a request is
-/// not visited.
+/// contiguous part of the region, with [`Pattern::Columns`] some columns. [`Pattern::Together`]
+/// needs one shared cursor. With other patterns each stream visits the whole region in its own
+/// order. A remainder too small for a request is not visited.
 ///
 /// ```
 /// use workload::{Cursor, Pattern, Sequence, Workload};
@@ -52,26 +47,22 @@ pub enum Cursor {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    /// The position in the current pass, for [`Cursor::Own`].
     place: u64,
-    /// The position at which the requests of `ready` end.
     ready_to: u64,
-    /// Offsets of the current batch, by place modulo [`BATCH`].
+    /// Offsets by place modulo [`BATCH`].
     ready: [u64; BATCH],
     ready_ops: [Op; BATCH],
-    /// The position below which the fast path of [`Sequence::next`] applies; 0 if it never does.
+    /// End of the fast path of [`Sequence::next`]; 0: never used.
     short_to: u64,
     /// The end of the pass, or 0.
     short_pass: u64,
     base: u64,
     request: u32,
     choice: Choice,
-    /// The sizes and positions, if they differ between requests.
     varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
-    /// The first request of the current pass.
     pass_start: u64,
-    /// The requests of a pass; patterns with repetition have one infinite pass.
+    /// Patterns with repetition have one infinite pass.
     pass_len: u64,
     pass: u64,
     blocks: u64,
@@ -97,7 +88,7 @@ enum Order {
 struct Choice {
     op: Op,
     mixed: bool,
-    /// A random number below which a mixed stream reads.
+    /// Mixed streams read below this random number.
     threshold: u64,
     seed: u64,
 }
@@ -124,11 +115,11 @@ impl Choice {
     }
 }
 
-/// `n` blocks visited with a step: 0, step, 2 step, ..., then 1, 1 + step, ...
+/// Visits 0, step, 2 step, ..., then 1, 1 + step, ...
 #[derive(Debug, Clone, Copy)]
 struct Stride {
     step: u64,
-    /// Rounds with one visit more: those that begin in the first `n % step` blocks.
+    /// The first `n % step` rounds have one visit more.
     long_rounds: u64,
     /// Visits of a short round; at least 1.
     visits: u64,
@@ -152,7 +143,7 @@ impl Stride {
     }
 }
 
-/// The columns from `first` on, each from top to bottom, of a table with this many rows.
+/// The columns from `first` on, each from top to bottom.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     first: u64,
@@ -167,12 +158,12 @@ impl Columns {
     }
 }
 
-/// Returns `percent` of 2^64, for comparison with 64 random bits.
+/// Returns `percent` of 2^64.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
 }
 
-/// Returns the first block and number of blocks of part `k`; parts differ by at most one block.
+/// Returns the first block and length; lengths differ by at most one.
 fn part(n: u64, k: u32, parts: u32) -> (u64, u64) {
     let at = |k: u32| (u128::from(n) * u128::from(k) / u128::from(parts.max(1))) as u64;
     (at(k), at(k + 1) - at(k))
@@ -191,11 +182,10 @@ impl Pattern {
 }
 
 impl Sequence {
-    /// Creates a sequence in the region (first byte, length in bytes).
+    /// Creates a sequence in the region (first byte, length).
     ///
     /// # Errors
-    /// The stream's part is too small for a request, or the pattern is invalid ([`Workload::check`]
-    /// gives details).
+    /// The stream's part is too small for a request, or the pattern is invalid.
     pub fn new(
         workload: &Workload,
         region: (u64, u64),
@@ -278,7 +268,7 @@ impl Sequence {
         Ok(sequence)
     }
 
-    /// Returns operation, byte offset and bytes. Wraps around after the last block.
+    /// Returns operation, byte offset and bytes; wraps around.
     #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
@@ -288,9 +278,9 @@ impl Sequence {
         }
     }
 
-    /// Returns the next request, if all have one size and a cursor of their own, within a pass and
-    /// within [`Sequence::limit_short`]; inlined in the caller's loop. `None`: call
-    /// [`Sequence::next`].
+    /// Returns the next request if all have one size and the cursor is not shared, within a pass
+    /// and [`Sequence::limit_short`]; `None`: call [`Sequence::next`]. Inlined in the caller's
+    /// loop.
     #[inline(always)]
     pub fn next_short(&mut self) -> Option<(Op, u64, u32)> {
         let place = self.place;
@@ -302,7 +292,7 @@ impl Sequence {
         Some((self.ready_ops[at], self.ready[at], self.request))
     }
 
-    /// Computes the batch of the current place; `false`: the fast path ends here.
+    /// Returns `false` where the fast path ends.
     #[inline(never)]
     fn prepare(&mut self) -> bool {
         if self.place >= self.short_to {
@@ -341,12 +331,11 @@ impl Sequence {
         }
     }
 
-    /// Returns the position in its pass, if the cursor is not shared.
+    /// Returns the position in the pass, if the cursor is not shared.
     pub fn place(&self) -> u64 {
         self.place
     }
 
-    /// Returns the next request for any pattern, and across the end of a pass.
     #[inline(never)]
     fn next_slow(&mut self) -> (Op, u64, u32) {
         let mut place = match &self.shared {
@@ -372,7 +361,6 @@ impl Sequence {
         }
     }
 
-    /// Returns the block at a position of the current pass.
     #[inline]
     fn block(&self, place: u64) -> u64 {
         let index = self.pass_start + place;
@@ -395,8 +383,8 @@ impl Sequence {
         }
     }
 
-    /// Moves to the pass that contains the position (from the current pass's start); returns the
-    /// position in it. Threads that share the cursor may have completed whole passes in between.
+    /// Moves to the pass of `place`; returns the position in it. Threads that share the cursor may
+    /// have completed whole passes.
     #[cold]
     #[inline(never)]
     fn turn(&mut self, place: u64) -> u64 {
@@ -414,14 +402,13 @@ impl Sequence {
         }
     }
 
-    /// Returns the number of blocks in a pass. A block is a request, or the distance between
-    /// starting positions if sizes differ.
+    /// Returns the number of blocks in a pass: requests, or starting positions if sizes differ.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Returns the offset of the first block, and the bytes to the end of the last (of maximum
-    /// size); for [`Pattern::Columns`] of the whole table.
+    /// Returns the first offset, and the bytes to the end of the last block (of maximum size); for
+    /// [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
         let blocks = if let Order::Columns(table) = &self.order {
             table.rows * table.row
@@ -436,7 +423,7 @@ impl Sequence {
         (self.base, bytes)
     }
 
-    /// Computes a hash of the first `n` requests, regardless of the current position.
+    /// Hashes the first `n` requests, regardless of the position.
     pub fn fingerprint(&self, n: u64) -> u64 {
         let mut fresh = Sequence {
             place: 0,

@@ -10,7 +10,6 @@ pub struct SizeDraw(Draw);
 enum Draw {
     /// `min` times 1 to `count`.
     Range { min: u32, count: u64 },
-    /// Any number of bytes.
     Unaligned { min: u32, max: u32 },
     /// Sizes, each with the upper end of its share of 64 random bits.
     Shares(Vec<(u64, u32)>),
@@ -41,7 +40,6 @@ impl SizeDraw {
         })
     }
 
-    /// Returns the maximum of sizes of any number of bytes.
     fn unaligned_max(&self) -> Option<u64> {
         if let Draw::Unaligned { max, .. } = self.0 { Some(u64::from(max)) } else { None }
     }
@@ -64,7 +62,6 @@ impl SizeDraw {
     }
 }
 
-/// The sizes of a stream's requests, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: SizeDraw,
@@ -77,7 +74,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// Creates the sizes for `len` bytes that a stream visits. `None` if all requests are the same.
+    /// `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -108,7 +105,6 @@ impl Varied {
         if op == Op::Read { &self.read } else { &self.write }
     }
 
-    /// Returns the next sequential request, cut at the end of the region.
     #[inline]
     pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
         if self.len - self.position < self.unit {
@@ -124,7 +120,7 @@ impl Varied {
         (place, size as u32)
     }
 
-    /// Changes a size so that what is left of the region after it is nothing, or a whole request.
+    /// Leaves nothing or a whole request after a size.
     #[cold]
     fn without_rest(&self, size: u64, left: u64, max: u64) -> u64 {
         let short = self.unit.saturating_sub(left - size);
@@ -145,8 +141,8 @@ impl Varied {
 }
 
 impl Workload {
-    /// Returns the distance between starting positions: the request size, the smallest of several,
-    /// or the alignment.
+    /// Returns the distance between starting positions: the (smallest) request size or the
+    /// alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let min = |mix: &SizeMix| mix.bounds().map(|(min, _)| min);
         let mixes = self.sizes.iter().flat_map(|sizes| {
@@ -227,8 +223,8 @@ impl Workload {
         self.check_grid()
     }
 
-    /// Refuses grid patterns, which need a single size, and threads with a shared cursor, which do
-    /// not know the previous request's end.
+    /// Grid patterns need one size; threads with a shared cursor do not know the previous request's
+    /// end.
     fn check_grid(&self) -> Result<(), Error> {
         if !self.varies() {
             return Ok(());

@@ -37,8 +37,7 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Creates a distribution; mean (0 to 100) and standard deviation (above 0) are in percent of
-    /// `n`.
+    /// Mean (0 to 100) and standard deviation (above 0) are in percent of `n`.
     pub fn new(n: u64, mean_percent: f64, deviation_percent: f64) -> Self {
         let whole = n.max(1) as f64 / 100.0;
         Normal { n: n.max(1), mean: mean_percent * whole, deviation: deviation_percent * whole }
@@ -103,7 +102,6 @@ mod tests {
         chi_square_is_plausible(&counts, &expected);
     }
 
-    /// Integral of the normal density from `a` to `b` by Simpson's rule.
     fn bell(a: f64, b: f64, mean: f64, deviation: f64) -> f64 {
         let density = |x: f64| (-((x - mean) / deviation).powi(2) / 2.0).exp();
         (b - a) / 6.0 * (density(a) + 4.0 * density((a + b) / 2.0) + density(b))

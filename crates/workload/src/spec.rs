@@ -1,4 +1,4 @@
-//! A workload as data: its requests, and how they reach the target.
+//! A workload as data.
 
 use crate::load::LoadStep;
 use machine::{
@@ -93,8 +93,8 @@ impl SizeMix {
         SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
     }
 
-    /// Returns the sizes from `min_bytes` to `max_bytes`: the multiples of the minimum or, if they
-    /// are `unaligned`, any number of bytes.
+    /// Returns the multiples of `min_bytes` up to `max_bytes` or, if `unaligned`, any number of
+    /// bytes.
     pub fn range(min_bytes: u32, max_bytes: u32, unaligned: bool) -> SizeMix {
         // Sizes beyond the last multiple are never used.
         let max_bytes =
@@ -105,7 +105,7 @@ impl SizeMix {
         SizeMix::Range { min_bytes, max_bytes, unaligned }
     }
 
-    /// Returns the smallest and largest size in bytes; `None` without sizes.
+    /// Returns the smallest and largest size; `None` without sizes.
     pub fn bounds(&self) -> Option<(u32, u32)> {
         match self {
             SizeMix::Range { min_bytes, max_bytes, .. } => Some((*min_bytes, *max_bytes)),
@@ -117,7 +117,7 @@ impl SizeMix {
         }
     }
 
-    /// Returns the mean size in bytes.
+    /// Returns the mean in bytes.
     pub fn mean(&self) -> f64 {
         match self {
             SizeMix::Range { min_bytes, max_bytes, unaligned: false } => {
@@ -176,7 +176,7 @@ pub enum ClientFiles {
 }
 
 impl ClientFiles {
-    /// Returns whether all clients use one file.
+    /// Returns whether clients share one file.
     pub fn is_one(self) -> bool {
         self != ClientFiles::Own
     }
@@ -333,7 +333,7 @@ impl Workload {
         }
     }
 
-    /// Returns the time of a run, if a time ends it.
+    /// Returns the time limit of a run, if any.
     pub fn run_ns(&self) -> Option<Nanos> {
         match self.stop {
             Stop::AfterNs(ns) => Some(ns),
@@ -346,13 +346,13 @@ impl Workload {
         self.read_percent < 100
     }
 
-    /// Returns the outstanding requests over all streams.
+    /// Returns the depth over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
     }
 
-    /// Returns the same for this many clients of one machine: their streams, rates and bytes
-    /// together. A region grows to at least one request of each stream.
+    /// Returns the combined workload of this many clients of one machine. A region grows to at
+    /// least one request of each stream.
     pub fn of_clients(&self, clients: u32) -> Workload {
         let all = u64::from(clients);
         let times = |bytes: u64| bytes.saturating_mul(all);
@@ -383,7 +383,7 @@ impl Workload {
         }
     }
 
-    /// Returns the first byte and the length, in a target of `size_bytes`.
+    /// Returns the first byte and length in a target of `size_bytes`.
     pub fn region(&self, size_bytes: u64) -> (u64, u64) {
         let start = self.region_start_bytes.min(size_bytes);
         (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))

@@ -1,4 +1,4 @@
-//! Exact Zipf distribution in constant time and memory.
+//! The Zipf distribution, exact in constant time and memory.
 
 use crate::rng::{hash, unit};
 
@@ -6,8 +6,7 @@ use crate::rng::{hash, unit};
 ///
 /// Rejection-inversion: Hörmann and Derflinger, "Rejection-inversion to generate variates from
 /// monotone discrete distributions", ACM Transactions on Modeling and Computer Simulation 6(3),
-/// 1996. The hat is the integral of `x^-theta`, inverted in closed form; it needs fewer than 1.1
-/// candidates on average.
+/// 1996. The hat is the integral of `x^-theta`; draws need fewer than 1.1 candidates on average.
 ///
 /// ```
 /// let zipf = workload::Zipf::new(1_000, 1.2);
@@ -18,9 +17,7 @@ use crate::rng::{hash, unit};
 pub struct Zipf {
     n: u64,
     theta: f64,
-    /// The hat's integral at 1.5 minus the probability mass of rank 1.
     low: f64,
-    /// The hat's integral at n + 1/2.
     high: f64,
     /// Candidates this close below their rank are accepted without evaluating the hat.
     squeeze: f64,
@@ -37,7 +34,7 @@ impl Zipf {
         zipf
     }
 
-    /// Returns the rank (`1..=n`) that the stream `seed` draws for `index`.
+    /// Returns the rank that the stream `seed` draws for `index`.
     pub fn draw(&self, seed: u64, index: u64) -> u64 {
         let key = hash(seed, index);
         let mut attempt = 0;
@@ -58,8 +55,7 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// Computes the integral of `t^-theta` from 1 to `x`: `(x^(1-theta) - 1) / (1 - theta)`, or `ln
-    /// x` for a theta of 1, without loss of digits near 1.
+    /// Integrates `t^-theta` from 1 to `x`, without loss of digits near a theta of 1.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let t = (1.0 - self.theta) * log;

@@ -1,5 +1,5 @@
-//! Metadata operations on files. Each is a timed phase in which all threads process all files;
-//! several rounds give an interval.
+//! Metadata operations on files. Each is a timed phase over all files; several rounds give an
+//! interval.
 
 mod plan;
 mod run;

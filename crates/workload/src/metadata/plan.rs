@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The maximum number of files: with the numbers for renaming they must fit into 32 bits.
+/// With the numbers for renaming, files must fit into 32 bits.
 const MAX_FILES: u32 = 1 << 30;
 const MAX_DIRECTORIES: u32 = 1 << 20;
 const MAX_THREADS: u32 = 1024;
 const MAX_ROUNDS: u32 = 1000;
-/// The maximum size of a file; metadata benchmarks need little data.
+/// Metadata benchmarks need little data.
 const MAX_BYTES: u32 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,25 +49,22 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The directory in which a client works, and its files there.
+/// A client's directory and files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientFiles {
-    /// A directory that another client's session made; `None`: this session makes its own.
+    /// Another client's directory; `None`: this session makes its own.
     pub directory: Option<PathBuf>,
-    /// The client's number among those whose files are in the directory, from 0.
+    /// The client's number, from 0.
     pub client: u32,
-    /// The number of clients whose files are in the directory.
     pub clients: u32,
 }
 
 impl ClientFiles {
-    /// The files of a client with a directory of its own.
+    /// A client with a directory of its own.
     pub const OWN: ClientFiles = ClientFiles { directory: None, client: 0, clients: 1 };
 }
 
 impl Default for MetadataPlan {
-    /// Returns 10,000 empty files in 10 directories of the current one, one thread, three rounds,
-    /// no sync; clients share nothing.
     fn default() -> Self {
         MetadataPlan {
             location: PathBuf::from("."),
@@ -89,7 +86,6 @@ impl Default for MetadataPlan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} is {value}: it must be from {min} to {max}")]
 pub struct PlanError {
-    /// The name of the parameter.
     pub name: &'static str,
     pub value: u32,
     pub min: u32,
@@ -120,8 +116,7 @@ impl MetadataPlan {
         Ok(())
     }
 
-    /// Returns the options without the rounds (they affect only precision) and the location (the
-    /// target).
+    /// Returns the options without the rounds (they affect only precision) and the location.
     pub fn settings(&self) -> String {
         let mut words = format!(
             "--files {} --directories {} --threads {}",
@@ -143,8 +138,7 @@ impl MetadataPlan {
         words
     }
 
-    /// Describes the files in words: their size, whether clients share a directory, and their tree of
-    /// directories. Empty files in directories of each client need none.
+    /// Describes size, shared directory and directory tree.
     pub fn files_in_words(&self) -> String {
         let size = (self.file_bytes > 0).then(|| show_size(u64::from(self.file_bytes)));
         let shared = self.shared_directory.then(|| "in a shared directory".to_owned());
@@ -153,7 +147,7 @@ impl MetadataPlan {
         size.into_iter().chain(shared).chain(tree).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the operations of a round, in their order: empty files are not read.
+    /// Returns the operations of a round in order; empty files are not read.
     pub fn operations(&self) -> impl Iterator<Item = Operation> {
         let has_data = self.file_bytes > 0;
         Operation::ALL.into_iter().filter(move |&one| one != Operation::Read || has_data)
@@ -164,13 +158,13 @@ impl MetadataPlan {
         ((u64::from(client) + u64::from(self.shift)) % u64::from(clients.max(1))) as u32
     }
 
-    /// Returns whether each of several clients looks up, opens and reads files of another.
+    /// Returns whether clients visit files of others.
     pub fn visits_others(&self, clients: u32) -> bool {
         self.visited(0, clients) != 0
     }
 
     /// # Errors
-    /// The numbers of the files of this many clients in one directory do not fit into 32 bits.
+    /// The clients' files in one directory exceed 32-bit numbers.
     pub fn check_clients(&self, clients: u32) -> Result<(), PlanError> {
         let max = if self.shared_directory { MAX_FILES / clients.max(1) } else { MAX_FILES };
         if self.files > max {
@@ -212,7 +206,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All operations, in the order of a round.
+    /// All operations in the order of a round.
     pub const ALL: [Operation; 7] = [
         Operation::Create,
         Operation::Stat,
@@ -223,7 +217,7 @@ impl Operation {
         Operation::Delete,
     ];
 
-    /// Returns whether it leaves the files as they are: it can visit those of another client.
+    /// Returns whether the operation leaves files unchanged.
     pub fn visits(self) -> bool {
         matches!(self, Operation::Stat | Operation::Open | Operation::Read)
     }

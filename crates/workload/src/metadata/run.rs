@@ -17,7 +17,7 @@ pub enum MetadataError {
     Threads(io::Error),
     #[error(transparent)]
     File(#[from] FileError),
-    /// Files that do not match what was created.
+    /// Files do not match what was created.
     #[error(
         "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
     )]
@@ -43,7 +43,6 @@ struct Shared<'a, F> {
     failed: AtomicBool,
 }
 
-/// Returns part `index` of `parts` of the range `0..of`.
 fn part(of: u32, index: u32, parts: u32) -> Range<u32> {
     let at = |index: u32| (u64::from(of) * u64::from(index) / u64::from(parts)) as u32;
     at(index)..at(index + 1)
@@ -62,7 +61,6 @@ impl<F> Shared<'_, F> {
         FileId { number: file.number + self.plan.files, ..file }
     }
 
-    /// Returns the files of all clients in a directory, and the directories below it.
     fn entries_in(&self, directory: u32) -> u64 {
         let below = directories_below(directory, self.plan.branch, self.plan.directories).len();
         let of_each = (self.plan.files - directory).div_ceil(self.plan.directories);
@@ -71,8 +69,8 @@ impl<F> Shared<'_, F> {
 }
 
 impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
-    /// Applies an operation to this thread's share. Files are created in ascending order but
-    /// visited in random order, so the directory's order does not help.
+    /// Files are created in ascending but visited in random order, so the directory's order does
+    /// not help.
     fn phase<F: FileSystem>(
         &mut self,
         operation: Operation,
@@ -177,7 +175,7 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     Ok(began..shared.system.now())
 }
 
-/// The directories and threads of a plan between its phases. Dropping it removes all files.
+/// A plan's directories and threads between phases. Dropping it removes all files.
 pub struct Session<'a, F: FileSystem, R> {
     workers: Vec<Worker<<F::Area as FileArea>::Work, R>>,
     area: F::Area,
@@ -185,8 +183,8 @@ pub struct Session<'a, F: FileSystem, R> {
 }
 
 impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
-    /// Makes the directories, or joins those of another client. `records` (one per thread) get the
-    /// time of each operation in ns.
+    /// Makes the directories, or joins another client's. `records` (one per thread) get each
+    /// operation's time in ns.
     ///
     /// # Errors
     /// An invalid plan, an unusable location, or the user's interrupt.
@@ -225,14 +223,13 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
         Ok(Session { workers, area, shared })
     }
 
-    /// Returns the directory in which the files are, for the sessions of other clients; `None` if
-    /// they cannot join it.
+    /// Returns the files' directory for other clients; `None` if they cannot join it.
     pub fn directory(&self) -> Option<&Path> {
         self.area.directory()
     }
 
-    /// Applies an operation to all files; returns its begin and its end on the system's clock. The
-    /// operations of a round follow one another in the order of [`Operation::ALL`].
+    /// Applies an operation to all files; returns its begin and end on the system's clock. Follow
+    /// the order of [`Operation::ALL`].
     ///
     /// # Errors
     /// A failed operation, or the user's interrupt.
@@ -240,7 +237,7 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
         phase(operation, &mut self.workers, &self.shared)
     }
 
-    /// Removes the directories that this session made.
+    /// Removes this session's directories.
     ///
     /// # Errors
     /// A directory that cannot be removed.
@@ -255,19 +252,17 @@ impl<'a, F: FileSystem, R: FnMut(Operation, Nanos) + Send> Session<'a, F, R> {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseTimes {
-    /// Times of complete phases, by operation and round.
+    /// Times by operation and round.
     pub rounds: [Vec<Nanos>; Operation::ALL.len()],
-    /// The phase that the user interrupted, with its time until then.
+    /// The interrupted phase and its time.
     pub unfinished: Option<(Operation, Nanos)>,
 }
 
-/// Runs the phases. Calls `progress` before each, and gives `records` (one per thread) the time of
-/// each operation. Always removes all files. The user's interrupt ends it with the times until
-/// then.
+/// Runs the phases, with `progress` before each; `records` (one per thread) get the time of each
+/// operation. Always removes all files. The user's interrupt ends it with the times until then.
 ///
 /// # Errors
-/// An invalid plan, an unusable location, a failed operation, or an interrupt before the first
-/// phase.
+/// An invalid plan, an unusable location, a failed operation, or an early interrupt.
 pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
     system: &F,
     plan: &MetadataPlan,

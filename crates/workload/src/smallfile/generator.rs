@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOp {
-    /// Create a file with this many bytes of the text.
+    /// Creates a file with this many bytes of the text.
     Create(FileId, u32),
-    /// Read the whole file, of this many bytes.
+    /// Reads the whole file, of this many bytes.
     Read(FileId, u32),
-    /// Append this many bytes from the start of the text.
+    /// Appends this many bytes from the start of the text.
     Append(FileId, u32),
     Delete(FileId),
 }
@@ -38,7 +38,7 @@ pub enum Step {
     Do(FileOp),
     /// The transaction with this index (from 0) is complete.
     Transacted(u32),
-    /// No file is left before the transactions are complete, so no report follows.
+    /// The files ran out early; no report follows.
     OutOfFiles,
     End(Phase),
 }
@@ -123,10 +123,10 @@ enum State {
     Over,
 }
 
-/// The operations of a plan; always the same ones.
+/// A plan's operations, always the same.
 ///
-/// Each worker can iterate a clone and execute only its own files, without a lock; the operations
-/// on one file stay in order.
+/// Each worker can iterate a clone and execute only its own files, without a lock; operations on
+/// one file stay in order.
 #[derive(Debug, Clone)]
 pub struct Generator {
     plan: Arc<SmallFilePlan>,
@@ -140,7 +140,7 @@ pub struct Generator {
 #[derive(Debug, Clone)]
 pub struct Start {
     pub generator: Generator,
-    /// Printable characters, as many as the maximum file size. Each file starts at the first.
+    /// Printable characters. Each file starts at the first.
     pub text: Arc<[u8]>,
 }
 
@@ -186,7 +186,7 @@ impl Generator {
         &self.plan
     }
 
-    /// Counts the operations of the plan. `None` if it runs out of files.
+    /// Counts the operations. `None` if the plan runs out of files.
     pub fn dry_run(self) -> Option<SmallFileCounts> {
         let mut counts = SmallFileCounts::default();
         let mut phase = Phase::Create;
@@ -230,7 +230,7 @@ impl Generator {
         self.pool.take(index).map(|slot| FileOp::Delete(slot.file))
     }
 
-    /// Returns a read or an append; `None` instead of an append to a full file.
+    /// `None` for an append to a full file.
     fn first_half(&mut self) -> Option<FileOp> {
         let bias = self.plan.bias_read?;
         let reads = self.rng.below(10) < u32::from(bias);
@@ -389,7 +389,7 @@ mod tests {
         );
     }
 
-    /// Taken from a trace of the system calls of PostMark 1.53.
+    /// From a trace of the system calls of PostMark 1.53.
     #[test]
     fn weighted_locations_are_drawn_as_postmark_draws_them() {
         let location = |name: &str, weight| Location { path: name.into(), weight };
@@ -433,7 +433,6 @@ mod tests {
     }
 
     proptest! {
-        /// Operations only touch existing files, sizes stay in range, and no file is left.
         #[test]
         fn every_operation_finds_its_file(
             (low, spread, number, transactions) in (1u32..3000, 0u32..3000, 1u32..60, 1u32..300),

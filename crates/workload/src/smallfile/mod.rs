@@ -1,7 +1,5 @@
-//! Small-file workloads as in mail, news and web servers.
-//!
-//! [`Generator`] derives the operations from a [`SmallFilePlan`] and its seed; a
-//! [`machine::files::FileSystem`] executes them.
+//! Small-file workloads as in mail, news and web servers: [`Generator`] derives the operations from
+//! a [`SmallFilePlan`], a [`machine::files::FileSystem`] executes them.
 
 mod generator;
 mod mt19937;

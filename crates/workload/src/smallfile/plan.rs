@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The maximum of PostMark's numbers, which are C integers.
+/// PostMark's numbers are C integers.
 pub const MAX: u32 = i32::MAX as u32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,13 +67,11 @@ impl Default for SmallFilePlan {
 pub enum PlanError {
     #[error("{name} is {value}: it must be from {min} to {max}")]
     Range {
-        /// The name of the parameter.
         name: &'static str,
         value: u64,
         min: u64,
         max: u64,
     },
-    /// Not enough memory for the text that fills files.
     #[error("no memory for {bytes} bytes of file contents: lower the largest file size")]
     Memory { bytes: u64 },
 }
@@ -107,7 +105,7 @@ impl SmallFilePlan {
         Ok(())
     }
 
-    /// Returns the number created in each location; a single one is not created.
+    /// Returns the number made in each location; a single one is not made.
     pub fn subdirectories_used(&self) -> u32 {
         if self.subdirectories > 1 { self.subdirectories } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! Existing files, in slots.
+//! Slots of existing files.
 
 use super::Mt19937;
 use machine::files::FileId;
@@ -17,7 +17,6 @@ pub(super) struct Pool {
     slots: Vec<Option<Slot>>,
     capacity: u32,
     live: u32,
-    /// The slot after the last one allocated.
     next: u32,
     /// All holes below `slots.len()`, and some slots that are no longer holes.
     holes: BinaryHeap<Reverse<u32>>,
@@ -32,7 +31,7 @@ impl Pool {
         self.live
     }
 
-    /// Returns the slot after the last allocated if it is free, otherwise the first hole.
+    /// Returns the slot after the last allocated if free, otherwise the first hole.
     pub fn free_slot(&mut self) -> Option<u32> {
         if self.live >= self.capacity {
             return None;
@@ -53,7 +52,6 @@ impl Pool {
         matches!(self.slots.get(index as usize), Some(Some(_)))
     }
 
-    /// Puts a file into the slot that [`Pool::free_slot`] returned.
     pub fn put(&mut self, index: u32, slot: Slot) {
         if index as usize == self.slots.len() {
             self.slots.push(None);
@@ -89,7 +87,6 @@ impl Pool {
         Some(slot)
     }
 
-    /// Returns the first used slot at or after an index.
     pub fn used_from(&self, index: u32) -> Option<u32> {
         (index as usize..self.slots.len()).find(|&i| self.slots[i].is_some()).map(|i| i as u32)
     }

@@ -7,21 +7,19 @@ use super::{Expected, Fault, FaultKind, Found};
 const FLIPPED_BITS: u32 = 512;
 /// Fewer matching bytes on a side of a seam look like flipped bits.
 const SEAM_BYTES: usize = 8;
-/// The minimum share of bits that differ next to a seam: about half do, and damage affects fewer.
+/// Unrelated data differ in half of the bits, damage in fewer.
 const TORN_SHARE: f64 = 0.25;
-/// Generations before the oldest expected one to try for a damaged unit.
+/// Older generations to try for a damaged unit.
 const OLDER: u32 = 4;
 const CANDIDATES: usize = 24;
 
 enum Verdict {
     Right,
-    /// The expected data are unknown.
     Unverifiable,
     Wrong(FaultKind, Found),
 }
 
-/// Judges a block written with a seed on a file filled with another, if known; returns the number
-/// of bytes that could be judged.
+/// `fill` is the seed of the file's first data, if known. Returns the number of bytes judged.
 pub fn check_block(
     (seed, fill): (u64, Option<u64>),
     offset: u64,
@@ -106,7 +104,6 @@ fn judge_sound(seed: u64, at: u64, label: Label, expected: &Expected) -> Verdict
     }
 }
 
-/// Judges a unit with a wrong checksum or without a header.
 fn judge_damaged(
     (seed, fill): (u64, Option<u64>),
     at: u64,
@@ -149,7 +146,6 @@ fn judge_damaged(
     Verdict::Wrong(if as_before { FaultKind::Lost } else { FaultKind::Foreign }, found)
 }
 
-/// Returns whether each byte belongs to an allowed generation.
 fn is_mixture(seed: u64, at: u64, unit: &[u8], expected: &Expected) -> bool {
     let mut wrong: Vec<usize> = (0..unit.len()).collect();
     for generation in expected.generations() {
@@ -168,7 +164,6 @@ fn is_fill(seed: u64, at: u64, unit: &[u8]) -> bool {
     unit == filled
 }
 
-/// Returns whether there are about as many ones as zeros, and most of the 256 byte values.
 fn is_random(unit: &[u8]) -> bool {
     let ones: u32 = unit.iter().map(|byte| byte.count_ones()).sum();
     let mut seen = [false; 256];
@@ -176,8 +171,8 @@ fn is_random(unit: &[u8]) -> bool {
     (1792..=2304).contains(&ones) && seen.iter().filter(|seen| **seen).count() > 180
 }
 
-/// Finds a unit of which one end belongs to a generation, and the rest is unrelated. Returns the
-/// generation, the boundary, and whether its part is first.
+/// Finds a unit of which one end belongs to a generation. Returns the generation, the boundary, and
+/// whether its part is first.
 fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
     let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
     let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -189,7 +184,7 @@ fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize,
         .then_some((generation, at, first))
 }
 
-/// Returns the expected generations, a few older ones, and that of the header.
+/// Returns the expected generations, some older ones, and the header's.
 fn candidates(
     seed: u64,
     at: u64,
@@ -212,7 +207,6 @@ fn image(label: Label) -> [u8; UNIT] {
     image
 }
 
-/// Finds a byte up to which the unit is one candidate, and from there on another.
 fn seam(unit: &[u8], candidates: &[(u32, [u8; UNIT])]) -> Option<(u32, u32, usize)> {
     let heads = candidates
         .iter()

@@ -8,13 +8,13 @@ pub enum FaultKind {
     Flipped,
     /// A block has parts of two generations.
     Torn,
-    /// A valid block that belongs at another offset.
+    /// A valid block of another offset.
     Misdirected,
     /// An older generation than the last completed write.
     Lost,
-    /// A valid block of another run: this run's write never arrived.
+    /// A valid block of another run; this run's write never arrived.
     Stale,
-    /// Data that neither this run nor one like it has written.
+    /// Neither this run nor one like it wrote the data.
     Foreign,
 }
 
@@ -38,28 +38,25 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// The data found instead of the expected data.
+/// The data found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// `bits` bits differ. `first_bit` counts from the fault's first byte, least significant bit
-    /// first.
+    /// `first_bit` counts from the fault's first byte, least significant bit first.
     Bits { first_bit: u32, bits: u32, generation: u32 },
     /// A valid unit of this offset and run.
     Generation(u32),
-    /// One generation up to byte `at`, another from there on.
+    /// One generation up to byte `at`, then another.
     Seam { before: u32, after: u32, at: u32 },
-    /// One end belongs to a generation, the rest is unrelated.
+    /// One end belongs to a generation.
     Part {
         generation: u32,
         at: u32,
-        /// The generation's part comes first.
         first: bool,
     },
     /// A valid unit of this run for another byte offset.
     Offset { offset: u64, generation: u32 },
     /// A valid unit of another run.
     Seed(u64),
-    /// Only zeros.
     Zeros,
     /// Data without a valid header.
     Unknown,
@@ -69,12 +66,12 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// The offset of the first wrong unit in the target.
+    /// Offset of the first wrong unit in the target.
     pub offset: u64,
     /// Bytes of adjacent units of one block with the same fault.
     pub bytes: u64,
     pub expected: Expected,
-    /// The data found in the first unit.
+    /// The data in the first unit.
     pub found: Found,
 }
 

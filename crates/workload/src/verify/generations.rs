@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Expected {
     /// Generations before `from`, ascending; 0 is the data from before the run.
     earlier: Vec<u32>,
-    /// The first of the generations up to `newest`, all of which are allowed.
+    /// All generations from this to `newest` are allowed.
     from: u32,
     /// The newest generation; 0 if the run never wrote there.
     pub newest: u32,
@@ -17,7 +17,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Allows one of these generations, in any order; there is at least one.
+    /// `generations` is in any order and not empty.
     fn one_of(mut generations: Vec<u32>) -> Expected {
         generations.sort_unstable();
         generations.dedup();
@@ -30,19 +30,18 @@ impl Expected {
         Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// Returns the oldest generation; 0 is the data from before the run.
+    /// Returns the oldest generation; 0 is from before the run.
     pub fn oldest(&self) -> u32 {
         *self.earlier.first().unwrap_or(&self.from)
     }
 
-    /// Returns whether a unit of this generation is right.
     pub fn admits(&self, generation: u32) -> bool {
         generation > 0
             && ((self.from..=self.newest).contains(&generation)
                 || self.earlier.contains(&generation))
     }
 
-    /// Returns whether writes overlapped one another or the read, so parts may be mixed.
+    /// Returns whether overlapping requests may have mixed parts.
     pub fn mixed(&self) -> bool {
         self.oldest() < self.newest
     }
@@ -99,8 +98,8 @@ struct Open {
 /// The state of a region: 4 bytes per block, and an entry for each uncertain block.
 ///
 /// A completed write replaces those that had ended before it started. A block is uncertain during a
-/// write, after overlapping writes (their order is unknown), after a failed one, and after a kill.
-/// The next write that overlaps no other makes it certain.
+/// write, after overlapping writes (their order is unknown), after a failed one, and after a kill,
+/// until a write that overlaps no other.
 #[derive(Debug, Clone)]
 pub struct Generations {
     newest: Vec<u32>,
@@ -118,14 +117,13 @@ impl Generations {
         }
     }
 
-    /// Registers a write before it is issued; returns its generation, which saturates at 2^32 - 1.
+    /// Registers a write before it is issued; its generation saturates at 2^32 - 1.
     pub fn begin(&mut self, block: u64) -> u32 {
         let generation = self.newest[block as usize].saturating_add(1);
         self.begin_as(block, generation);
         generation
     }
 
-    /// Registers a write before it is issued, or from a log.
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
         let open = self.open.entry(block).or_insert_with(|| Open {
@@ -137,7 +135,7 @@ impl Generations {
         *newest = generation.max(*newest);
     }
 
-    /// Registers the end of a write; `ok` if it is known to have completed in full.
+    /// `ok` if the write is known to have completed in full.
     pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
         let in_flight =
@@ -159,7 +157,6 @@ impl Generations {
         }
     }
 
-    /// Returns the generations that a block may have now.
     pub fn expected(&self, block: u64) -> Expected {
         let expected = Expected::one_of(match self.open.get(&block) {
             None => vec![self.newest[block as usize]],
@@ -168,8 +165,7 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// Returns the data that a read that has just ended may have found: the generations expected
-    /// when it was issued, and writes that started since.
+    /// Adds the writes since a read's issue, whose data it may have found.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(
             block,
@@ -202,7 +198,7 @@ impl Generations {
         }
     }
 
-    /// Returns the first block at or after `from` with a write or the start of one.
+    /// Returns the first block at or after `from` of which a write began.
     pub fn next_written(&self, from: u64) -> Option<u64> {
         let rest = self.newest.get(from as usize..)?;
         rest.iter().position(|&generation| generation > 0).map(|skipped| from + skipped as u64)

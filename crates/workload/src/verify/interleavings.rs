@@ -1,5 +1,5 @@
-//! Requests overlap in virtual time and copy memory byte by byte: legal states raise no alarm,
-//! illegal ones do.
+//! Requests overlap in virtual time and copy memory byte by byte: only illegal states raise an
+//! alarm.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -28,7 +28,6 @@ struct Read {
     copied: Vec<bool>,
 }
 
-/// A device with requests of any duration, and a run's verifier and log.
 struct Model {
     random: SplitMix64,
     verifier: Verifier,
@@ -95,7 +94,6 @@ impl Model {
         }
     }
 
-    /// Logs a write before any of it arrives.
     fn log_begun(&mut self, at: usize) {
         let write = &mut self.writes[at];
         if !std::mem::replace(&mut write.logged, true) {
@@ -116,7 +114,7 @@ impl Model {
         }
     }
 
-    /// Ends a write: all of it has arrived, or it failed and left arbitrary bytes.
+    /// All of the write has arrived, or it failed and left arbitrary bytes.
     fn end(&mut self, at: usize, done: bool) {
         self.log_begun(at);
         if done {
@@ -207,7 +205,7 @@ impl Model {
         self.complete(self.reads.len() - 1)
     }
 
-    /// Returns writes not followed by a completed one, and whether older data may be left.
+    /// Returns the writes that may be left, and whether older data may be.
     fn legal(&self, block: usize) -> (Vec<&Write>, bool) {
         let writes = || self.writes.iter().filter(|write| write.block == block);
         let replaced = |ended: u64| writes().any(|other| other.done && other.began > ended);
@@ -215,7 +213,6 @@ impl Model {
         (legal, !writes().any(|write| write.done))
     }
 
-    /// Every injected fault is found, whatever the block may hold.
     fn illegal_states_are_found(&mut self) -> Result<(), TestCaseError> {
         for block in 0..BLOCKS {
             let offset = Model::offset(block);
@@ -273,7 +270,6 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Judges requests before and after a kill.
     #[test]
     fn overlapping_requests_are_judged_by_what_they_may_have_left(seed: u64, steps in 0usize..300, fails: bool, killed: bool, late: bool) {
         let mut model = Model::new(seed);
@@ -314,7 +310,7 @@ proptest! {
     }
 }
 
-/// With overlapping requests, only first and failed writes are not judged.
+/// Only first and failed writes are not judged.
 #[test]
 fn overlapping_requests_are_judged() {
     let mut model = Model::new(7);

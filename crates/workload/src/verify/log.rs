@@ -21,7 +21,6 @@ const RECORD: usize = 16;
 enum Kind {
     /// The block has exactly this generation.
     Settled = 0,
-    /// The write is about to be issued.
     Begun = 1,
     Done = 2,
     Failed = 3,
@@ -46,7 +45,7 @@ pub enum LogError {
 }
 
 /// A log that writes each record at once: with an unbuffered file, a killed process loses nothing.
-/// To survive a power failure, sync the file before each write is issued.
+/// To survive a power failure, sync the file before each write.
 ///
 /// ```
 /// use workload::Workload;
@@ -71,7 +70,7 @@ pub struct Log<W: Write> {
 }
 
 impl<W: Write> Log<W> {
-    /// Starts a log with the verifier's current state; no write may be in flight.
+    /// Starts a log; no write may be in flight.
     pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
         let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
         let mut header = [0u8; HEADER];
@@ -103,15 +102,13 @@ impl<W: Write> Log<W> {
         Ok(log)
     }
 
-    /// Logs the result of [`Verifier::fill`] before the write is issued. If this fails, do not
-    /// issue it.
+    /// Logs the result of [`Verifier::fill`]. If this fails, do not issue the write.
     pub fn begun(&mut self, offset: u64, generation: u32) -> io::Result<()> {
         let record = self.record(self.grid.block(offset), Kind::Begun, generation);
         self.writer.write_all(&record)
     }
 
-    /// Logs the end like [`Verifier::wrote`]. Without the record either generation passes after a
-    /// kill.
+    /// Logs the end like [`Verifier::wrote`]. Without it either generation passes after a kill.
     pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
         let record = self.record(
             self.grid.block(offset),
@@ -160,15 +157,15 @@ fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resumed {
-    /// The number of complete records.
+    /// Complete records.
     pub records: u64,
     /// Bytes of a last record cut off by the kill; its write was never issued.
     pub cut_bytes: u64,
 }
 
 impl Verifier {
-    /// Restores a verifier from the log of a killed process. For a write in flight, either
-    /// generation is right. To go on writing, start a new log with [`Log::create`].
+    /// Restores a verifier from a killed process's log. For a write in flight, either generation is
+    /// right. To continue writing, start a new log with [`Log::create`].
     ///
     /// # Errors
     /// Not a log, another version's, or damaged other than at its end.
@@ -264,7 +261,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     Ok(())
 }
 
-/// Fills the buffer; returns fewer bytes only at the end of the data.
+/// Returns fewer bytes only at the end of the data.
 fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {

@@ -1,7 +1,7 @@
 //! Self-describing blocks: each sector carries run, offset, generation and checksum. The
-//! [`Verifier`] knows every block's generation; with a [`Log`] it resumes after a kill.
+//! [`Verifier`] knows each block's generation; with a [`Log`] it resumes after a kill.
 //!
-//! It costs processor time and a lock per request: do not measure with it.
+//! Verification costs processor time and a lock per request: do not measure with it.
 
 mod diagnosis;
 mod fault;
@@ -24,9 +24,9 @@ use machine::units::show_size;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use unit::{Label, UNIT};
 
-/// A sector, the largest unit that a device writes atomically.
+/// A sector, the largest atomic write of a device.
 pub const UNIT_BYTES: u32 = 512;
-/// The maximum number of blocks, which need 1 GiB of memory.
+/// The maximum number of blocks (1 GiB of memory).
 pub const MAX_BLOCKS: u64 = 1 << 28;
 
 const PURPOSE_VERIFY: u64 = 5;
@@ -51,7 +51,7 @@ impl Grid {
     }
 }
 
-/// Writes self-describing blocks, remembers them, and checks reads. All streams of a run share one.
+/// Writes self-describing blocks, remembers them, and checks reads. A run's streams share one.
 /// Offsets are the workload's, and buffers are one request long.
 ///
 /// ```
@@ -71,7 +71,7 @@ impl Grid {
 /// ```
 #[derive(Debug)]
 pub struct Verifier {
-    /// The seed of the run: another for each, so blocks of an earlier one are not accepted.
+    /// Each run has its own, so blocks of an earlier one are not accepted.
     seed: u64,
     grid: Grid,
     fill_seed: Option<u64>,
@@ -79,12 +79,11 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Creates the verifier of a run in the region (first byte, length in bytes). `run` must never
-    /// be reused: the time, or a random number.
+    /// Creates a run's verifier for the region (first byte, length in bytes). Never reuse `run`:
+    /// use the time or a random number.
     ///
     /// # Errors
-    /// The request size is not a multiple of 512 B, or the region has more than [`MAX_BLOCKS`]
-    /// blocks.
+    /// A request size that is not a multiple of 512 B, or more than [`MAX_BLOCKS`] blocks.
     pub fn new(workload: &Workload, region: (u64, u64), run: u64) -> Result<Self, Error> {
         let request = workload.request_bytes;
         if request == 0 || !request.is_multiple_of(UNIT_BYTES) {
@@ -117,7 +116,7 @@ impl Verifier {
         Verifier { fill_seed: seed, ..self }
     }
 
-    /// Fills the buffer of a write; returns its generation. With a [`Log`], log it before issuing.
+    /// Fills a write's buffer; returns its generation. With a [`Log`], log it before issuing.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> u32 {
         debug_assert_eq!(buffer.len(), self.grid.request as usize);
         let generation = self.lock().begin(self.grid.block(offset));
@@ -127,20 +126,19 @@ impl Verifier {
         generation
     }
 
-    /// Registers the end of a write; `ok` if all of it is known to be done. A failed write may have
-    /// left anything.
+    /// Registers the end of a write; `ok` if all of it is done. A failed write may leave anything.
     pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
         self.lock().end(self.grid.block(offset), generation, ok);
     }
 
-    /// Returns the expectation for a block. Take it when a read is issued, for [`Verifier::check`].
+    /// Returns a block's expectation. Take it when issuing a read, for [`Verifier::check`].
     pub fn expected(&self, offset: u64) -> Expected {
         self.lock().expected(self.grid.block(offset))
     }
 
-    /// Checks a read that was issued when `issued` was expected; returns the number of bytes that
-    /// could be judged. Not judged are blocks that this run did not write, or whose write failed or
-    /// is the first and still in flight.
+    /// Checks a read for which `issued` was expected at its issue; returns the number of bytes
+    /// judged. Not judged are blocks that this run did not write, or whose write failed or is the
+    /// first and in flight.
     ///
     /// After overlaps each byte must belong to an allowed generation.
     pub fn check(
@@ -154,18 +152,18 @@ impl Verifier {
         diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
-    /// Returns the first written block at or after `offset`, for reading back everything.
+    /// Returns the first written block from `offset` on.
     pub fn next_written(&self, offset: u64) -> Option<u64> {
         let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
         self.lock().next_written(from).map(|block| self.grid.offset(block))
     }
 
-    /// Returns the first byte and length, and the length of a block.
+    /// Returns first byte, length and block length.
     pub fn area(&self) -> (u64, u64, u32) {
         (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
     }
 
-    /// Locks the generations; a panic elsewhere leaves them consistent.
+    /// A panic elsewhere leaves the generations consistent.
     fn lock(&self) -> MutexGuard<'_, Generations> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Injected faults are found and named correctly, without false alarms.
+//! Injected faults get the right names, without false alarms.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -44,7 +44,6 @@ impl Device {
         (generation, buffer)
     }
 
-    /// A complete write; returns the data.
     fn write(&mut self, block: u64) -> Vec<u8> {
         let (generation, data) = self.begin(block);
         self.block(block).copy_from_slice(&data);
@@ -272,7 +271,6 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
     }
 }
 
-/// The write arrives up to or from `cut`, with initial data in the rest.
 #[test]
 fn a_first_write_that_arrived_in_part_is_torn() {
     for zeros in [true, false] {
@@ -394,7 +392,7 @@ fn a_read_during_a_write_may_see_parts_of_both() {
     assert_eq!(new.len(), 4096);
 }
 
-/// After `steps` writes with several in flight; returns the device and the log.
+/// Returns the device and the log after `steps` writes with several in flight.
 fn killed_run(seed: u64, steps: u32) -> (Device, Vec<u8>) {
     let mut random = SplitMix64::new(seed);
     let mut device = Device::new(1024);

@@ -4,23 +4,21 @@ use super::UNIT_BYTES;
 use crate::rng::{SplitMix64, derive};
 
 pub const UNIT: usize = UNIT_BYTES as usize;
-/// The first word of every unit after its checksum.
 const MAGIC: u64 = u64::from_le_bytes(*b"halfpow\x01");
-/// Bytes of checksum (4), generation (4), seed (8), offset (8), magic (8).
+/// Checksum (4 bytes), generation (4), seed (8), offset (8), magic (8).
 const HEADER: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
-    /// Seed of the run that wrote it.
+    /// Seed of the run.
     pub seed: u64,
     /// The intended byte offset.
     pub offset: u64,
-    /// The number of writes of this block by this run, including this one.
+    /// Writes of this block by this run, including this one.
     pub generation: u32,
 }
 
 impl Label {
-    /// Writes header, body and checksum.
     pub fn write(&self, unit: &mut [u8]) {
         debug_assert_eq!(unit.len(), UNIT);
         let mut body = SplitMix64::new(derive(self.seed, self.offset, u64::from(self.generation)));
@@ -35,7 +33,7 @@ impl Label {
         unit[..4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Reads the header, and whether the checksum matches. `None` without the magic number.
+    /// Returns whether the checksum matches, too. `None` without the magic number.
     pub fn read(unit: &[u8]) -> Option<(Label, bool)> {
         if word(unit, 24) != MAGIC {
             return None;
@@ -46,14 +44,12 @@ impl Label {
     }
 }
 
-/// Reads 8 bytes, little-endian.
 pub fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
 }
 
-/// Reads 4 bytes, little-endian.
 pub fn half(bytes: &[u8], at: usize) -> u32 {
     let mut half = [0; 4];
     half.copy_from_slice(&bytes[at..at + 4]);

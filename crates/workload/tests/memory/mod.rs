@@ -29,7 +29,7 @@ impl MemoryFiles {
         MemoryFiles(Arc::new(State { step, ..State::default() }))
     }
 
-    /// Full from the operation with this number, from 1.
+    /// The system is full from this operation on, counted from 1.
     pub fn failing_at(self, operation: u64) -> Self {
         let state = Arc::into_inner(self.0).expect("not shared yet");
         MemoryFiles(Arc::new(State { fail_at: Some(operation), ..state }))

@@ -8,9 +8,9 @@ use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
 pub(crate) const MAX_FILES: u64 = 1024;
 const MAX_CPU: u64 = 8191;
-/// Maximum number of percentiles, as in fio.
+/// fio's limit.
 const MAX_PERCENTILES: usize = 20;
-/// Maximum number of sizes in `bssplit`, as in fio.
+/// fio's limit.
 const MAX_SIZES: usize = 64;
 
 pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
@@ -23,7 +23,6 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
     }
 }
 
-/// Parses `dedupe_mode`: whether duplicates repeat a working set.
 pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
     match text {
         "repeat" => Ok(false),
@@ -32,15 +31,15 @@ pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
     }
 }
 
-/// Parses a range of sizes; other options of the job may make them multiples of the first.
+/// Other options of the job may make the sizes multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     // As in fio, a colon works like a dash.
     let [min, max] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
     Ok(SizeMix::range(request(min)?, request(max)?, true))
 }
 
-/// Parses sizes with their shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if
-/// all have one, the largest share gets it.
+/// Parses sizes with shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if all have
+/// one, the largest share gets it.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MAX_SIZES {
@@ -113,8 +112,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     }
 }
 
-/// Parses `roundrobin`, `sequential` and `random` with the number of requests to a file, or a
-/// distribution of the files.
+/// Returns the choice and the requests to a file.
 pub(crate) fn file_service(text: &str) -> Result<(FileService, u64), Reason> {
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
     let known = match name {
@@ -153,8 +151,8 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     Ok(Distribution::Normal { deviation, center: center * 100.0 })
 }
 
-/// Parses zones from the start of the file to its end. As in fio, omitted numbers divide the rest,
-/// and the part of the file after the zones is not used.
+/// As in fio, omitted numbers divide the rest, and the part of the file after the zones is not
+/// used.
 fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     let hint = "write zoned:90/10:10/90 (90 % of the requests to the first 10 %)";
     let mut given: Vec<[Option<u64>; 2]> = Vec::new();
@@ -223,7 +221,7 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     Ok(paths)
 }
 
-/// Parses a CPU list: `0-3,8`.
+/// Parses a list: `0-3,8`.
 pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     let mut list = Vec::new();
     for part in text.split(',') {
@@ -240,7 +238,7 @@ pub(crate) fn nice(text: &str) -> Result<i32, Reason> {
     level.ok_or_else(|| "invalid nice value; write a whole number from -20 to 19".into())
 }
 
-/// Parses `verify_interval`; 0: a whole request.
+/// 0 means a whole request.
 pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> {
     match size(text, kb_base)? {
         0 => Ok(None),
@@ -248,14 +246,12 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
     }
 }
 
-/// Parses a number of bytes within a block.
 pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
     let bytes = size(text, kb_base)?;
     u32::try_from(bytes)
         .map_err(|_| format!("{} exceeds the maximum block; give less", show_size(bytes)))
 }
 
-/// Parses `replay_align`: a power of two.
 pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     match size(text, kb_base)? {
         0 => Ok(0),
@@ -264,7 +260,6 @@ pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
     }
 }
 
-/// Parses `replay_skip`: which of reads, writes, trims and syncs to skip.
 pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     const KINDS: [&str; 4] = ["read", "write", "trim", "sync"];
     let mut skip = [false; 4];
@@ -282,7 +277,6 @@ pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
     Ok(skip)
 }
 
-/// `read_iolog`: loads the trace.
 pub(crate) fn trace(text: &str) -> Result<Option<Arc<Trace>>, Reason> {
     match paths(text)?.as_slice() {
         [path] => Trace::load(path).map(|trace| Some(Arc::new(trace))),

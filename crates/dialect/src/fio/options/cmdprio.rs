@@ -1,17 +1,16 @@
-//! Requests with their own priority: `cmdprio_percentage`, `cmdprio_bssplit`, `cmdprio_class` and
-//! `cmdprio`.
+//! Requests with their own priority: the options `cmdprio_*`.
 
 use super::value::{Reason, by_direction, number, size};
 use machine::{IoClass, IoPriority};
 
-/// Selects the reads and writes that get their own priority.
+/// Selects the reads and writes with their own priority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandPriority {
     percent: [u8; 2],
-    /// `cmdprio_class`; `None`: the highest.
+    /// `None`: the highest.
     class: [Option<IoClass>; 2],
     level: [u8; 2],
-    /// `cmdprio_bssplit`; empty: not used.
+    /// Empty: not used.
     by_size: [Vec<OfSize>; 2],
 }
 
@@ -19,7 +18,7 @@ pub struct CommandPriority {
 struct OfSize {
     bytes: u64,
     percent: u8,
-    /// The priority; `None`: that of `cmdprio_class` and `cmdprio`.
+    /// `None`: that of `cmdprio_class` and `cmdprio`.
     priority: Option<IoPriority>,
 }
 
@@ -55,7 +54,7 @@ impl CommandPriority {
         Ok(())
     }
 
-    /// Parses `cmdprio_bssplit`: `SIZE/PERCENT` or `SIZE/PERCENT/CLASS/LEVEL`, separated by colons.
+    /// Parses `SIZE/PERCENT` or `SIZE/PERCENT/CLASS/LEVEL`, separated by colons.
     pub(crate) fn set_by_size(&mut self, text: &str, kb_base: u64) -> Result<(), Reason> {
         let one = |entry: &str| {
             let words: Vec<&str> = entry.split('/').collect();
@@ -108,12 +107,11 @@ impl CommandPriority {
         self.percent != [0; 2] && self.by_size.iter().any(|side| !side.is_empty())
     }
 
-    /// Returns the priority from `cmdprio_class` and `cmdprio`.
     fn usual(&self, side: usize) -> IoPriority {
         IoPriority { class: self.class[side].unwrap_or(IoClass::RealTime), level: self.level[side] }
     }
 
-    /// Returns the priority of a request for a draw from 0 to 99; `None`: its job's.
+    /// Returns a request's priority for a draw from 0 to 99; `None`: its job's.
     pub(crate) fn of(&self, side: usize, bytes: u32, draw: u64) -> Option<IoPriority> {
         if draw < u64::from(self.percent[side]) {
             return Some(self.usual(side));

@@ -21,9 +21,9 @@ pub enum Format {
 pub enum IdleProfile {
     #[default]
     None,
-    /// The idle time of all processors together.
+    /// All processors together.
     System,
-    /// The idle time of all processors together and of each.
+    /// All processors together and each.
     Processors,
 }
 
@@ -33,40 +33,37 @@ pub struct Command {
     pub files: Vec<PathBuf>,
     /// Sections given as options: those before the first `--name` are global.
     pub sections: Vec<Section>,
-    /// `--section`: run only these jobs.
+    /// `--section`.
     pub only: Vec<String>,
     /// `--output-format`, in order.
     pub formats: Vec<Format>,
-    /// `--terse-version`, from 2 to 5.
+    /// From 2 to 5.
     pub terse_version: u8,
     pub output: Option<PathBuf>,
-    /// `--json`: also write halfpower's own result here.
+    /// Also writes halfpower's own result here.
     pub json: Option<PathBuf>,
-    /// `--destroy-data`: existing files and devices that may be overwritten.
+    /// Existing files and devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they contain a file system or the like.
+    /// Overwrites even a file system or the like.
     pub destroy_signed: bool,
-    /// `--cleanup`: remove the files that were laid out.
     pub cleanup: bool,
-    /// `--bandwidth-log`: file prefix of the combined logs of all jobs.
+    /// File prefix of the combined logs of all jobs.
     pub bandwidth_log: Option<String>,
-    /// `--aux-path`: directory of verify states.
+    /// Directory of verify states.
     pub aux_path: Option<PathBuf>,
     /// `--debug`: its categories.
     pub debug: Vec<String>,
     pub parse_only: bool,
-    /// `--readonly`: refuse jobs that write.
     pub readonly: bool,
     pub warnings_fatal: bool,
     pub version: bool,
     pub help: bool,
-    /// `--idle-prof`.
     pub idle: IdleProfile,
-    /// `--status-interval`: report this often while jobs run.
+    /// Reports this often while jobs run.
     pub status_ns: Option<u64>,
-    /// `--showcmd`: print the jobs as a command line.
+    /// `--showcmd`.
     pub show: bool,
-    /// `--enghelp` and `--cmdhelp`: an engine or an option to describe; empty: all.
+    /// `--enghelp` and `--cmdhelp`; empty: all.
     pub engine_help: Option<String>,
     pub option_help: Option<String>,
 }
@@ -198,7 +195,6 @@ impl Command {
         Ok(command)
     }
 
-    /// Parses a program option that takes no value.
     fn flag(&mut self, name: &str, value: Option<&str>) -> Result<bool, FioError> {
         let mut other = false;
         let flag = match name {
@@ -298,7 +294,7 @@ impl Command {
         self.sections.last_mut().expect("a section was just made").settings.push(setting);
     }
 
-    /// Returns equivalent arguments: parsing them again gives the same command.
+    /// Returns arguments that parse to the same command.
     pub fn words(&self) -> Vec<String> {
         let flags = [
             (self.cleanup, "cleanup"),
@@ -334,8 +330,8 @@ impl Command {
         words
     }
 
-    /// Returns all sections: the global ones of the command line, those of the files, then the
-    /// command line's jobs.
+    /// Returns all sections: the command line's global ones, those of the files, then the command
+    /// line's jobs.
     ///
     /// # Errors
     /// A job file that cannot be read or parsed.
@@ -355,7 +351,7 @@ impl Command {
     }
 }
 
-/// Completes the beginning of an option's name, as fio does for arguments.
+/// Completes a name from its beginning, as fio does.
 fn whole_name(name: &str) -> Result<&str, FioError> {
     let known = || PROGRAM.into_iter().chain(REFUSED.map(|(name, _)| name)).chain(names());
     if name.len() < 2 || known().any(|one| one == name) {
@@ -373,7 +369,7 @@ fn whole_name(name: &str) -> Result<&str, FioError> {
     }
 }
 
-/// Formats sections as the arguments of one command line.
+/// Formats sections as one command line.
 pub fn command_line(sections: &[Section]) -> String {
     let mut words = vec!["fio".to_string()];
     for section in sections {

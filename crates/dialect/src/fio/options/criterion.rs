@@ -3,25 +3,24 @@
 use super::value::{Reason, number};
 use machine::Nanos;
 
-/// The interval at which rates are collected, as in fio.
+/// The interval of collecting rates, as in fio.
 pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 
 /// The watched rate and its limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
-    /// Whether to watch bandwidth instead of IOPS.
+    /// Watches bandwidth instead of IOPS.
     pub bandwidth: bool,
-    /// Whether to use the slope of the regression line instead of the maximum deviation from the
-    /// mean.
+    /// Uses the regression line's slope instead of the maximum deviation from the mean.
     pub slope: bool,
-    /// The limit, in percent of the mean or in the unit of the rate.
+    /// In percent of the mean or in the unit of the rate.
     pub limit: f64,
     pub percent: bool,
-    /// Minimum time for which the rate must be steady; 0: do not watch.
+    /// Minimum time of a steady rate; 0: do not watch.
     pub duration_ns: Nanos,
     /// Time before the first collection.
     pub ramp_ns: Nanos,
-    /// Whether `steadystate` was given, and not only its duration.
+    /// `steadystate` was given, not only its duration.
     pub given: bool,
 }
 

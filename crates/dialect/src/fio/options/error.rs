@@ -1,4 +1,4 @@
-/// The reason why a result is missing.
+/// Why a result is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum FioError {
     /// An unusable job file, argument or path: exit code 2. Nothing was measured.

@@ -32,14 +32,12 @@ pub struct Options {
     /// `trimwrite`: a write of the same bytes follows each trim.
     pub then_writes: bool,
     pub random: bool,
-    /// `rw=read:8k`: gap after each sequential request, in bytes.
+    /// `rw=read:8k`: gap after each sequential request.
     pub hole_bytes: u64,
-    /// `rw=read:-8k`: bytes by which a sequential request begins before the end of the last one; 0:
-    /// it follows it.
+    /// `rw=read:-8k`: bytes by which a sequential request begins before the end of the last one.
     pub back_bytes: u64,
     /// `random_generator=lfsr`: random offsets do not repeat, with or without a map.
     pub every_place: bool,
-    /// `zonemode`, `zonesize`, `zonerange` and `zoneskip`.
     pub strides: Strides,
     /// `rw=randread:8`: sequential requests after each random offset.
     pub run: u64,
@@ -49,171 +47,149 @@ pub struct Options {
     pub mode: &'static str,
     /// `rwmixread` (or 100 less `rwmixwrite`).
     pub mix_read: u8,
-    /// Request sizes of reads and of writes: `bs`, `bsrange` or `bssplit`.
+    /// `bs`, `bsrange` or `bssplit` of reads and of writes.
     pub blocks: [SizeMix; 2],
     /// Sizes of trims, and of the writes after them.
     pub trim_blocks: SizeMix,
-    /// `bs_is_seq_rand`: sizes are for sequential and random requests instead of reads and writes.
+    /// `bs_is_seq_rand`: sizes are for sequential and random requests.
     pub blocks_by_order: bool,
-    /// `bs_unaligned`: `bsrange` is any number of bytes, not only multiples of the minimum.
+    /// `bs_unaligned`: `bsrange` is any number of bytes.
     pub unaligned: bool,
-    /// `blockalign`.
     pub align_bytes: Option<u64>,
     pub size: Option<Amount>,
     /// `filesize`: a range.
     pub file_bytes: Option<[u64; 2]>,
     pub io_size: Option<Amount>,
-    /// `number_ios`: maximum number of requests.
     pub number_ios: Option<u64>,
     pub loops: u64,
-    /// `directory`: clones alternate between several.
+    /// Clones alternate between several.
     pub directories: Vec<String>,
-    /// `filename`: one or several, which alternate.
+    /// Several alternate.
     pub filenames: Vec<String>,
-    /// `nrfiles`: number of files, if their names are generated.
+    /// `nrfiles`, if names are generated.
     pub files: u32,
-    /// `openfiles`: files that are used at the same time; 0: all.
+    /// Files that are used at the same time; 0: all.
     pub open_files: u64,
-    /// `file_service_type`.
     pub service: FileService,
-    /// The number after the colon of `file_service_type`: consecutive requests to one file.
+    /// `file_service_type=random:8`: consecutive requests to one file.
     pub service_run: u64,
     pub filename_format: String,
-    /// `unlink`: remove the file at the end, even if it existed before.
+    /// Removes the file at the end, even if it existed before.
     pub unlink: bool,
     pub unlink_each_loop: bool,
-    /// `create_on_open`: lay nothing out before the job.
+    /// Lays nothing out before the job.
     pub create_on_open: bool,
-    /// `create_only`: lay out the files and keep them, without I/O.
+    /// Lays out and keeps the files, without I/O.
     pub create_only: bool,
-    /// `allow_file_create`.
     pub allow_create: bool,
     /// `bwavgtime` and `iopsavgtime`: the half seconds that make a sample of the rates.
     pub bandwidth_windows: usize,
     pub iops_windows: usize,
     /// `fill_device`: run until the disk is full.
     pub fills: bool,
-    /// `pre_read`: read the file into the cache first.
     pub pre_read: bool,
     pub offset: Amount,
-    /// `file_append`: begin at the end of the file that is there, instead of at `offset`.
+    /// `file_append`: begin at the existing file's end instead of at `offset`.
     pub append: bool,
-    /// `offset_align`: what an offset in percent is aligned to; 0: the smallest request.
+    /// Alignment of an offset in percent; 0: the smallest request.
     pub offset_align_bytes: u64,
     pub offset_increment: Amount,
-    /// `numjobs`.
     pub clones: u32,
-    /// `iodepth`.
     pub depth: u32,
-    /// `iodepth_batch`: requests submitted together; `None`: all that are ready.
+    /// Requests submitted together; `None`: all that are ready.
     pub batch: Option<u32>,
-    /// `fixedbufs`: buffers are registered with the kernel.
+    /// Buffers are registered with the kernel.
     pub fixedbufs: bool,
     /// `iodepth_batch_complete_min`: completions to wait for.
     pub batch_complete: u32,
     /// `iodepth_low`: requests in flight at which the queue is refilled.
     pub low: Option<u32>,
-    /// `iodepth_batch_complete_max`: maximum completions per call.
     pub batch_complete_max: Option<u32>,
-    /// `ioengine`.
     pub engine: Engine,
     /// The engine's name as written.
     pub engine_name: String,
-    /// The engine's operation on whole files, instead of data transfers.
+    /// The operation on whole files, instead of data transfers.
     pub file_operation: Option<FileOperation>,
     pub direct: bool,
-    /// `atomic`: implies `direct`, as in fio 3.33.
+    /// Implies `direct`, as in fio 3.33.
     pub atomic: bool,
     pub sync: SyncMode,
-    /// `fsync`: after this many writes; 0: never.
+    /// Writes between syncs; 0: never.
     pub fsync: u64,
-    /// `fdatasync`: after this many writes; 0: never.
     pub fdatasync: u64,
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
     pub fallocate: Fallocate,
-    /// `overwrite`: fill the file before the job writes it.
+    /// Fills the file before the job writes it.
     pub overwrite: bool,
     pub group_reporting: bool,
-    /// `stonewall`: start when the jobs before it have ended.
+    /// Starts when the jobs before it have ended.
     pub stonewall: bool,
-    /// `exec_prerun` and `exec_postrun`: shell commands that each clone runs before and after the
-    /// jobs of its set.
+    /// `exec_prerun` and `exec_postrun`: shell commands of each clone before and after the jobs of
+    /// its set.
     pub command_before: Option<String>,
     pub command_after: Option<String>,
-    /// `ioscheduler`: the I/O scheduler of the devices while the job runs.
     pub scheduler: Option<String>,
-    /// `wait_for`: start when the named job has ended.
     pub wait_for: Option<String>,
     pub new_group: bool,
-    /// `exitall`: end other jobs when this one is done.
+    /// Ends other jobs when this one is done.
     pub exitall: bool,
     pub exit_what: ExitWhat,
-    /// `exitall_on_error`: end all other jobs when this one fails.
     pub exitall_on_error: bool,
-    /// `continue_on_error`.
     pub tolerated: Tolerated,
     /// `cpus_allowed`; empty: all.
     pub processors: Vec<u32>,
-    /// `prioclass`.
     pub io_class: Option<IoClass>,
     /// `prio`: from 0, the highest, to 7.
     pub io_level: Option<u8>,
-    /// `cmdprio_percentage` and related options.
     pub cmdprio: CommandPriority,
     pub nice: Option<i32>,
     /// `cpus_allowed_policy=split`: each clone gets one CPU.
     pub split_processors: bool,
-    /// `io_submit_mode=offload`: threads make the calls of a blocking engine, one per request in
-    /// the queue depth.
+    /// `io_submit_mode=offload`: threads make a blocking engine's calls, one per request in the
+    /// queue depth.
     pub offload: bool,
-    /// `flow`: weight among the jobs with the same `flow_id`; 0: none.
+    /// Weight among the jobs with the same `flow_id`; 0: none.
     pub flow: u64,
     pub flow_id: u64,
-    /// `flow_sleep`: how long a job waits when it is ahead of its share; 0: as short as possible.
+    /// Pause of a job ahead of its share; 0: as short as possible.
     pub flow_sleep_ns: u64,
-    /// `runtime`.
     pub runtime_ns: u64,
     pub time_based: bool,
-    /// `ramp_time`.
     pub ramp_ns: u64,
-    /// `startdelay`: a range.
+    /// A range.
     pub start_delay_ns: [u64; 2],
-    /// `steadystate` with its options.
     pub steady: Criterion,
-    /// `latency_target` with its options, and `max_latency`.
+    /// `latency_target` and `max_latency`.
     pub latency: LatencyGoal,
-    /// `rate` in bytes per second of reads and of writes.
+    /// Bytes per second of reads and of writes.
     pub rate_bytes: [Option<u64>; 2],
     pub rate_iops: [Option<u64>; 2],
     /// `rate_process=poisson`: random arrivals.
     pub poisson: bool,
-    /// `rate_min` and `rate_iops_min`: stop the job if its rate is lower.
+    /// Stops the job if its rate is lower.
     pub min_rates: MinRates,
-    /// `thinktime`.
     pub think_ns: u64,
     /// `thinktime_spin`: the part of a pause in which fio computes.
     pub think_spin_ns: u64,
     /// `rate_ignore_thinktime`: the rate does not catch up with pauses.
     pub ignores_pauses: bool,
-    /// `thinktime_blocks`: requests between pauses.
+    /// Requests between pauses.
     pub think_blocks: Option<u64>,
-    /// `thinktime_iotime`: time between pauses; 0: only requests count.
+    /// Time between pauses; 0: only requests count.
     pub think_io_ns: u64,
     pub serialize_overlap: bool,
     /// `lockmem`: bytes of memory that each clone locks.
     pub locked_bytes: u64,
     /// `hipri`: the kernel polls the device for completions.
     pub kernel_polls: bool,
-    /// `random_distribution`.
     pub distribution: Distribution,
-    /// `norandommap`: draw blocks with repetition.
+    /// Draws blocks with repetition.
     pub no_random_map: bool,
-    /// `randseed`.
     pub seed: Option<u64>,
     /// `randrepeat`: use the same sequence in every run.
     pub repeatable: bool,
-    /// `invalidate`: drop the file from the cache first.
+    /// Drops the file from the cache first.
     pub invalidate: bool,
     /// `mem`: huge pages for buffers.
     pub huge_pages: bool,
@@ -225,60 +201,56 @@ pub struct Options {
     pub duplicate_percent: u8,
     /// `dedupe_mode=working_set`: duplicates repeat a set of blocks, not a few.
     pub working_set: bool,
-    /// `dedupe_working_set_percentage`: size of that set, in percent of the job's size.
+    /// Size of that set, in percent of the job's size.
     pub working_set_percent: u8,
-    /// `dedupe_global`: the jobs with it repeat the same set.
+    /// `dedupe_global`: jobs share the set.
     pub global_set: bool,
-    /// `verify`: stamp blocks and check them.
+    /// Stamps blocks and checks them.
     pub verify: Option<Method>,
-    /// `verify_pattern`.
     pub pattern: Fill,
-    /// `verify_pattern_interval`: bytes after which the pattern restarts; 0: at each request.
+    /// Bytes after which the pattern restarts; 0: at each request.
     pub pattern_interval: u32,
-    /// `verify_offset`: offset of the header in its block.
+    /// Offset of the header in its block.
     pub verify_offset: u32,
-    /// `verify_state_save`: save how much was written to a file.
+    /// Saves how much was written to a file.
     pub state_save: bool,
-    /// Whether `verify_state_save` was given explicitly, so failing to write the file is an error.
+    /// `verify_state_save` was explicit, so failing to write the file is an error.
     pub state_asked: bool,
-    /// `verify_state_load`: verify only as much as the file says.
+    /// Verifies only as much as the file says.
     pub state_load: bool,
     /// `verify_policy=fsynced`: ignore writes after the last sync.
     pub state_synced: bool,
-    /// `read_iolog` with its options.
     pub replay: Replay,
     /// The trace to replay, with these options applied.
     pub trace: Option<Arc<Trace>>,
     /// `verify_only` of a mix: read its writes.
     pub checks_mix: bool,
-    /// `verify_interval`: bytes for each header; `None`: a request.
+    /// Bytes for each header; `None`: a request.
     pub verify_interval: Option<u32>,
-    /// `verify_backlog`: read back after this many writes; 0: all at the end.
+    /// Writes after which to read back; 0: all at the end.
     pub verify_backlog: u64,
     /// `verify_backlog_batch`: writes that are read back before the next one; 0: all.
     pub verify_batch: u64,
-    /// `verify_dump`: write blocks with wrong data to files.
+    /// Writes blocks with wrong data to files.
     pub verify_dump: bool,
-    /// `verify_only`: check an earlier job's data without writing.
+    /// Checks an earlier job's data without writing.
     pub verify_only: bool,
-    /// `buffer_pattern`: repeating data of writes; empty: random data.
+    /// Repeating data of writes; empty: random data.
     pub buffer_pattern: Vec<u8>,
-    /// `do_verify`: read back what was written at the end.
+    /// Reads back what was written at the end.
     pub do_verify: bool,
-    /// `percentile_list`.
     pub percentiles: Vec<f64>,
     pub clat_percentiles: bool,
     pub lat_percentiles: bool,
     pub slat_percentiles: bool,
-    /// Whether submission is timed: neither `disable_slat` nor `gtod_reduce`.
+    /// Neither `disable_slat` nor `gtod_reduce`.
     pub times_submission: bool,
-    /// Whether completion latency is reported: neither `disable_clat` nor `gtod_reduce`.
+    /// Neither `disable_clat` nor `gtod_reduce`.
     pub reports_completion: bool,
-    /// Whether total latency is reported: neither `disable_lat` nor `gtod_reduce`.
+    /// Neither `disable_lat` nor `gtod_reduce`.
     pub reports_latency: bool,
-    /// `unified_rw_reporting`.
     pub unified: Unified,
-    /// `stats`: include the job in the report.
+    /// Includes the job in the report.
     pub stats: bool,
     pub logs: Logs,
     pub kb_base: u64,
@@ -434,7 +406,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns whether `filesize` is a range, so that the files of a job may differ in size.
+    /// Returns whether files may differ in size.
     pub(crate) fn sizes_range(&self) -> bool {
         self.file_bytes.is_some_and(|[low, high]| low < high)
     }
@@ -444,8 +416,7 @@ impl Options {
         self.verify.filter(|_| self.engine.does_io())
     }
 
-    /// Returns the priority of the job's requests. As in fio, a level without a class means best
-    /// effort.
+    /// Returns the requests' priority. As in fio, a level without a class means best effort.
     pub fn io_priority(&self) -> Option<IoPriority> {
         (self.io_class.is_some() || self.io_level.is_some()).then(|| IoPriority {
             class: self.io_class.unwrap_or(IoClass::BestEffort),
@@ -466,8 +437,7 @@ impl Options {
         }
     }
 
-    /// Parses `rw`: the operation and, after a colon, the gap between requests or the length of a
-    /// sequential run.
+    /// After a colon, `rw` has the gap between requests or the length of a run.
     pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
         let (mode, more) =
             text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 const MAX_LINE_BYTES: usize = 16 << 10;
 const MAX_INCLUDES: usize = 16;
-/// Maximum number of sections of all files; each one is a job.
+/// The limit is for all files together.
 const MAX_SECTIONS: usize = 4096;
 
 /// Location of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
-    /// In a job file, at a line (from 1).
+    /// A line of a job file, from 1.
     Line(PathBuf, usize),
     CommandLine,
 }
@@ -30,21 +30,20 @@ impl fmt::Display for At {
 /// One setting: `name=value`, or `name` by itself.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The option name as written.
     pub name: String,
-    /// The option's value; `None` without `=`.
+    /// `None` without `=`.
     pub value: Option<String>,
     pub at: At,
 }
 
-/// Compares name and value; locations do not count.
+/// Locations do not count.
 impl PartialEq for Setting {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.value) == (&other.name, &other.value)
     }
 }
 
-/// A job, or a `[global]` section with defaults for the jobs after it.
+/// A job, or a `[global]` section with defaults for later jobs.
 #[derive(Debug, Clone)]
 pub struct Section {
     pub name: String,
@@ -53,7 +52,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Returns whether the settings are defaults for the jobs after the section.
+    /// Returns whether this is a `[global]` section.
     pub fn is_global(&self) -> bool {
         self.name == "global"
     }
@@ -65,7 +64,7 @@ impl PartialEq for Section {
     }
 }
 
-/// A job file with its includes. Displaying it gives an equivalent job file.
+/// A job file with its includes. Displays as an equivalent job file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFile {
     pub sections: Vec<Section>,
@@ -86,11 +85,11 @@ impl fmt::Display for JobFile {
     }
 }
 
-/// Access to files and variables that reading a job file needs.
+/// Access to files and variables for job files.
 pub struct World<'a> {
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
-    /// An environment variable or, if the name begins with `$`, a fact about the computer:
-    /// `$ncpus`, `$pagesize`, `$mb_memory`.
+    /// An environment variable or, after `$`, a fact about the computer: `$ncpus`, `$pagesize`,
+    /// `$mb_memory`.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -98,7 +97,7 @@ impl JobFile {
     /// Reads a job file and its includes.
     ///
     /// # Errors
-    /// An unreadable file, an invalid line, an unset variable; each names file and line.
+    /// An unreadable file, an invalid line, an unset variable, with file and line.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let bytes = (world.read)(path).map_err(|error| {
             FioError::Usage(format!("cannot read the job file {}: {error}", path.display()))
@@ -163,7 +162,7 @@ impl JobFile {
         Ok(())
     }
 
-    /// Includes another file, looked up by its name and then next to the including file.
+    /// Looks the name up as it is, then next to the including file.
     fn include(
         &mut self,
         name: &str,
@@ -247,10 +246,9 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
     if out.contains("${") { Err("replacing a variable produced '${'".into()) } else { Ok(out) }
 }
 
-/// Facts about the computer that fio's job files can use.
 const FACTS: [&str; 3] = ["$ncpus", "$pagesize", "$mb_memory"];
 
-/// Replaces facts about the computer and evaluates their products: `2*$pagesize`.
+/// Replaces facts about the computer and evaluates products: `2*$pagesize`.
 fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
     let mut text = value;
     let mut any = false;

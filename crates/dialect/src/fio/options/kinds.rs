@@ -1,9 +1,9 @@
 use machine::{Engine, Nanos};
 
-/// Window over which fio averages rates for their spread.
+/// fio averages rates over this window for their spread.
 pub(crate) const SPREAD_NS: Nanos = 500_000_000;
 
-/// fio's engine names; the usual name of an engine comes first.
+/// An engine's usual name comes first.
 const ENGINES: [(&str, Engine); 17] = [
     ("psync", Engine::Sync),
     ("sync", Engine::Sync),
@@ -29,15 +29,13 @@ const ENGINES: [(&str, Engine); 17] = [
 /// The operation of an engine without data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOperation {
-    /// Opens the file, and creates it if it does not exist; makes the directory.
+    /// Opens the file, and creates it if missing; makes the directory.
     Create(Named),
-    /// Reads the file's attributes.
     Stat(Named),
-    /// Removes the file's name.
     Delete(Named),
 }
 
-/// The kind of entry that the names of such a job refer to.
+/// The kind of entry that a job's names refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     File,
@@ -71,7 +69,7 @@ impl FileOperation {
     }
 }
 
-/// Returns the names of all engines, one per line.
+/// Returns all engine names, one per line.
 pub fn engine_names() -> String {
     ENGINES.map(|(name, _)| format!("\t{name}\n")).concat()
 }
@@ -79,7 +77,7 @@ pub fn engine_names() -> String {
 /// Returns the engine of this name.
 ///
 /// # Errors
-/// There is none; the reason names all.
+/// An unknown name; the reason lists all.
 pub fn parse_engine(text: &str) -> Result<Engine, String> {
     let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
     let names = || ENGINES.map(|(name, _)| name).join(", ");
@@ -94,22 +92,21 @@ pub fn parse_engine(text: &str) -> Result<Engine, String> {
     })
 }
 
-/// Returns fio's usual name of an engine.
 pub(crate) fn engine_name(engine: Engine) -> &'static str {
     ENGINES.iter().find(|(_, one)| *one == engine).map_or(engine.name(), |(name, _)| name)
 }
 
-/// The `log_hist_coarseness` that leaves one bin in each power of two.
+/// Leaves one bin in each power of two.
 pub(crate) const MAX_COARSENESS: u32 = 6;
 
 /// The moment at which a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
-    /// A write is done when the call returns.
+    /// The call has returned.
     None,
-    /// A write is done when data and metadata are on stable storage (O_SYNC).
+    /// Data and metadata are on stable storage (O_SYNC).
     Full,
-    /// A write is done when its data is on stable storage (O_DSYNC).
+    /// The data is on stable storage (O_DSYNC).
     Data,
 }
 
@@ -122,18 +119,18 @@ pub enum Fallocate {
     Reserve,
 }
 
-/// The choice among several files for a request.
+/// The choice among files for a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
     /// Files alternate request by request.
     RoundRobin,
     Sequential,
     Random,
-    /// Files are drawn by Zipf's law with this exponent.
+    /// Zipf's law with this exponent.
     Zipf(f64),
-    /// Files are drawn from a self-similar distribution with this share.
+    /// Self-similar with this share.
     Pareto(f64),
-    /// Files are drawn from a normal distribution with this deviation in percent.
+    /// Deviation in percent.
     Normal(f64),
 }
 
@@ -143,15 +140,15 @@ impl FileService {
     }
 }
 
-/// How random blocks are drawn.
+/// The distribution of random blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     Uniform,
     /// Zipf's law with this exponent.
     Zipf(f64),
-    /// Self-similar with this share: 0.2 sends 80 % of the requests to 20 % of the blocks.
+    /// Self-similar: 0.2 sends 80 % of the requests to 20 % of the blocks.
     Pareto(f64),
-    /// Normal distribution; both values are percentages of the file.
+    /// Both values are percentages of the file.
     Normal {
         deviation: f64,
         center: f64,
@@ -161,7 +158,7 @@ pub enum Distribution {
         access: u8,
         share: u8,
     },
-    /// Zones of the file from its start to its end.
+    /// Zones from the start of the file to its end.
     ManyZones(Vec<Zone>),
 }
 
@@ -179,11 +176,11 @@ pub struct Zone {
 pub struct Strides {
     /// `zonemode`: none, or strided; `None`: strided if there is a `zonesize`.
     pub strided: Option<bool>,
-    /// `zonesize`: bytes transferred in each zone.
+    /// Bytes transferred in each zone.
     pub size: u64,
-    /// `zonerange`: bytes of a zone, if more.
+    /// Bytes of a zone, if more.
     pub range: u64,
-    /// `zoneskip`: bytes between two zones.
+    /// Bytes between two zones.
     pub skip: u64,
 }
 
@@ -201,37 +198,29 @@ impl Strides {
 /// The logs of a job; names are file prefixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logs {
-    /// `write_bw_log`.
     pub bandwidth: Option<String>,
-    /// `write_iops_log`.
     pub iops: Option<String>,
-    /// `write_lat_log`.
     pub latency: Option<String>,
-    /// `write_hist_log`.
     pub histogram: Option<String>,
-    /// `log_hist_msec`; 0: no histograms.
+    /// 0: no histograms.
     pub histogram_ms: u64,
-    /// `log_hist_coarseness`.
     pub coarseness: u32,
-    /// `log_avg_msec`; 0: a line for each request.
+    /// 0: a line for each request.
     pub average_ms: u64,
-    /// `log_offset`: add the offset of each request.
     pub offset: bool,
-    /// `log_prio`: the last column is the request's priority in hexadecimal.
+    /// The last column is the request's priority in hexadecimal.
     pub priority: bool,
-    /// `log_unix_epoch`: timestamps count from 1970.
+    /// Timestamps count from 1970.
     pub epoch: bool,
-    /// `per_job_logs`: each clone has its own files.
     pub per_job: bool,
-    /// `log_window_value`: which latency of a window to log.
     pub window: WindowValue,
-    /// `log_issue_time`: the last column is the issue time in nanoseconds.
+    /// The last column is the issue time in nanoseconds.
     pub issue_time: bool,
     /// `write_iolog`: record every request in order, for `read_iolog`.
     pub requests: Option<String>,
 }
 
-/// Which latency a line of an averaged log shows.
+/// The latency that an averaged log shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WindowValue {
     #[default]
@@ -240,10 +229,9 @@ pub enum WindowValue {
     Both,
 }
 
-/// `unified_rw_reporting`: how the directions are reported.
+/// `unified_rw_reporting`: how to report the directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unified {
-    /// Each direction separately.
     #[default]
     Apart,
     Mixed,
@@ -255,7 +243,7 @@ pub enum Unified {
 pub enum ExitWhat {
     Group,
     Stonewall,
-    /// The jobs of the same set, and all that would run after them.
+    /// The jobs of the same set, and all later ones.
     All,
 }
 

@@ -1,4 +1,4 @@
-//! The latency options of a job: `latency_target` and `max_latency`.
+//! `latency_target` and `max_latency`.
 
 use super::value::Reason;
 use machine::Nanos;
@@ -6,10 +6,10 @@ use machine::Nanos;
 /// The latency options of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyGoal {
-    /// `latency_target`, from issue to completion of a request; 0: no target.
+    /// Limit from issue to completion of a request; 0: no target.
     pub target_ns: Nanos,
     pub window_ns: Nanos,
-    /// `latency_percentile`: percentage of a window's requests that must meet the target.
+    /// Percentage of a window's requests that must meet the target.
     pub percent: f64,
     /// `latency_run`: keep searching until the job ends.
     pub goes_on: bool,

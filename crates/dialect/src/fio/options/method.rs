@@ -1,6 +1,5 @@
 use super::value::Reason;
 
-/// Bytes of the header before the checksum.
 pub(crate) const HEADER: usize = 40;
 /// The method by which blocks are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +30,8 @@ pub enum Method {
     Sha3With512,
     /// The header, with the pattern as data.
     PatternHeader,
-    /// The pattern, repeated.
     Pattern,
-    /// Any data: blocks are read back but not compared.
+    /// Blocks are read back but not compared.
     Nothing,
 }
 
@@ -63,7 +61,7 @@ pub(crate) const METHODS: [(&str, Method, u16, usize); 19] = [
 ];
 
 impl Method {
-    /// Parses a `verify` value; `None`: no verification.
+    /// `None`: no verification.
     pub(crate) fn named(text: &str) -> Result<Option<Method>, Reason> {
         if matches!(text, "0" | "none") {
             return Ok(None);
@@ -89,7 +87,7 @@ impl Method {
         if matches!(self, Method::Pattern | Method::Nothing) { 0 } else { HEADER + self.facts().1 }
     }
 
-    /// Returns the bytes of the smallest block: a header and some data.
+    /// Returns the size of a header with some data.
     pub(crate) fn min_bytes(self) -> u64 {
         match self {
             Method::Pattern | Method::Nothing => 1,

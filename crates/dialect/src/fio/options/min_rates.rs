@@ -5,11 +5,11 @@ use machine::Nanos;
 /// Minimum rates of reads and of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinRates {
-    /// `rate_min`: bytes per second.
+    /// Bytes per second.
     pub bytes: [Option<u64>; 2],
-    /// `rate_iops_min`: requests per second, ignored with `rate_min`.
+    /// Requests per second, ignored with `rate_min`.
     pub requests: [Option<u64>; 2],
-    /// `rate_cycle`: minimum time over which a rate is measured.
+    /// Minimum time over which a rate is measured.
     pub cycle_ns: Nanos,
 }
 

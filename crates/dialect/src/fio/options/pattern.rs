@@ -1,11 +1,11 @@
-//! Repeating data patterns: fio's `verify_pattern` and `buffer_pattern`.
+//! Repeating data: fio's `verify_pattern` and `buffer_pattern`.
 
 use super::value::Reason;
 use files::Input;
 use std::io::Read;
 use std::path::Path;
 
-/// Bytes of `%o`: an offset, little-endian.
+/// `%o` is an offset, little-endian.
 const OFFSET_BYTES: usize = 8;
 
 /// A pattern: bytes, some of them replaced by the block's offset.
@@ -20,7 +20,7 @@ impl Fill {
         self.bytes.is_empty()
     }
 
-    /// Fills a buffer at this offset; the pattern restarts after each `interval` bytes (0: never).
+    /// The pattern restarts after each `interval` bytes (0: never).
     pub(crate) fn put(&self, offset: u64, interval: usize, buffer: &mut [u8]) {
         let step = if interval == 0 { buffer.len().max(1) } else { interval };
         for (index, chunk) in buffer.chunks_mut(step).enumerate() {
@@ -36,7 +36,7 @@ impl Fill {
         }
     }
 
-    /// Returns byte `at` of a buffer at this offset, as [`Fill::put`] writes it.
+    /// Returns byte `at` of what [`Fill::put`] writes.
     pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
         // Without an interval the pattern continues over the whole buffer.
         let from = at.checked_div(interval).map_or(0, |chunk| chunk * interval);
@@ -48,10 +48,10 @@ impl Fill {
     }
 }
 
-/// Maximum bytes of a pattern. fio 3.33 uses the first 512 of a file, later versions all.
+/// fio 3.33 uses the first 512 bytes of a file, later versions all.
 const MAX_PATTERN: usize = 1 << 20;
 
-/// Parses a pattern: `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several of them in a row.
+/// Parses `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several in a row.
 pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     let mut fill = Fill::default();
     let mut rest = text;
@@ -87,11 +87,10 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
 const PATTERN_HINT: &str =
     "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
 
-/// The input limits of a file with a pattern; no more is read than a pattern may have.
+/// No more is read than a pattern may have.
 const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 
-/// Reads a file up to one byte more than a pattern may have; `None`: unreadable, empty or not a
-/// file.
+/// Reads up to one byte more than a pattern may have; `None`: unreadable, empty or not a file.
 fn pattern_file(path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     PATTERN_FILE

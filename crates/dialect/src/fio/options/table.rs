@@ -31,7 +31,6 @@ use workload::SizeMix;
 
 type ParseResult = Result<(), Reason>;
 
-/// Section of the help that lists an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Group {
     Jobs,
@@ -43,7 +42,7 @@ pub(crate) enum Group {
     Report,
 }
 
-/// Returns the windows of [`SPREAD_NS`] in a time in milliseconds.
+/// Converts milliseconds to windows of [`SPREAD_NS`].
 fn windows(text: &str, kb_base: u64) -> Result<usize, Reason> {
     let window_ms = SPREAD_NS / 1_000_000;
     let ms = count(text, kb_base, window_ms, MAX_COUNT)?;
@@ -378,7 +377,7 @@ fn find(name: &str) -> Option<&'static Row> {
     Row::find(ROWS, name)
 }
 
-/// Returns the name that reports give an option: the first of its names.
+/// Reports use the first of an option's names.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
         None => name,
@@ -395,16 +394,13 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(Row::names)
 }
 
-/// Returns whether an option is on without a value, so it does not take the next argument.
+/// Returns whether an option does not take the next argument.
 pub(crate) fn is_flag(name: &str) -> bool {
     find(name).is_some_and(|row| matches!(row.takes, Flag(_) | OnlyZero(_) | Ignored(Form::Flag)))
 }
 
 impl Options {
-    /// Applies one option.
-    ///
-    /// # Errors
-    /// An invalid value, an unsupported or unknown option; only the reason.
+    /// An error is only the reason.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> ParseResult {
         let Some(row) = find(name) else { return Err(unknown(name)) };
         match row.takes {
@@ -439,12 +435,12 @@ impl Options {
     }
 }
 
-/// Parses a percentage; empty: 100.
+/// Empty means 100.
 fn percent(text: &str) -> Result<u8, Reason> {
     if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
 
-/// Parses rates of reads and of writes; 0 and empty: no limit.
+/// 0 and empty mean no limit.
 fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     // As in fio, an empty part is a direction without a limit.
     let limited =
@@ -456,7 +452,6 @@ fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     Ok([read, write.filter(|_| limited(1))])
 }
 
-/// Explains why an option without a row is refused.
 fn unknown(name: &str) -> Reason {
     match nearest(name) {
         Some(near) => format!("unknown option; did you mean {near}?"),

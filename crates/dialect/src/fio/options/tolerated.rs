@@ -3,7 +3,7 @@
 use super::jobfile::cut;
 use super::value::Reason;
 
-/// Linux's EILSEQ, which fio reports for wrong data.
+/// fio reports Linux's EILSEQ for wrong data.
 pub(crate) const ILLEGAL_SEQUENCE: i32 = 84;
 
 /// `continue_on_error`: the failures that do not end a job.
@@ -11,10 +11,8 @@ pub(crate) const ILLEGAL_SEQUENCE: i32 = 84;
 pub struct Tolerated {
     pub reads: bool,
     pub writes: bool,
-    /// Blocks with wrong data.
     pub verify: bool,
-    /// `ignore_error` for reads, for writes and for verification; replaces the default list of
-    /// tolerated errors.
+    /// `ignore_error` for reads, writes and verification; replaces the default list.
     pub ignored: [Errors; 3],
 }
 
@@ -95,7 +93,7 @@ impl Tolerated {
         Tolerated { reads, writes, verify, ignored: [Errors([0; 3]); 3] }
     }
 
-    /// Parses `ignore_error`: lists for reads, writes and verification, separated by commas.
+    /// The lists are for reads, writes and verification.
     pub(crate) fn ignore(&mut self, text: &str) -> Result<(), Reason> {
         let lists: Vec<&str> = text.split(',').collect();
         if lists.len() > 3 {
@@ -110,7 +108,6 @@ impl Tolerated {
         Ok(())
     }
 
-    /// Adds ignored errors to the tolerated failures.
     pub(crate) fn settled(self) -> Tolerated {
         let [reads, writes, verify] = self.ignored.map(|errors| !errors.is_empty());
         let verify = (self.verify || verify)

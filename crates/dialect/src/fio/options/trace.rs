@@ -1,8 +1,8 @@
 //! Traces of requests: fio's `write_iolog` and `read_iolog`.
 //!
-//! A trace is text. The first line is `fio version 3 iolog`. Each other line has a time in
-//! microseconds since the start, a file, an action and, for requests, offset and length in bytes.
-//! Version 2 has `wait` lines instead of times.
+//! The first line is `fio version 3 iolog`. Each other line has a time in microseconds since the
+//! start, a file, an action and, for requests, offset and length in bytes. Version 2 has `wait`
+//! lines instead of times.
 
 use super::jobfile::cut;
 use super::value::Reason;
@@ -15,10 +15,9 @@ use std::sync::Arc;
 
 pub use apptrace::foreign::fio_log::{Action, Entry};
 
-/// Maximum entries of a trace, which is held in memory.
+/// Traces are held in memory.
 const MAX_ENTRIES: usize = 50_000_000;
 
-/// The input limits of a trace, which is read a line at a time.
 const TRACE: Input = Input::new("a trace", 16 << 30);
 
 const MAX_FILES: usize = 1024;
@@ -26,18 +25,14 @@ const MAX_FILES: usize = 1024;
 /// A recorded trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// The files in the order in which they were added.
+    /// Files in the order of addition.
     pub files: Vec<String>,
     pub entries: Vec<Entry>,
-    /// Whether requests have times: version 3, or `wait` lines.
+    /// Requests have times: version 3, or `wait` lines.
     pub timed: bool,
 }
 
 impl Trace {
-    /// Reads a trace from a file.
-    ///
-    /// # Errors
-    /// It cannot be read or is not a trace; only the reason.
     pub(crate) fn load(path: &str) -> Result<Trace, Reason> {
         let cannot = |error: std::io::Error| format!("cannot read {}: {error}", cut(path));
         Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))
@@ -46,7 +41,7 @@ impl Trace {
     /// Parses the lines of a trace.
     ///
     /// # Errors
-    /// The text cannot be read or is not a trace; the error is only the reason.
+    /// The text cannot be read or is not a trace; only the reason.
     pub fn read(text: impl BufRead) -> Result<Trace, Reason> {
         let mut log = Log::new(text).map_err(|error| error.to_string())?;
         let mut entries = Vec::new();
@@ -79,17 +74,16 @@ impl Trace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     pub trace: Option<Arc<Trace>>,
-    /// `replay_no_stall`: ignore the trace's times.
+    /// Ignores the trace's times.
     pub no_stall: bool,
-    /// `replay_time_scale`: percent of the recorded rate.
+    /// Percent of the recorded rate.
     pub time_percent: u64,
-    /// `replay_redirect`: send everything to this file.
     pub redirect: Option<String>,
-    /// `replay_align`: round offsets down to this power of two; 0: do not.
+    /// Rounds offsets down to this power of two; 0: does not.
     pub align: u64,
-    /// `replay_scale`: divide offsets by this; 0: do not.
+    /// Divides offsets by this; 0: does not.
     pub scale: u64,
-    /// `replay_skip`: skip reads, writes, trims, syncs.
+    /// Skips reads, writes, trims, syncs.
     pub skip: [bool; 4],
 }
 
@@ -114,7 +108,7 @@ impl Replay {
         !self.skip[2] && self.trace.as_ref().is_some_and(trims)
     }
 
-    /// Returns the trace with these options applied; `None`: no replay.
+    /// `None`: no replay.
     pub(crate) fn settled(&self) -> Option<Arc<Trace>> {
         let trace = self.trace.as_ref()?;
         let wanted = |entry: &&Entry| match entry.action {
@@ -143,7 +137,7 @@ impl Replay {
     }
 }
 
-/// Formats a log; sorts the entries by time.
+/// Sorts the entries by time.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
     let mut files: Vec<&Path> = Vec::new();

@@ -7,7 +7,7 @@ pub(crate) type Reason = String;
 
 const TOO_LARGE: &str = "it is too large; write less than 2^64";
 
-/// Splits off the digits of a number (decimal, or hexadecimal after `0x`).
+/// The number is decimal, or hexadecimal after `0x`.
 fn digits(text: &str) -> Result<(u64, &str), Reason> {
     if text.starts_with('-') {
         return Err("it is negative; write 0 or more".into());
@@ -24,8 +24,8 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     Ok((number, &text[end..]))
 }
 
-/// Returns the factor of a suffix: a power of `kb_base` for `k`, `kb` and `ki` (and m, g, t, p), in
-/// either case. As in fio, `kib` is a power of the other base: of 1000 if `kb_base` is 1024.
+/// Returns the factor of a suffix: a power of `kb_base` for `k`, `kb` and `ki` (and m, g, t, p). As
+/// in fio, `kib` is a power of the other base: of 1000 if `kb_base` is 1024.
 fn multiplier(unit: &str, kb_base: u64) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     let base = if unit.ends_with("ib") { 2024 - kb_base } else { kb_base };
@@ -50,7 +50,7 @@ pub(crate) fn number(text: &str, min: u64, max: u64) -> Result<u64, Reason> {
     within(number, min, max)
 }
 
-/// Parses the number of an option, which as in fio may have the suffix of a size.
+/// As in fio, a number may have the suffix of a size.
 pub(crate) fn count(text: &str, kb_base: u64, min: u64, max: u64) -> Result<u64, Reason> {
     let (digits, unit) = digits(text)?;
     match multiplier(unit, kb_base) {
@@ -66,7 +66,6 @@ fn within(number: u64, min: u64, max: u64) -> Result<u64, Reason> {
     Ok(number)
 }
 
-/// Parses a size in bytes: a number with a suffix.
 pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
     let (number, unit) = digits(text)?;
     let Some(times) = multiplier(unit, kb_base) else {
@@ -91,7 +90,7 @@ impl Amount {
         matches!(self, Amount::Bytes(0) | Amount::Percent(0))
     }
 
-    /// Returns the amount in bytes, for a file of `whole` bytes.
+    /// Returns the bytes for a file of `whole` bytes.
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -108,8 +107,7 @@ pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
     }
 }
 
-/// Parses a time in nanoseconds; `unit_ns` is the default unit: `30`, `90s`, `1m30s`, `250ms`,
-/// `10us`, `2h`, `1d`.
+/// Parses a time in nanoseconds: `30` (in `unit_ns`), `90s`, `1m30s`, `250ms`, `10us`, `2h`, `1d`.
 pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
     let mut rest = text;
@@ -139,8 +137,8 @@ pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     }
 }
 
-/// Parses a switch; an option without a value is on. As in fio, only the number at the front
-/// counts: `direct=1G` is on.
+/// An option without a value is on. As in fio, only the number at the front counts: `direct=1G` is
+/// on.
 pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     let Some(text) = text else { return Ok(true) };
     match digits(text).map(|(number, _)| number) {
@@ -150,7 +148,7 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     }
 }
 
-/// Parses a list by direction: read, write, trim. A missing value repeats the one before it.
+/// Parses a list of read, write, trim. A missing value repeats the one before it.
 pub(crate) fn by_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
@@ -235,8 +233,7 @@ mod tests {
         }
     }
 
-    /// Returns the numbers that Debian's fio 3.33 makes of an option's values; `None`: it is not
-    /// installed.
+    /// Returns how Debian's fio 3.33 reads an option's values; `None`: it is not installed.
     fn of_fio(kb_base: u64, option: &str, values: &[String]) -> Option<Vec<u64>> {
         let mut command = std::process::Command::new("fio");
         command.args(["--debug=parse", "--parse-only", "--name=j"]);

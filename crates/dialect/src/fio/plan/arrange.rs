@@ -1,4 +1,4 @@
-//! Decides which file, and which part of it, each clone of a job uses, before anything is written.
+//! Decides which part of which file each clone uses, before anything is written.
 
 use super::jobs::{Job, Plan};
 use super::regions::{Sizes, Work, region};
@@ -22,7 +22,7 @@ pub enum Found {
     Device(u64),
     /// `/dev/null` or `/dev/zero`: any size, no data to lose.
     Endless,
-    /// Something that cannot hold data: a directory, a terminal.
+    /// No data fits: a directory, a terminal.
     Other(&'static str),
 }
 
@@ -33,14 +33,14 @@ pub(super) const A_DIRECTORY: &str = "a directory";
 pub struct FilePlan {
     pub path: PathBuf,
     pub bytes: u64,
-    /// The way to create the file or make it longer; `None`: it exists already.
+    /// How to create or lengthen it; `None`: it exists already.
     pub made: Option<NewFile>,
-    /// Whether it is a user's file that may be overwritten, and becomes longer.
+    /// A user's file, which may be overwritten, becomes longer.
     pub lengthened: bool,
     pub written: bool,
-    /// Whether no job transfers data to or from it.
+    /// No job transfers data to or from it.
     pub idle: bool,
-    /// Whether it grows as it is written, so it may run out of space.
+    /// Grows as it is written, so it may run out of space.
     pub grows: bool,
 }
 
@@ -51,9 +51,9 @@ pub struct ClonePlan {
     pub number: u32,
     /// The index of the job's group, and the job's index in it.
     pub job: (usize, usize),
-    /// Indexes in [`Arrangement::files`]; several files alternate request by request.
+    /// Indexes in [`Arrangement::files`]; several alternate request by request.
     pub files: Vec<usize>,
-    /// First byte and length of the clone's part of each file; the longest if they differ.
+    /// First byte and length of each file's part; the longest if they differ.
     pub part: (u64, u64),
     /// The length of each part, if they differ.
     pub lengths: Vec<u64>,
@@ -61,8 +61,7 @@ pub struct ClonePlan {
     pub limit_bytes: Option<u64>,
     /// Passes that make up these bytes.
     pub passes: u64,
-    /// The files of a job that operates on whole files. [`ClonePlan::files`] then has their
-    /// directory, once for each of them.
+    /// For operations on whole files. [`ClonePlan::files`] has their directory, once for each.
     pub named: Vec<NamedFile>,
 }
 
@@ -70,7 +69,7 @@ pub struct ClonePlan {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
     pub files: Vec<FilePlan>,
-    /// Every clone in fio's order.
+    /// Clones in fio's order.
     pub clones: Vec<ClonePlan>,
 }
 
@@ -102,8 +101,7 @@ pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
 }
 
 impl Arrangement {
-    /// Returns the bytes that each of a clone's files has; the maximum if its parts differ in
-    /// length.
+    /// Returns the maximum if the clone's parts differ in length.
     pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         let bytes = clone.files.iter().map(|&file| self.files[file].bytes);
         if clone.lengths.is_empty() { bytes.min() } else { bytes.max() }.unwrap_or(0)
@@ -123,12 +121,11 @@ impl Arrangement {
         }
     }
 
-    /// Decides for every clone of a plan. `look` inspects a path; `destroy` lists paths that may be
+    /// Decides for every clone. `look` inspects a path; `destroy` lists paths that may be
     /// overwritten.
     ///
     /// # Errors
-    /// A missing or oversized size, an unusable path, a user's file that would be
-    /// overwritten.
+    /// A missing or oversized size, an unusable path, a user's file that would be overwritten.
     pub fn new(
         plan: &Plan,
         look: &dyn Fn(&Path) -> io::Result<Found>,
@@ -293,7 +290,6 @@ pub fn look(path: &Path) -> io::Result<Found> {
     }
 }
 
-/// Refuses unusable paths, and files of the user's that would be overwritten.
 fn check_found(job: &Job, path: &Path, found: Found, destroy: &[PathBuf]) -> Result<(), FioError> {
     let shown = path.display();
     match found {

@@ -145,7 +145,7 @@ fn check_filling(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Checks that verified blocks have one size and do not overlap.
+/// Verified blocks must have one size and not overlap.
 fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
@@ -199,7 +199,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Checks that requests that differ in size or may overlap are known when they are read back.
+/// Requests that differ in size or may overlap must be known when read back.
 fn check_overlaps(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     if job.overlaps() && options.writes && job.is_threaded() {
@@ -338,7 +338,6 @@ fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Checks jobs whose places depend on the state of each file.
 fn check_own_places(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let runs = options.random && options.run > 1;
@@ -447,7 +446,6 @@ fn check_priorities(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Checks jobs that operate on whole files, which transfer no data.
 fn check_file_operation(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let Some(operation) = options.file_operation else { return Ok(()) };

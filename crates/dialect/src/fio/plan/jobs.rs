@@ -1,4 +1,4 @@
-//! Turns sections into jobs: what runs, in which order, and what runs together.
+//! Turns sections into jobs and sets of jobs that run together.
 
 use super::checks::check;
 use crate::fio::options::error::FioError;
@@ -16,28 +16,27 @@ use workload::{SizeMix, Sizes};
 #[derive(Debug, Clone)]
 pub struct Job {
     pub name: String,
-    /// The place of its definition.
     pub at: At,
-    /// The job's options, including the global ones.
+    /// The job's own and the global options.
     pub options: Options,
     /// The job's own options as written, for the report.
     pub given: Vec<(String, String)>,
-    /// fio's number of the job's reporting group.
+    /// fio's number of the reporting group.
     pub group_id: u32,
 }
 
 impl Job {
-    /// Returns the job's place and name, for messages.
+    /// Returns place and name, for messages.
     pub fn shown(&self) -> String {
         format!("{}: job '{}'", self.at, cut(&self.name))
     }
 
-    /// Returns the error that the job cannot be run as it is written.
+    /// Returns the error that the job cannot run as written.
     pub fn wrong(&self, why: impl std::fmt::Display) -> FioError {
         FioError::Usage(format!("{}: {why}", self.shown()))
     }
 
-    /// Returns the requests that each stream keeps outstanding: 1 if the engine blocks.
+    /// Returns the queue depth of each stream: 1 if the engine blocks.
     pub fn effective_depth(&self) -> u32 {
         if self.options.file_operation.is_some() {
             1
@@ -48,12 +47,12 @@ impl Job {
         }
     }
 
-    /// Returns whether the job follows a trace or another job's writes instead of its own sequence.
+    /// Returns whether a trace or another job's writes replace the job's sequence.
     pub(crate) fn is_guided(&self) -> bool {
         self.options.trace.is_some() || self.options.checks_mix
     }
 
-    /// Returns whether requests bypass the page cache. Mapped memory is the page cache.
+    /// Mapped memory is the page cache.
     pub(crate) fn is_direct(&self) -> bool {
         self.options.direct && !self.options.engine.is_mapped()
     }
@@ -71,8 +70,7 @@ impl Job {
             && options.trace.is_none()
     }
 
-    /// Returns whether submission is timed: requests must be submitted by a call that does not wait
-    /// for them.
+    /// Requires submitting calls that do not wait for requests.
     pub(crate) fn times_submission(&self) -> bool {
         self.options.times_submission
             && self.options.engine.is_async()
@@ -91,18 +89,18 @@ impl Job {
         self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
     }
 
-    /// Returns the size of the job's requests; the maximum if they differ.
+    /// Returns the maximum size of requests.
     pub fn request_bytes(&self) -> u64 {
         self.used().filter_map(SizeMix::bounds).map(|(_, max)| u64::from(max)).max().unwrap_or(0)
     }
 
-    /// Returns the size of the job's smallest requests.
+    /// Returns the minimum size of requests.
     pub fn min_request_bytes(&self) -> u64 {
         let min = self.used().filter_map(SizeMix::bounds).map(|(min, _)| u64::from(min)).min();
         min.unwrap_or(0).max(1)
     }
 
-    /// Returns the job's mix of sizes; `None`: all requests have the same size.
+    /// Returns the mix of sizes; `None`: all are the same.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| {
             mix.bounds().is_some_and(|(min, _)| u64::from(min) == self.request_bytes())
@@ -133,8 +131,8 @@ impl Job {
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
-    /// Returns whether each of several files has random places of its own, and requests choose the
-    /// file first.
+    /// Returns whether several files have random places of their own, and requests choose the file
+    /// first.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
@@ -147,16 +145,14 @@ impl Job {
             && options.random_percent == [100; 2]
     }
 
-    /// Returns the number of files of which all requests are done before others are opened; `None`:
-    /// all are open.
+    /// Returns how many files get all their requests before others are opened; `None`: all are
+    /// open.
     pub(crate) fn open_files(&self) -> Option<u64> {
         let open = self.options.open_files;
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
-    /// Returns whether the offset of a request follows from the earlier ones to its file: zones of
-    /// several files or of a sequential mix, random requests of several files of which some follow
-    /// the one before, and runs after each random request.
+    /// Returns whether a request's offset depends on earlier ones to its file.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
@@ -167,14 +163,14 @@ impl Job {
             || (options.random && options.run > 1)
     }
 
-    /// Returns whether such offsets are drawn in each file by itself.
+    /// Returns whether each file draws its offsets by itself.
     pub(crate) fn spreads(&self) -> bool {
         let options = &self.options;
         let even = options.distribution == Distribution::Uniform;
         self.may_overlap() && options.random_percent == [100; 2] && (even || self.takes_turns())
     }
 
-    /// Returns whether such requests use no byte twice in a pass.
+    /// Returns whether requests use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
         // As in fio, other distributions have no map.
         let even = self.options.distribution == Distribution::Uniform;
@@ -185,8 +181,7 @@ impl Job {
         self.may_overlap() && !self.covers()
     }
 
-    /// Returns whether to record the offsets written, because the sequence cannot reproduce them
-    /// for reading back.
+    /// Returns whether the sequence cannot reproduce the offsets to read back.
     pub(crate) fn keeps_writes(&self) -> bool {
         self.may_overlap() || self.has_schedules()
     }
@@ -199,7 +194,7 @@ impl Job {
         }
     }
 
-    /// Returns the rate limits in requests per second, of reads and of writes.
+    /// Returns requests per second by direction.
     pub(crate) fn rates(&self) -> [Option<f64>; 2] {
         let of = |side: usize| {
             let by_bytes = self.options.rate_bytes[side]
@@ -213,13 +208,13 @@ impl Job {
         self.rates().iter().any(Option::is_some)
     }
 
-    /// Returns whether the job is a mix in which each direction has its own schedule.
+    /// Returns whether each direction of a mix has its own schedule.
     pub(crate) fn has_schedules(&self) -> bool {
         self.options.reads && self.options.writes && self.is_rated() && !self.is_guided()
     }
 
-    /// Returns the rate limit of each clone in requests per second, reads and writes together;
-    /// `None`: no limit, or only for one direction of a mix.
+    /// Returns a clone's rate limit in requests per second; `None`: no limit, or only for one
+    /// direction of a mix.
     pub fn rate_iops(&self) -> Option<f64> {
         match self.rates() {
             [Some(reads), Some(writes)] => Some(reads + writes),
@@ -228,7 +223,7 @@ impl Job {
         }
     }
 
-    /// Returns the percentage of reads; if both directions have a rate, the rates set it.
+    /// Returns the percentage of reads; rates of both directions override the option.
     pub fn read_percent(&self) -> u8 {
         match self.rates() {
             [Some(reads), Some(writes)] => (reads / (reads + writes) * 100.0).round() as u8,
@@ -240,15 +235,14 @@ impl Job {
 /// Everything to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Sets of jobs that run together, one set after the other; never empty.
+    /// Sets of jobs that run together, one after the other; never empty.
     pub groups: Vec<Vec<Job>>,
-    /// The global options as written.
     pub global: Vec<(String, String)>,
     /// Settings that fio would silently ignore or change.
     pub warnings: Vec<String>,
 }
 
-/// Applies settings; `kb_base` first, because it defines the units of the others.
+/// `kb_base` comes first, because it defines the units of the others.
 fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
     let (bases, others): (Vec<&Setting>, Vec<&Setting>) =
         settings.iter().partition(|setting| setting.name == "kb_base");
@@ -272,7 +266,6 @@ pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
     Ok(options)
 }
 
-/// Size of a file that is written until the disk is full.
 const MORE_THAN_FITS: u64 = 1 << 50;
 
 /// Resolves options that depend on each other.
@@ -328,7 +321,6 @@ fn settle(options: &mut Options) {
     }
 }
 
-/// Takes operations, files and their sizes from a trace.
 fn settle_trace(options: &mut Options, trace: &Trace) {
     let op_of = |entry: &Entry| match entry.action {
         Action::Request(op) => Some(op),
@@ -356,8 +348,7 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     }
 }
 
-/// Records settings as written, under the names that fio reports; the last value of a name takes
-/// the place of the first.
+/// Uses the names that fio reports; the last value of a name takes the place of the first.
 fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
     for setting in settings {
         // fio shows an option without a value as 1.
@@ -371,7 +362,7 @@ fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
 }
 
 impl Plan {
-    /// Parses sections; a non-empty `only` selects the jobs with these names.
+    /// Parses sections; a non-empty `only` selects jobs by name.
     ///
     /// # Errors
     /// An unsupported or invalid option, with its location; no job at all.
@@ -424,7 +415,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Refuses a job that waits for one not defined before it.
     fn check_wait(&self, job: &Job) -> Result<(), FioError> {
         let missing = job
             .options
@@ -444,9 +434,9 @@ impl Plan {
         }
     }
 
-    /// Returns whether a job that waits for another starts a new set; `begun_together` is the
-    /// number of sets when the last stonewall's jobs started. Sets run one after the other, so the
-    /// job waits for the whole previous set, which must contain only the job it names.
+    /// Returns whether a waiting job starts a new set; `begun_together` is the number of sets at
+    /// the last stonewall. Sets run one after the other, so the previous set must contain only the
+    /// job it names.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
             let why = "it would run at the same time as jobs that wait for others (wait_for); give it a stonewall, or put it before them";

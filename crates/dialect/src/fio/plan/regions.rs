@@ -9,7 +9,7 @@ use crate::fio::options::value::Amount;
 use machine::units::show_size;
 use std::path::Path;
 
-/// The sizes that a range of `filesize` gives the files of a clone, in order.
+/// The sizes that a range of `filesize` gives a clone's files, in order.
 pub(super) struct Sizes {
     range: Option<[u64; 2]>,
     unit: u64,
@@ -26,8 +26,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the size of the next file, which has this many bytes now. As in fio, a file within
-    /// the range keeps its size.
+    /// As in fio, a file within the range keeps its size, `there`.
     fn next(&mut self, there: Option<u64>) -> Option<u64> {
         let [low, high] = self.range?;
         match there.filter(|bytes| (low..=high).contains(bytes)) {
@@ -38,20 +37,17 @@ impl Sizes {
     }
 }
 
-/// Returns the bytes transferred within `len` bytes by requests of `request` bytes that skip `hole`
-/// after each `run`.
+/// Requests skip `hole` bytes after each `run`.
 pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
     if len < request { len } else { moved / request * request }
 }
 
-/// Bytes of each pass of a job, and the number of passes: io_size asks for `asked` bytes, a region
-/// pass has `pass`.
+/// Returns the bytes of each pass and the passes for `asked` bytes (io_size).
 ///
-/// As in fio, if each pass is followed by another or by reading back, the job makes whole passes
-/// until less than a request is left of io_size, but never fewer than `loops`. Bytes read back
-/// count too.
+/// As in fio, if another pass or reading back follows each, the job makes whole passes until less
+/// than a request is left, but never fewer than `loops`. Bytes read back count too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.min_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
@@ -64,21 +60,19 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     (pass, (asked - (request - 1)).div_ceil(counted).max(options.loops))
 }
 
-/// A clone's part of one file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Region {
     start: u64,
     len: u64,
     /// End of the file: beyond the last request if the size is not a multiple of the request size.
     pub(super) end: u64,
-    /// The length to the end of the file that is there, for zones.
+    /// The length to the existing file's end, for zones.
     zoned_len: u64,
-    /// The share of `io_size`, if that is a percentage.
+    /// The share, if `io_size` is a percentage.
     share_bytes: u64,
 }
 
-/// Computes a clone's part of one of `count` files; `found` is the existing file, and whether it
-/// may be overwritten.
+/// `found` is the existing file, and whether it may be overwritten.
 pub(super) fn region(
     job: &Job,
     clone: u32,
@@ -189,10 +183,8 @@ pub(super) fn region(
     Ok(Region { start, len, end, zoned_len, share_bytes })
 }
 
-/// The bytes that a clone transfers in its parts of all files.
 pub(super) struct Work {
     pub(super) start: u64,
-    /// The length of each part.
     pub(super) lengths: Vec<u64>,
     pub(super) pass_bytes: u64,
     pub(super) passes: u64,
@@ -283,7 +275,7 @@ impl Work {
     }
 }
 
-/// Returns the option that keeps the files of a job from differing in size.
+/// Returns the option that prevents files of different sizes.
 fn hindrance(job: &Job) -> Option<&'static str> {
     let options = &job.options;
     let spreads = job.spreads() || job.has_own_places();

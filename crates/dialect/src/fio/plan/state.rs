@@ -1,6 +1,6 @@
 //! Saved progress of jobs with `verify`: fio's `verify_state_save` and `verify_state_load`.
 //!
-//! The file has fio's name, but its content is halfpower's own text format.
+//! The file has fio's name, but halfpower's own text format.
 
 use super::arrange::Arrangement;
 use super::jobs::{Job, Plan};
@@ -11,12 +11,11 @@ use std::path::{Path, PathBuf};
 
 const TITLE: &str = "halfpower verify state 1";
 
-/// Progress of one clone in its sequence of requests.
+/// Progress of one clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyState {
-    /// Number of leading requests of the sequence that are done.
+    /// Leading requests of the sequence that are done.
     pub requests: u64,
-    /// Bytes of each.
     pub request_bytes: u64,
     pub random: bool,
 }
@@ -50,12 +49,12 @@ impl VerifyState {
     }
 }
 
-/// Path of the state of a job's clone (from 0).
+/// Returns the path of a clone's state (from 0).
 pub fn state_path(directory: &Path, job: &Job, clone: u32) -> PathBuf {
     directory.join(format!("local-{}-{clone}-verify.state", job.name))
 }
 
-/// Limits the clones of jobs with `verify_state_load` to what was written.
+/// Limits clones of jobs with `verify_state_load` to what was written.
 ///
 /// # Errors
 /// A state that cannot be read, or belongs to other requests.

@@ -3,7 +3,7 @@
 //! L'Ecuyer, "Maximally equidistributed combined Tausworthe generators", Mathematics of Computation
 //! 65 (1996), with fio's seeds.
 
-/// The purpose of a sequence of numbers; each has its own seed.
+/// Each purpose has its own seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
     FileSize = 7,
@@ -18,7 +18,7 @@ const SEED_FACTOR: u64 = 0x9e37_0001;
 const FIRST_STEPS: u32 = 6;
 
 impl Tausworthe {
-    /// Returns the sequence of clone `number`, counted over all jobs.
+    /// Clones are counted over all jobs.
     pub(super) fn new(seed: u64, number: u32, purpose: Purpose) -> Tausworthe {
         let place = purpose as u32;
         let factor = SEED_FACTOR.wrapping_pow(4 + place);
@@ -47,7 +47,6 @@ impl Tausworthe {
         self.0[0] ^ self.0[1] ^ self.0[2]
     }
 
-    /// Returns the next number below `limit`.
     pub(super) fn below(&mut self, limit: u64) -> u64 {
         (limit as f64 * (f64::from(self.step()) / (f64::from(u32::MAX) + 1.0))) as u64
     }

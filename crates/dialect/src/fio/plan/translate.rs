@@ -7,10 +7,9 @@ use crate::fio::options::kinds::{Distribution, SyncMode};
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile, Reap};
 use workload::{BLOCK_BYTES, Data, Pattern, Stop, Workload, rng};
 
-/// A time that is practically endless, in nanoseconds.
 const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
 const PURPOSE_CLONE: u64 = 0xf10;
-/// Seed of the blocks that the jobs with `dedupe_global` repeat.
+/// The jobs with `dedupe_global` repeat its blocks.
 const GLOBAL_SET: u64 = 0xded0;
 
 pub(crate) fn engine(job: &Job) -> Engine {
@@ -75,7 +74,6 @@ pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     FileTurns::new(job, files, (clone.part, &clone.lengths), seed, passes)
 }
 
-/// Returns the workload of one clone: one stream in its part of its files.
 pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workload {
     let options = &job.options;
     let region = turns(job, clone, seed).region();
@@ -118,7 +116,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
     }
 }
 
-/// Returns the blocks of the working set that duplicates repeat; 0: a few.
+/// Returns the blocks of the working set; 0: a few.
 fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
     let options = &job.options;
     if !options.working_set || options.duplicate_percent == 0 {
@@ -132,7 +130,6 @@ fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
     (set / BLOCK_BYTES as u64).max(1)
 }
 
-/// Returns the workload of all clones of a job, for the report.
 pub(crate) fn job_workload(
     job: &Job,
     first: &ClonePlan,
@@ -156,7 +153,7 @@ pub(crate) fn job_workload(
     }
 }
 
-/// Returns the memory of buffers: ordinary pages by default, as in fio.
+/// As in fio, ordinary pages are the default.
 fn memory(job: &Job) -> Memory {
     match (job.options.huge_pages, job.options.fixedbufs) {
         (true, _) => Memory::Huge,
@@ -165,9 +162,8 @@ fn memory(job: &Job) -> Memory {
     }
 }
 
-/// Returns how a job waits for completions. With several requests outstanding, fio's own work
-/// between two completions keeps it from sleeping and saves wake-ups; ours takes too little time
-/// for that.
+/// With several requests outstanding, fio's own work between two completions keeps it from sleeping
+/// and saves wake-ups; ours takes too little time for that.
 fn reap(job: &Job) -> Reap {
     match job.options.batch_complete {
         0 | 1 if engine(job).is_async() && job.effective_depth() > 1 => Reap::Poll,

@@ -1,5 +1,5 @@
-//! Maps requests to the files of a job and to offsets in them: `file_service_type`, and the two
-//! cursors of a sequential mix.
+//! Maps a stream's requests to files and offsets: `file_service_type`, and the cursors of a
+//! sequential mix.
 
 use super::jobs::Job;
 use super::regions::without_holes;
@@ -13,48 +13,44 @@ use workload::{FreeMap, Normal, Permutation, SelfSimilar, Zipf, rng};
 mod own_places;
 mod spread;
 
-/// Sends the requests of a stream to the files of its job.
+/// Sends the requests of a stream to its job's files.
 ///
-/// The stream sees all files as one region and alternates between them request by request. If the
-/// files follow one another, it sees a single file.
+/// The stream sees all files as one region and alternates between them. If the files follow one
+/// another, it sees a single file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileTurns {
     files: u64,
     request_bytes: u64,
-    /// First byte and length of the part of each file that is used; the longest if they differ.
+    /// First byte and length of each file's part; the longest if they differ.
     part: (u64, u64),
     /// The length of each part, if they differ.
     lengths: Arc<[u64]>,
     service: FileService,
     draw: FileDraw,
-    /// Consecutive requests that go to one file.
     service_run: u64,
-    /// Number of files that are used at the same time.
     open: u64,
-    /// Whether files are chosen by [`FileTurns::file_in_row`].
     in_row: bool,
-    /// Numbers of writes after which a sync takes a turn; 0: none does.
+    /// Writes after which a sync takes a turn; 0: none does.
     sync_every: [u64; 2],
     seed: u64,
-    /// Length of a sequential run and of the gap after it, in bytes; gap 0: none.
+    /// Length of a sequential run and of the gap after it; gap 0: none.
     stride: (u64, u64),
     zones: Vec<Zone>,
     bell: Option<Normal>,
     rounds: Option<Rounds>,
     align: u64,
-    /// Whether requests differ in size; each then goes to the next file.
+    /// Requests differ in size.
     differ: bool,
     spread: Option<Arc<Spread>>,
     own_places: Option<Arc<OwnPlaces>>,
     random_percent: [u8; 2],
-    /// Bytes of each file, and by how much a sequential request overlaps the end of the one before;
-    /// 0: no overlap.
+    /// Bytes of each file, and of the overlap with the previous sequential request; 0: none.
     backward: (u64, u64),
-    /// Whether each direction of a mix covers the whole file, with gaps.
+    /// Each direction of a mix covers the whole file, with gaps.
     mixes_holes: bool,
-    /// The end of a pass of such a mix, when one direction reaches it; `None`: the size ends it.
+    /// The end of a pass of such a mix; `None`: the size ends it.
     ends: Option<Ends>,
-    /// State that the stream's offset does not determine; shared by the threads of a stream.
+    /// State that the stream's offset does not determine; shared by its threads.
     state: Option<Arc<Mutex<State>>>,
 }
 
@@ -66,7 +62,7 @@ enum FileDraw {
     Normal(Normal),
 }
 
-/// Places of the distribution that belong to one file, as in fio.
+/// Places of the distribution for each file, as in fio.
 const PLACES_PER_FILE: u64 = 1024;
 
 impl FileDraw {
@@ -97,14 +93,13 @@ impl FileDraw {
 
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// The offset at which nothing is left for the direction's next request.
+    /// The offset at which nothing is left for the next request.
     at: u64,
     passes: u64,
 }
 
 impl Ends {
-    /// Returns the ends for `len` bytes and this many passes; `None` if the cursors restart until
-    /// the size is reached.
+    /// `None`: the cursors restart until the size is reached.
     fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Ends> {
         let (request, stride) = (job.request_bytes(), job.request_bytes() + job.options.hole_bytes);
         let fit = len.checked_sub(request)? / stride + 1;
@@ -117,10 +112,8 @@ impl Ends {
 struct Rounds {
     requests: u64,
     places: u64,
-    /// Bytes from the start of one zone to the next.
     step: u64,
     zones: u64,
-    /// Whether a block may be drawn again before all were visited.
     repeats: bool,
 }
 
@@ -149,19 +142,19 @@ impl Rounds {
 struct State {
     /// Unvisited blocks of each file, if each is visited once.
     maps: Vec<FreeMap>,
-    /// Order of the blocks in the current zone, and the zone's number.
+    /// The order of blocks in the zone with this number.
     order: Option<(u64, Permutation)>,
     /// Requests so far, if the drawing depends on it.
     drawn: u64,
     issued: u64,
     passes: u64,
-    /// The current file, and the number of consecutive requests it got.
+    /// The current file, and its consecutive requests so far.
     stay: (u64, u64),
-    /// Requests so far, and the offsets at which the next sequential read and write continue.
+    /// Requests so far, and the next offsets of a sequential read and write.
     follow: (u64, [u64; 2]),
     /// Bytes read and written in each file, if the directions have their own cursors.
     cursors: Vec<[u64; 2]>,
-    /// The places of each file, and the bytes since the last zone began.
+    /// Each file's places, and the zone's bytes so far.
     places: Vec<FilePlace>,
     zone_bytes: u64,
     /// Files that had no room when it was their turn.
@@ -171,9 +164,8 @@ struct State {
 }
 
 impl FileTurns {
-    /// Starts at the beginning of the files for a number of passes, `None`: endless. `part` is the
-    /// first byte and the length used of each file; `lengths` are those of the parts, if they
-    /// differ.
+    /// `passes` of `None` is endless. `part` is the first byte and the length used of each file;
+    /// `lengths` are those of the parts, if they differ.
     pub(crate) fn new(
         job: &Job,
         files: u64,
@@ -279,7 +271,6 @@ impl FileTurns {
         (self.part.0.saturating_mul(self.files), self.all_bytes())
     }
 
-    /// Returns the bytes of the parts of all files.
     fn all_bytes(&self) -> u64 {
         match &*self.lengths {
             [] => self.part.1.saturating_mul(self.files),
@@ -287,7 +278,6 @@ impl FileTurns {
         }
     }
 
-    /// Returns the length of the part of a file.
     fn length(&self, file: usize) -> u64 {
         self.lengths.get(file).copied().unwrap_or(self.part.1)
     }
@@ -300,8 +290,7 @@ impl FileTurns {
         self.all_bytes()
     }
 
-    /// Moves a request to its own file and sets its size there; returns `false` if the files are
-    /// full, which ends the stream.
+    /// Sets a request's file, offset and size; `false`: the files are full, which ends the stream.
     #[inline(always)]
     pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {
@@ -351,8 +340,8 @@ impl FileTurns {
         next
     }
 
-    /// Returns the first file from `first` on that takes a request, among those that are open:
-    /// others are opened when these take none. Returns `first` if none does.
+    /// Returns the first open file from `first` on that takes a request, opening others if none
+    /// does; otherwise `first`.
     fn in_window(&self, first: u64, mut takes: impl FnMut(&u64) -> bool) -> u64 {
         for from in (0..self.files).step_by(self.open as usize) {
             let window = from..(from + self.open).min(self.files);
@@ -366,8 +355,7 @@ impl FileTurns {
         first
     }
 
-    /// Counts a write. As in fio, a sync between requests takes the turn of a request: it syncs the
-    /// file that the next request would have gone to.
+    /// As in fio, a sync takes the turn of a request and syncs its file.
     fn sync_turn(&self, state: &mut State, at: u64) {
         state.writes += 1;
         if !self.sync_every.iter().any(|&every| every > 0 && state.writes.is_multiple_of(every)) {
@@ -382,7 +370,6 @@ impl FileTurns {
         state.sync_file = Some(file as u32);
     }
 
-    /// Returns the file of the sync after a write to file `last`.
     pub(crate) fn sync_file(&self, last: u32) -> u32 {
         let state = self.state.as_ref().filter(|_| self.sync_every != [0; 2]);
         let state = state.map(|state| state.lock().unwrap_or_else(PoisonError::into_inner));
@@ -393,7 +380,7 @@ impl FileTurns {
         }
     }
 
-    /// Returns the offset in its part of the next request that overlaps the end of the one before.
+    /// Returns the offset of the next overlapping request.
     fn backward(&self, cursor: u64) -> u64 {
         let (whole, back) = self.backward;
         match cursor {
@@ -402,8 +389,7 @@ impl FileTurns {
         }
     }
 
-    /// Returns the offset in its part of request `number`: picks a zone by its share of the
-    /// requests, then any block in it.
+    /// Picks a zone by its share of the requests, then any block.
     fn in_a_zone(&self, number: u64, len: u64) -> u64 {
         let drawn = rng::hash(self.seed, number);
         let chance = rng::below(drawn, 100);

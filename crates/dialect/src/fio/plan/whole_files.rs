@@ -1,5 +1,4 @@
-//! Jobs that time operations on whole files or directories. They need the names of files, not open
-//! files.
+//! Jobs that time operations on whole files or directories. They need names, not open files.
 
 use super::arrange::{A_DIRECTORY, Arrangement, ClonePlan, FilePlan, Found, paths_of};
 use super::jobs::Job;
@@ -15,17 +14,16 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
     pub path: PathBuf,
-    /// Bytes to lay out before the jobs start; `None`: nothing to lay out.
+    /// Bytes to lay out before the jobs start; `None`: nothing.
     pub laid_out: Option<u64>,
-    /// Whether nothing had this name before the run.
     pub is_new: bool,
 }
 
-/// Size of the test file in the directory. It only shows which file system and devices are used.
+/// The directory's test file only shows which file system and devices are used.
 const MIN_BYTES: u64 = 4096;
 
 impl Arrangement {
-    /// Adds a clone that operates on whole files. As in fio, each file counts as one block.
+    /// As in fio, each file counts as one block.
     pub(super) fn add_named(
         &mut self,
         (job, operation): (&Job, FileOperation),
@@ -130,7 +128,7 @@ impl Arrangement {
         Ok(NamedFile { laid_out: lays_out.then_some(bytes), is_new, path })
     }
 
-    /// Adds the entry of a directory, a test file in it that no job uses; returns its index.
+    /// Adds a directory's test file, which no job uses; returns its index.
     fn directory(&mut self, path: PathBuf, block: u64) -> usize {
         let bytes = block.max(MIN_BYTES);
         if let Some(index) = self.files.iter().position(|file| file.path == path) {
@@ -150,7 +148,7 @@ impl Arrangement {
     }
 }
 
-/// Returns the bytes of each file. `filesize` may be a range, of which the first value counts.
+/// `filesize` may be a range, of which the first value counts.
 fn file_bytes(job: &Job, count: u64) -> Result<u64, FioError> {
     match (job.options.file_bytes, job.options.size) {
         (Some([bytes, _]), _) => Ok(bytes),

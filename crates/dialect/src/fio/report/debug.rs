@@ -7,12 +7,12 @@ use crate::fio::plan::jobs::{Plan, globals};
 use crate::fio::run::result::FioResult;
 use std::fmt::Write;
 
-/// Formats the lines of `--debug=parse`: the parsed steady-state limits.
+/// Formats `--debug=parse`: the parsed steady-state limits.
 pub fn parsed_lines(plan: &Plan) -> String {
     plan.jobs().map(|job| steady_line(&job.options)).collect()
 }
 
-/// Formats the same lines for sections without a job, which fio also checks with --parse-only.
+/// Formats the same for sections without a job, which fio also checks with --parse-only.
 ///
 /// # Errors
 /// An unsupported or invalid option.
@@ -34,8 +34,7 @@ fn steady_line(options: &Options) -> String {
     format!("parse    set steady state {what}\n")
 }
 
-/// Formats the lines of `--debug=random`: the seed of each job; the same seed gives the same
-/// requests.
+/// Formats `--debug=random`: the seed of each job; the same seed gives the same requests.
 pub fn seed_lines(result: &FioResult) -> String {
     let mut text = String::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {

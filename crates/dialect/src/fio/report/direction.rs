@@ -5,7 +5,7 @@ use measure::histogram::Histogram;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// A JSON object in this order.
+/// Keeps this order in JSON.
 pub(crate) struct Ordered<T>(pub(crate) Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
@@ -18,7 +18,7 @@ impl<T: Serialize> Serialize for Ordered<T> {
     }
 }
 
-/// The directions, the combination of all, or both, depending on `unified_rw_reporting`.
+/// The directions, their combination, or both, by `unified_rw_reporting`.
 #[derive(Serialize)]
 pub(crate) struct Directions {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub(crate) struct Direction {
     pub(crate) iops_samples: u64,
 }
 
-/// Latencies of a priority: of completions, or total latencies with lat_percentiles.
+/// Latencies of completions, or total latencies with lat_percentiles.
 #[derive(Serialize)]
 pub(crate) struct PriorityReport {
     prioclass: u16,
@@ -90,7 +90,7 @@ impl PriorityReport {
     }
 }
 
-/// Returns the latencies by priority, the job's own first.
+/// The job's own priority comes first.
 fn priorities(
     recorded: &CloneStats,
     side: usize,
@@ -125,7 +125,7 @@ pub(crate) struct Latency {
     pub(crate) bins: Option<Ordered<u64>>,
 }
 
-/// Returns the figures of reads (0), writes (1) or trims (2); `None`: of all combined.
+/// The side is reads (0), writes (1) or trims (2); `None`: all combined.
 pub(crate) fn direction(
     entry: &Entry<'_>,
     result: &FioResult,
@@ -254,7 +254,7 @@ impl Spread {
     }
 }
 
-/// Returns the standard deviation of latencies, from the buckets (each within 0.4 %).
+/// The buckets are each within 0.4 %.
 fn deviation(histogram: &Histogram) -> f64 {
     let mean = histogram.mean();
     let squares: f64 = histogram
@@ -265,7 +265,7 @@ fn deviation(histogram: &Histogram) -> f64 {
     (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
 }
 
-/// Formats a latency: with options its percentiles, and with `plus` its buckets.
+/// Includes percentiles if there are options, and buckets with `plus`.
 pub(crate) fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> Latency {
     Latency {
         min: histogram.min(),

@@ -3,8 +3,7 @@
 use crate::fio::run::histogram_log::Interval;
 use std::fmt::Write;
 
-/// Formats a line for each interval and direction: its end, the direction, a request size and the
-/// counts.
+/// Each line has the end of an interval, the direction, a request size and the counts.
 pub(crate) fn lines(intervals: &[Interval], from_ms: u64) -> String {
     let mut text = String::new();
     for Interval { end_ns, side, bytes, counts } in intervals {

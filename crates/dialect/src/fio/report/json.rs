@@ -13,10 +13,10 @@ use measure::histogram::Histogram;
 use results::Point;
 use serde::Serialize;
 
-/// The version whose layout is written, in fio's format, with the name of this program.
+/// The version whose layout is written, in fio's format, with this program's name.
 pub const FIO_VERSION: &str = concat!("fio-3.33-halfpower-", env!("CARGO_PKG_VERSION"));
 
-/// Name and version of the schema of the `halfpower` object.
+/// The schema of the `halfpower` object.
 const SCHEMA: &str = "halfpower.fio/1";
 
 fn strings(given: &[(String, String)]) -> Ordered<String> {
@@ -143,8 +143,7 @@ const NOTES: [&str; 5] = [
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process's totals, divided in proportion to requests",
 ];
 
-/// Formats the report as fio's JSON (`json`, or `json+` with all latency buckets), plus a
-/// `halfpower` object.
+/// Formats fio's JSON (`json+` with all latency buckets, if `plus`), and a `halfpower` object.
 pub fn json(result: &FioResult, plus: bool) -> String {
     let document = Document {
         version: FIO_VERSION,
@@ -256,7 +255,7 @@ pub(crate) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     }
 }
 
-/// Returns the job's options as written, plus defaults for those that readers look up.
+/// Adds defaults that readers look up.
 fn effective(
     given: &[(String, String)],
     global: &[(String, String)],
@@ -295,8 +294,8 @@ const NS_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const US_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const MS_BANDS: [u64; 12] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000, u64::MAX];
 
-/// Returns the percent of the latencies in each band, up to but excluding these bounds (times
-/// `unit` ns); the first begins at `from` ns.
+/// Returns percentages. Bands exclude their upper bounds (times `unit` ns); the first begins at
+/// `from` ns.
 fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f64> {
     let total = latency.count().max(1) as f64;
     let mut low = from;

@@ -32,12 +32,11 @@ impl Kind {
         }
     }
 
-    /// Returns the maximum in a window that has requests; a rate has only one value.
+    /// A rate has only one value.
     fn max_of(self, sum: Sum, width: u64) -> u64 {
         self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.max_ns)
     }
 
-    /// Returns the log's kind of latency; rates have none.
     fn times(self, sum: Sum) -> Option<Times> {
         match self {
             Kind::Latency => Some(sum.latency),
@@ -63,8 +62,8 @@ impl Kind {
 
 /// Returns the requested logs: paths and texts. Columns: milliseconds; value (KiB/s, requests/s or
 /// ns); 0 for reads, 1 for writes, 2 for trims; bytes of the request (0 if averaged); with
-/// `log_offset` its offset; its priority, which is the kernel's value with `log_prio` and otherwise
-/// 1 for the real-time class. As in fio, the `slat` log is empty if submission is not measured.
+/// `log_offset` its offset; its priority, with `log_prio` the kernel's value and otherwise 1 for
+/// the real-time class. As in fio, the `slat` log is empty if submission is not measured.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
@@ -109,8 +108,8 @@ pub fn aggregate_log_paths(prefix: &str) -> [PathBuf; 2] {
     ["read", "write"].map(|side| PathBuf::from(format!("{prefix}-{side}_bw.log")))
 }
 
-/// Returns the logs of fio's `--bandwidth-log`: bandwidth of all jobs together for each half
-/// second. Columns as in [`logs`].
+/// Returns the logs of `--bandwidth-log`: bandwidth of all jobs for each half second. Columns as in
+/// [`logs`].
 pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)> {
     let mut texts = [String::new(), String::new()];
     let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
@@ -135,7 +134,7 @@ pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)
     aggregate_log_paths(prefix).into_iter().zip(texts).collect()
 }
 
-/// Returns the logs that this clone of a job will write.
+/// Returns the logs that a clone will write.
 pub fn log_paths(job: &Job, clone: u32) -> Vec<PathBuf> {
     let trace = job.options.logs.requests.iter().map(PathBuf::from);
     named(job, clone).into_iter().map(|(path, _)| path).chain(trace).collect()

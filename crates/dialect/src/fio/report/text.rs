@@ -1,5 +1,4 @@
-//! The report for people: fio's lines that people and scripts look for, followed by halfpower's
-//! additions.
+//! The report for people: fio's lines that people and scripts look for, and halfpower's additions.
 
 use super::direction::Ordered;
 use super::direction::{Direction, Latency, PriorityReport};
@@ -12,8 +11,7 @@ use std::fmt::{self, Write};
 
 const NO_WRITE_FAILS: &str = "writing to a String cannot fail";
 
-/// Formats each entry's rates, latencies and depths, with intervals and achieved settings; then the
-/// groups, the devices and the warnings.
+/// Formats each entry's rates, latencies and depths; then the groups, the devices and the warnings.
 pub fn text(result: &FioResult) -> String {
     let mut text = String::new();
     write(&mut text, result).expect(NO_WRITE_FAILS);
@@ -200,8 +198,7 @@ fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::
     Ok(())
 }
 
-/// Returns the unit of a latency and its nanoseconds: as in fio, the largest one in which all
-/// figures have enough digits.
+/// As in fio, the unit is the largest in which all figures have enough digits.
 fn unit(latency: &Latency) -> (&'static str, f64) {
     let fits = |ns: f64| {
         latency.min as f64 > 2.0 * ns
@@ -262,7 +259,6 @@ fn bands_text(text: &mut String, bands: &[(&str, &Ordered<f64>)]) -> fmt::Result
     Ok(())
 }
 
-/// Formats each reporting group's total rate, and the range from the slowest entry to the fastest.
 fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     let mut ids: Vec<u32> = entries.iter().map(|entry| entry.job.job.group_id).collect();
     ids.dedup();
@@ -308,7 +304,6 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     Ok(())
 }
 
-/// Formats a number in four characters, with the first unit that allows it.
 fn short(value: f64, base: f64, units: [&str; 5]) -> String {
     let (mut value, mut unit) = (value, 0);
     while value >= 9999.5 && unit + 1 < units.len() {
@@ -333,7 +328,7 @@ fn decimal(bytes: f64) -> String {
     short(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB"])
 }
 
-/// Formats the results of a whole job with all its clones, and what fio does not report.
+/// Formats a whole job, and what fio does not report.
 fn job_text(text: &mut String, result: &JobResult) -> fmt::Result {
     if let Some(error) = &result.error {
         writeln!(text, "  failed: {}", error.text)?;

@@ -1,7 +1,7 @@
 //! Reports while jobs still run: fio's `--status-interval`.
 //!
-//! The reporter asks; each stream answers at its next request or completion with a copy of its
-//! statistics. So the way of a request has no lock, and a report no half-counted request.
+//! Each stream answers the reporter at its next request or completion with a copy of its
+//! statistics, so requests need no lock, and a report has no half-counted request.
 
 use super::core::Core;
 use super::filter::{Filter, ignores};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The time that a report waits for streams that have no request to end.
+/// A report does not wait longer for streams that have no request to end.
 const ANSWER: Duration = Duration::from_millis(50);
 
 /// The last answer of each stream of a group.
@@ -27,7 +27,7 @@ pub(crate) struct Board {
 
 #[derive(Debug, Clone, Default)]
 struct Post {
-    /// The question that the statistics answer; the maximum: the stream has ended.
+    /// The maximum: the stream has ended.
     answers: u64,
     recorded: CloneStats,
 }
@@ -41,7 +41,6 @@ impl Board {
         Board { asked: AtomicU64::new(0), posts: Mutex::new(vec![Post::default(); streams]) }
     }
 
-    /// Asks all streams, and waits for a short time for their answers.
     fn answers(&self) -> Vec<CloneStats> {
         let question = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         let until = Instant::now() + ANSWER;
@@ -99,17 +98,15 @@ impl Filter for Answers {
     ignores!(begin issued idle synced owes left fails read_back fill check finish);
 }
 
-/// A group whose streams answer.
 pub(crate) struct Running<'a> {
     pub(crate) status: &'a Status<'a>,
     pub(crate) board: Arc<Board>,
     pub(crate) unfinished: &'a Unfinished<'a>,
-    /// The result so far without this group, and the time since its beginning.
+    /// The result without this group, and the time since its start.
     pub(crate) so_far: FioResult,
 }
 
 impl Running<'_> {
-    /// Reports at each interval until `run` has ended.
     pub(crate) fn during<T>(&self, run: impl FnOnce() -> T) -> T {
         let (ended, ends) = (Mutex::new(false), Condvar::new());
         let began = Instant::now();

@@ -1,5 +1,5 @@
-//! Reads back data while writing continues: fio's `verify_backlog`, and its verification after each
-//! pass of `loops`.
+//! Reads back data while writing continues: `verify_backlog`, and verification after each pass of
+//! `loops`.
 
 use super::contested::Contest;
 use super::pending_verify::{PendingVerify, Piece, Read};
@@ -8,7 +8,6 @@ use super::verify::CloneVerify;
 use machine::{Completion, Nanos, Next, Op, Request};
 use measure::histogram::Histogram;
 
-/// How much a stream writes before it reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
     Writes(u64),
@@ -16,32 +15,30 @@ pub(crate) enum BacklogInterval {
     Bytes(u64),
 }
 
-/// The writes that a stream has not read back yet, and the reads in progress.
 pub(crate) struct Backlog {
     stats: CloneVerify,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
     every: BacklogInterval,
-    /// Writes that are read back before the next one; 0: all. As in fio, one that exceeds the
-    /// interval goes on with the writes after it.
+    /// Writes read back before the next one; 0: all. As in fio, a batch that exceeds the interval
+    /// continues with later writes.
     batch: u64,
-    /// Writes of the present batch that are still to be read.
     batch_left: u64,
     /// Writes or bytes since the last reading.
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
-    /// The index of the next piece to read; `None`: the stream is writing.
+    /// `None`: the stream is writing.
     next: Option<usize>,
     free: Vec<u32>,
     issued: Box<[Read]>,
     latency: Histogram,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
-    /// The beginning of the present reading, and the time of all before it.
+    /// Start of the current reading, and the time of all before it.
     reading_since: Nanos,
     reading_ns: Nanos,
-    /// The time of the readings before the last request of the stream's own.
+    /// Time of readings before the last own request.
     between_ns: Nanos,
 }
 
@@ -85,8 +82,7 @@ impl Backlog {
         }
     }
 
-    /// Returns the bytes by which the last request exceeded the pass; the next pass has its full
-    /// length again.
+    /// Returns the last request's excess over the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),
@@ -98,8 +94,7 @@ impl Backlog {
         self.next.is_some()
     }
 
-    /// Returns a step that comes before the stream's own; `None`: ask the stream. `over`: the
-    /// stream has ended; `late`: because its time is over.
+    /// `None`: ask the stream. `over`: the stream has ended; `late`: because its time is over.
     pub(crate) fn before(
         &mut self,
         now: Nanos,
@@ -143,7 +138,6 @@ impl Backlog {
         None
     }
 
-    /// Returns whether writes must be read back before the next one.
     fn is_due(&mut self) -> bool {
         let (BacklogInterval::Writes(every) | BacklogInterval::Bytes(every)) = self.every;
         if self.batch == 0 {
@@ -165,8 +159,8 @@ impl Backlog {
         self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
-    /// Returns the time of the stream's span that does not count for its own requests: as in fio,
-    /// the readings after each pass, but not those after some writes.
+    /// Returns the time that is not the stream's own: as in fio, readings after each pass, but not
+    /// after some writes.
     pub(crate) fn apart_ns(&self) -> Nanos {
         match self.every {
             BacklogInterval::Bytes(_) => self.between_ns,
@@ -191,7 +185,7 @@ mod tests {
     use crate::fio::options::job_options::Options;
     use std::sync::Arc;
 
-    /// Returns the order of 60 writes and of their reads with a backlog of 16.
+    /// Orders 60 writes and their reads, with a backlog of 16.
     fn order(batch: u64) -> String {
         let mut options = Options::default();
         options.set("verify", Some("crc32c")).unwrap();

@@ -4,7 +4,7 @@ use super::pending_verify::Piece;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The write number of bytes that this run did not write: an earlier job left them.
+/// An earlier job left the bytes.
 const UNWRITTEN: u64 = 0;
 
 #[derive(Debug, Clone, Copy)]
@@ -12,9 +12,9 @@ struct Write {
     number: u64,
     offset: u64,
     end: u64,
-    /// Index of the job settings that made its blocks; `None`: they are not verified.
+    /// Index of the settings that made its blocks; `None`: not verified.
     maker: Option<usize>,
-    /// Whether it was in flight together with a write that it overlaps: either may have won.
+    /// It was in flight together with an overlapping write: either may have won.
     overlapped: bool,
 }
 
@@ -55,8 +55,7 @@ impl State {
         write.number
     }
 
-    /// Returns the write that left exactly these bytes, if it has ended, overlapped no other and
-    /// has the same `maker`.
+    /// Returns the write that alone left these bytes, if it has ended and has the same `maker`.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) = self
@@ -91,13 +90,12 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// Returns the contest of a stream over these files whose blocks are made by `maker`; `None`:
-    /// it does not verify.
+    /// `maker` of `None`: the stream does not verify.
     pub(crate) fn new(all: Arc<Contested>, files: &[usize], maker: Option<usize>) -> Contest {
         Contest { all, files: files.into(), maker }
     }
 
-    /// Registers a write or a trim that is about to be issued; returns its number.
+    /// Returns the number of a write or trim to be issued.
     pub(crate) fn begin(&self, piece: &Piece, stamped: bool) -> u64 {
         let maker = self.maker.filter(|_| stamped);
         self.all.with(|state| {
@@ -109,8 +107,7 @@ impl Contest {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }
 
-    /// Returns the number of the write that left these bytes; `None` if more than one may have, or
-    /// a different job.
+    /// `None`: several writes or another job may have left the bytes.
     pub(crate) fn known(&self, piece: &Piece) -> Option<u64> {
         let file = self.files[piece.target as usize];
         self.all.with(|state| state.known(file, piece.offset, piece.len, self.maker?))
@@ -125,7 +122,6 @@ mod tests {
     const BYTES: u64 = 40;
 
     proptest! {
-        /// Compares with a history of every byte.
         #[test]
         fn known_data_matches_the_last_write_of_each_byte(
             steps in prop::collection::vec((0u8..4, 0usize..2, 0..BYTES, 1u32..12, 0usize..2), 0..80)

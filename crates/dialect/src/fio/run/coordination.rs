@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) type Watches = Vec<Option<Arc<Watch>>>;
 
 impl<M: Machine> Group<'_, M> {
-    /// Returns each clone's flow group and index in it, if its job has a flow.
+    /// Returns each clone's flow group and index in it.
     pub(crate) fn flows(&self) -> Vec<Option<(Arc<FlowGroup>, usize)>> {
         let of = |clone: &&ClonePlan| {
             Some(&self.job_of(clone).options).filter(|options| options.flow > 0)
@@ -40,7 +40,6 @@ impl<M: Machine> Group<'_, M> {
         flows
     }
 
-    /// Returns how each job ends with others, if any job of the set requests it.
     pub(crate) fn exits(&self) -> Vec<Option<Exit>> {
         let all = Arc::new(AtomicBool::new(false));
         let mut groups: Vec<(u32, Arc<AtomicBool>)> = Vec::new();
@@ -65,7 +64,7 @@ impl<M: Machine> Group<'_, M> {
         self.jobs.iter().map(|job| any.then(|| exit(job))).collect()
     }
 
-    /// Returns the watch of each job: jobs reported together are watched together.
+    /// Jobs reported together are watched together.
     pub(crate) fn watches(&self) -> Watches {
         let together = |a: &Job, b: &Job| {
             a.options.group_reporting && b.options.group_reporting && a.group_id == b.group_id

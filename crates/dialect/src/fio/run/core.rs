@@ -1,5 +1,5 @@
-//! The part of a stream that every job has: its requests, what is recorded of them, and the state
-//! that several features need.
+//! The part of a stream that every job has: requests, records, and state that several features
+//! need.
 
 use super::failures::Failures;
 use super::guide::{Guide, TraceStep};
@@ -25,20 +25,19 @@ pub(crate) struct Core {
     pub(crate) trims: Option<Trims>,
     pub(crate) guide: Option<Guide>,
     pub(crate) rates: Option<Rates>,
-    /// Whether the guide or the rates decide about the next request.
+    /// The guide or the rates decide about the next request.
     pub(crate) is_led: bool,
-    /// A sync to make next, and the file that it is for (`None`: all files).
+    /// The next sync, and its file (`None`: all files).
     pub(crate) due: Option<(Stability, Option<u32>)>,
     pub(crate) between_passes: bool,
-    /// Whether the files have no room for another request, or a limit ended the stream.
+    /// The files have no room left, or a limit ended the stream.
     pub(crate) ended: bool,
     pub(crate) is_full: bool,
-    /// Whether the stream runs until the disk is full, and whether it is full now.
+    /// Whether to run until the disk is full, and whether it is full.
     pub(crate) fills: bool,
     pub(crate) no_space: bool,
     pub(crate) tolerated: Tolerated,
-    /// Bytes of this pass over the files, and those after which something happens; the maximum:
-    /// nothing does.
+    /// Bytes of this pass, and those after which something happens; the maximum: nothing does.
     pub(crate) passed: u64,
     pub(crate) pass_bytes: u64,
     pub(crate) reads_back: bool,
@@ -46,7 +45,7 @@ pub(crate) struct Core {
     pub(crate) leaves: bool,
     pub(crate) checks: bool,
     pub(crate) gives_priorities: bool,
-    /// Repeating content of writes; empty: use the stream's data.
+    /// Empty: use the stream's data.
     pub(crate) pattern: Box<[u8]>,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct Core {
 pub(crate) struct Slot {
     pub(crate) at: Nanos,
     pub(crate) offset: u64,
-    /// The time when its submitting call returned; the maximum: not yet.
+    /// The maximum: the call has not returned.
     pub(crate) returned_at: Nanos,
     pub(crate) bytes: u32,
     pub(crate) target: u32,
@@ -68,7 +67,6 @@ pub(crate) struct Slot {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Issue {
     pub(crate) request: Request,
-    /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: usize,
     pub(crate) now: Nanos,
 }
@@ -76,11 +74,11 @@ pub(crate) struct Issue {
 /// Requests whose submitting call has not returned.
 pub(crate) struct Submissions {
     pub(crate) open: Vec<u32>,
-    /// Whether the machine reports the return of the call; a simulated one has no such call.
+    /// A simulated machine has no call whose return it could report.
     pub(crate) reported: bool,
 }
 
-/// A stream that trims instead of writing, or trims before each write.
+/// Trims instead of writing, or before each write.
 pub(crate) struct Trims {
     pub(crate) then_write: bool,
     pub(crate) next_is_one: bool,
@@ -136,8 +134,7 @@ impl Core {
         self.record.begin(self.measured_from);
     }
 
-    /// Moves the schedule by a pause after a request of this side that the rate does not catch up
-    /// with.
+    /// The rate does not catch up with this pause.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         self.stream.skip(|interval_ns| skipped_ns(pause as f64, interval_ns));
         if let Some(rates) = &mut self.rates {
@@ -145,7 +142,6 @@ impl Core {
         }
     }
 
-    /// Extends the measured part to this time or later.
     pub(crate) fn lasts_until(&mut self, then: Nanos) {
         if then > self.measured_from {
             self.record.span.1 = self.record.span.1.max(then);
@@ -199,8 +195,7 @@ impl Core {
         }
     }
 
-    /// Records a request issued now; not `fresh`: the request is the write after a trim of the same
-    /// blocks.
+    /// Not `fresh`: the request is the write after a trim of the same blocks.
     #[inline(always)]
     fn issue(&mut self, mut request: Request, fresh: bool, now: Nanos) -> Next {
         if self.guide.is_none() && fresh {
@@ -244,7 +239,6 @@ impl Core {
         Next::Issue(request)
     }
 
-    /// Ends the stream: the files have no room for the request in this slot.
     #[cold]
     fn end(&mut self, slot: u32, now: Nanos) -> Next {
         (self.ended, self.is_full) = (true, true);
@@ -315,8 +309,7 @@ impl Core {
         }
     }
 
-    /// Records a completion. Returns whether it is not a trim whose write follows, and what is in
-    /// the measured part.
+    /// Returns `false` for a trim whose write follows, and what is in the measured part.
     #[inline(always)]
     pub(crate) fn complete(&mut self, completion: Completion, now: Nanos) -> (bool, Option<Done>) {
         // A blocking engine completes without asking for more requests.
@@ -359,7 +352,7 @@ impl Core {
         Some((slot.returned_at - slot.at).min(latency_ns))
     }
 
-    /// Ends a trim. Returns whether its write is still to come.
+    /// Returns whether a write follows.
     #[inline(always)]
     fn trim_ended(&mut self) -> bool {
         let Some(trims) = &mut self.trims else { return false };
@@ -370,7 +363,7 @@ impl Core {
         true
     }
 
-    /// Counts a tolerated failure; returns `false` if the stream must stop.
+    /// Returns `false` if the stream must stop.
     pub(crate) fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
         if !self.tolerates(completion) {
             return false;

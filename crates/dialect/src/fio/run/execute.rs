@@ -1,4 +1,4 @@
-//! Runs a plan on a machine: creates the files, then runs the sets of jobs one after the other.
+//! Runs a plan on a machine: creates the files, then runs the sets of jobs in order.
 
 use super::failures::JobError;
 use super::group::{Ended, Group, NotRun};
@@ -39,8 +39,8 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
     Ok(())
 }
 
-/// Replaces io_uring with libaio or threads if the system refuses it: job files for other computers
-/// often name it. Each replacement adds a warning to the plan.
+/// Replaces io_uring, which job files for other computers often name, with libaio or threads if the
+/// system refuses it. Each replacement adds a warning.
 pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     let engines = machine.capabilities().engines;
     let mut said = None;
@@ -73,11 +73,9 @@ fn check_memory<M: Machine>(
 /// The settings of a run.
 #[derive(Clone, Copy, Default)]
 pub struct RunSettings<'a> {
-    /// Whether existing files that hold a file system may be overwritten.
+    /// Files that hold a file system may be overwritten.
     pub destroy_signed: bool,
-    /// Whether to remove the files that were laid out.
     pub cleanup: bool,
-    /// The reports made while jobs run.
     pub status: Option<&'a Status<'a>>,
 }
 
@@ -93,7 +91,6 @@ pub trait AroundSets {
     fn has_ended(&mut self, jobs: &[Job]);
 }
 
-/// A function that is called before each set.
 impl<F: FnMut(&[Job]) -> machine::Result<()>> AroundSets for F {
     fn begins(&mut self, jobs: &[Job]) -> machine::Result<()> {
         self(jobs)
@@ -102,13 +99,12 @@ impl<F: FnMut(&[Job]) -> machine::Result<()>> AroundSets for F {
     fn has_ended(&mut self, _jobs: &[Job]) {}
 }
 
-/// Runs sets of jobs one after the other. The files are created first and stay, unless `cleanup` is
-/// set; `status` is called while jobs run. A failed job has its
-/// error in its result, and the others continue.
+/// Runs sets of jobs in order. Files stay, unless `cleanup` is set. A failed job has its error in
+/// its result, and the others continue.
 ///
 /// # Errors
-/// A file that cannot be created or opened, a workload that makes no sense on its file, a
-/// user's interrupt.
+/// A file that cannot be created or opened, a workload that makes no sense on its file, a user's
+/// interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     system_stats: &dyn SystemStats,
@@ -212,7 +208,6 @@ pub fn run<M: Machine>(
     })
 }
 
-/// Returns the result of the sets that have ended.
 fn so_far<M: Machine>(
     machine: &M,
     plan: &Plan,
@@ -242,7 +237,6 @@ struct All<'a, M: Machine> {
 }
 
 impl<M: Machine> All<'_, M> {
-    /// Builds a set from the jobs that can run and those that cannot.
     fn group<'g>(
         &'g self,
         number: usize,
@@ -266,12 +260,10 @@ impl<M: Machine> All<'_, M> {
     }
 }
 
-/// Opened files, the jobs whose files could not be created, and the index of each planned file
-/// among the opened ones.
+/// Opened files, jobs without files, and each planned file's index among the opened ones.
 type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
 
-/// Opens and lays out the files. If they do not all fit, it tries each job's files separately. As
-/// in fio, jobs whose files do not fit fail, and the others run.
+/// As in fio, jobs whose files do not fit fail, and the others run.
 fn lay_out<M: Machine>(
     machine: &M,
     specs: &[TargetSpec],
@@ -329,7 +321,6 @@ fn lay_out<M: Machine>(
     Ok((targets, errors, places))
 }
 
-/// Refuses jobs that make no sense on their files; `facts` are those of `files`.
 fn check_jobs(
     plan: &Plan,
     arrangement: &Arrangement,
@@ -359,8 +350,7 @@ fn check_jobs(
     Ok(())
 }
 
-/// Refuses jobs that a simulated machine cannot run: it does not trim, and stores no data to read
-/// back.
+/// A simulated machine does not trim, and stores no data to read back.
 fn check_simulated(job: &Job) -> Result<(), FioError> {
     if job.trims() {
         let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };
@@ -376,7 +366,6 @@ fn check_simulated(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Reduces an arrangement to the jobs that can run and the opened files.
 fn runnable(asked: &Arrangement, not_run: &[NotRun], places: &[Option<usize>]) -> Arrangement {
     let mut files: Vec<(usize, FilePlan)> = places
         .iter()
@@ -395,7 +384,7 @@ fn runnable(asked: &Arrangement, not_run: &[NotRun], places: &[Option<usize>]) -
     }
 }
 
-/// Directories created for the files; dropping it removes the empty ones.
+/// Dropping it removes the empty ones.
 struct MadeDirectories(Vec<PathBuf>);
 
 impl MadeDirectories {
@@ -457,7 +446,6 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     }
 }
 
-/// Initial length of a file that grows as it is written.
 const GROWING_BYTES: u64 = 4096;
-/// Length of a file without I/O: such jobs may name sizes that do not fit on any file system.
+/// Jobs without I/O may name sizes that do not fit on any file system.
 const IDLE_BYTES: u64 = 1 << 20;

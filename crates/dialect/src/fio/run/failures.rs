@@ -6,12 +6,11 @@ pub(crate) const IO_ERROR: i32 = 5;
 pub(crate) const NO_SPACE: i32 = 28;
 const OVER_QUOTA: i32 = 122;
 
-/// The reason why a job failed.
+/// Why a job failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobError {
     /// The system's number, as fio reports it.
     pub errno: i32,
-    /// The reason in a sentence.
     pub text: String,
 }
 
@@ -33,12 +32,12 @@ impl From<machine::Error> for JobError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Failures {
     pub count: u64,
-    /// System error number of the first one; 0: no failure.
+    /// The first system error number; 0: no failure.
     pub first: i32,
 }
 
 impl Failures {
-    /// Adds later failures; the first error number stays.
+    /// The first error number stays.
     pub(crate) fn add(&mut self, other: Failures) {
         self.count += other.count;
         if self.first == 0 {
@@ -50,8 +49,7 @@ impl Failures {
         matches!(-completion.result, NO_SPACE | OVER_QUOTA)
     }
 
-    /// Returns the failure if fio tolerates it: any ignored error or, without `ignore_error`,
-    /// an I/O error of the device.
+    /// fio tolerates any ignored error or, without `ignore_error`, an I/O error of the device.
     pub(crate) fn passing(completion: Completion, ignored: Errors) -> Option<Failures> {
         let first = -completion.result;
         let passes = if ignored.is_empty() {

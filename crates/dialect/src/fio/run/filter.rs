@@ -1,18 +1,17 @@
-//! Features that hold, watch or end a stream, only those asked for, in this order: status, steady
-//! rate, verification, common end, pauses, flow, limits, syncs, batches, priorities, trace, whole
-//! files.
+//! Features that hold, watch or end a stream, in this order: status, steady rate, verification,
+//! common end, pauses, flow, limits, syncs, batches, priorities, trace, whole files.
 
 use super::core::{Core, Issue};
 use super::finished::Finished;
 use super::stream_stats::Done;
 use machine::{Completion, Nanos, Next, Request, Stability};
 
-/// One feature. No method has a default, so that a new one is considered for every feature:
+/// No method has a default, so that a new one is considered for every feature:
 /// [`ignores`](ignores!) lists those that a feature does not need.
 pub(crate) trait Filter: Send {
     fn begin(&mut self, core: &Core);
 
-    /// Returns a step before the next request; `None`: go on.
+    /// `None`: go on.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next>;
 
     fn issued(&mut self, core: &mut Core, issue: &Issue);
@@ -20,21 +19,20 @@ pub(crate) trait Filter: Send {
     /// Handles a time at which the stream issues nothing.
     fn idle(&mut self, next: Next);
 
-    /// Handles the end of a request; `done` is absent if it failed or is not in the measured part.
-    /// `whole`: not a trim whose write follows.
+    /// `done` is absent if the request failed or is not in the measured part. `whole`: not a trim
+    /// whose write follows.
     fn completed(&mut self, core: &mut Core, slot: u32, whole: bool, done: Option<&Done>);
 
     fn synced(&mut self, core: &mut Core, what: Stability, began: Nanos, ended: Nanos);
 
     fn owes(&mut self, core: &Core) -> Option<Stability>;
 
-    /// Handles the end of the stream, which issues nothing more; `done`: it made all of its
-    /// requests.
+    /// `done`: the stream made all of its requests.
     fn left(&mut self, done: bool);
 
     fn fails(&mut self);
 
-    /// Handles the end of a read of the verification ([`Core::reads_back`]).
+    /// Handles the end of a verification read.
     fn read_back(&mut self, completion: Completion, now: Nanos);
 
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
@@ -44,7 +42,6 @@ pub(crate) trait Filter: Send {
     fn finish(self: Box<Self>, finished: &mut Finished);
 }
 
-/// Methods of [`Filter`] in which a feature does nothing.
 macro_rules! ignores {
     ($($method:ident)*) => { $($crate::fio::run::filter::ignores!(@ $method);)* };
     (@ begin) => { fn begin(&mut self, _: &$crate::fio::run::core::Core) {} };

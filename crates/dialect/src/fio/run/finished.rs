@@ -10,7 +10,7 @@ pub(crate) struct Finished {
     /// Whether it ran out of room, or some failed requests counted as done.
     pub(crate) complete: bool,
     pub(crate) no_space: bool,
-    /// The stream's writes in the order in which to read them, if it kept them.
+    /// Kept writes, in reading order.
     pub(crate) kept: Vec<Piece>,
     pub(crate) contest: Option<Contest>,
     /// The failure that ended an operation on whole files.

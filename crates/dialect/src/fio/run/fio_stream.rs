@@ -33,17 +33,16 @@ use workload::rng;
 pub(crate) struct FioStream {
     core: Core,
     filters: Vec<Box<dyn Filter>>,
-    /// Whether the filters take part in each request, not only between passes.
+    /// Filters take part in each request, not only between passes.
     filters_each: bool,
     delay: Nanos,
     starts: Nanos,
     begun: bool,
-    /// Whether the clock ends the stream: it has then run until that time, also if its next request
-    /// was not due.
+    /// The clock ends the stream, which has then run until that time, also if its next request was
+    /// not due.
     is_clocked: bool,
 }
 
-/// State that a stream shares with others, or that only its set of jobs knows.
 #[derive(Default)]
 pub(crate) struct StreamState {
     pub(crate) watch: Option<Arc<Watch>>,
@@ -58,8 +57,7 @@ pub(crate) struct StreamState {
 }
 
 impl FioStream {
-    /// Wraps the stream of a job whose requests go to files in these turns; `chance` seeds its
-    /// start delay.
+    /// `chance` seeds the start delay.
     pub(crate) fn new(
         mut stream: Stream,
         job: &Job,
@@ -134,7 +132,6 @@ impl FioStream {
         FioStream { core, filters, filters_each, delay, starts: 0, begun: false, is_clocked }
     }
 
-    /// Returns the stream's statistics so far.
     pub(crate) fn recorded(&self) -> CloneStats {
         recorded(&self.core.stream, &self.core.record)
     }

@@ -6,30 +6,28 @@ use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum lead of a job over the slowest one, in requests per unit of weight: enough to keep a
-/// fast device busy between clock ticks. The lead is constant, so it does not affect the ratio over
-/// time.
+/// Maximum lead over the slowest job, in requests per unit of weight, to keep a fast device busy
+/// between clock ticks. It is constant, so it does not affect the long-term ratio.
 const AHEAD: u64 = 8;
-/// Minimum pause of a job that is ahead.
 const PAUSE_NS: Nanos = 50_000;
-/// The silence after which a member counts as failed; the others no longer wait for it.
+/// A member silent for this long has failed; the others no longer wait.
 const SILENT_NS: Nanos = 5_000_000_000;
 
 /// The clones of all jobs that share a `flow_id`.
 #[derive(Debug)]
 pub(crate) struct FlowGroup {
     members: Vec<Member>,
-    /// The time when the first member began, plus one; 0: not yet.
+    /// Start of the first member, plus one; 0: not yet.
     began: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Member {
     weight: u64,
-    /// The requests issued, as if the member had started with the first one.
+    /// Requests issued, as if the member had started with the first one.
     issued: AtomicU64,
     streams: AtomicU64,
-    /// The time when the member last asked, plus one; 0: never.
+    /// Time of the last question, plus one; 0: never.
     heard: AtomicU64,
 }
 
@@ -44,7 +42,7 @@ impl FlowGroup {
         FlowGroup { members: weights.map(member).collect(), began: AtomicU64::new(0) }
     }
 
-    /// Returns the requests per unit of weight of the slowest other running member.
+    /// Returns the requests per unit of weight.
     fn slowest_other(&self, member: usize, now: Nanos) -> Option<u64> {
         let began = self.began.load(Ordering::Relaxed);
         let running = |(index, other): &(usize, &Member)| {
@@ -68,7 +66,6 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Returns a stream of this member, which pauses for `sleep` when it is ahead.
     pub(crate) fn new(group: Arc<FlowGroup>, member: usize, sleep: Nanos) -> Flow {
         Flow { group, member, sleep: sleep.max(PAUSE_NS), joined: false }
     }
@@ -82,7 +79,7 @@ impl Flow {
         self.joined = true;
     }
 
-    /// Joins the group. A stream that was not expected owes nothing for the time before.
+    /// A stream that was not expected owes nothing for the time before.
     fn join(&mut self, now: Nanos) {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
@@ -99,14 +96,12 @@ impl Flow {
         self.joined = true;
     }
 
-    /// Leaves the group: the others no longer wait for the member.
     fn leave(&mut self) {
         if std::mem::take(&mut self.joined) {
             self.own().streams.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// Returns a pause if the member is ahead.
     fn pause(&self, now: Nanos) -> Option<Next> {
         let own = self.own();
         own.heard.store(now + 1, Ordering::Relaxed);
@@ -145,8 +140,7 @@ impl Filter for Flow {
 mod tests {
     use super::*;
 
-    /// Returns the requests of each member if they ask in turn, `turns` times in total, starting at
-    /// `from`.
+    /// Returns each member's requests in `turns` turns.
     fn shares(flows: &[Flow], turns: u64, from: Nanos) -> Vec<u64> {
         let mut counts = vec![0; flows.len()];
         for turn in 0..turns {

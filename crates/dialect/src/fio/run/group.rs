@@ -20,11 +20,10 @@ use workload::Pattern;
 
 pub(crate) enum Ended {
     Whole(GroupResult),
-    /// The user ended the run; the results cover what was done until then.
     Interrupted(GroupResult),
 }
 
-/// A job that does not run (set index and index in it), and its error if it has one.
+/// A job that does not run (set index and index in it), and its error.
 pub(crate) type NotRun = ((usize, usize), Option<JobError>);
 
 pub(super) type Verified = Vec<Option<Arc<VerifyStats>>>;
@@ -33,7 +32,7 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) jobs: &'a [Job],
     pub(crate) number: usize,
-    /// The arrangement of all sets, and the jobs that do not run, with the error if there is one.
+    /// All sets, and the jobs that do not run.
     pub(crate) asked: &'a Arrangement,
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
@@ -44,7 +43,6 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) system_stats: &'a dyn SystemStats,
     /// Seed of jobs that must not repeat (`randrepeat=0`).
     pub(crate) chance: u64,
-    /// Reports while the jobs run, and the result before them.
     pub(crate) status: Option<(&'a Status<'a>, FioResult)>,
 }
 
@@ -60,7 +58,7 @@ impl<'a, M: Machine> Group<'a, M> {
             .unwrap_or_else(|| self.never_opened())
     }
 
-    /// Runs parts, each with its job's index. If a part fails, its job gets the error.
+    /// Each part has its job's index, for errors.
     pub(super) fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
@@ -116,7 +114,7 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// Returns the facts of files that could not be created: only their planned sizes.
+    /// Returns the planned sizes of files that could not be created.
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -131,7 +129,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// Returns how much a stream writes before it reads back; `None`: not before the end.
+/// `None`: only at the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

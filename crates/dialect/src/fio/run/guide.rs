@@ -19,7 +19,7 @@ impl Guide {
         }
     }
 
-    /// Returns the next step; it stays the same until [`Guide::done`].
+    /// The next step stays the same until [`Guide::done`].
     pub(crate) fn next_step(&mut self, now: Nanos) -> TraceStep {
         match self {
             Guide::Trace(player) => player.next_step(now),
@@ -35,7 +35,7 @@ impl Guide {
     }
 }
 
-/// Walks the sequence of a mix and reads what it wrote.
+/// Reads what the sequence of a mix wrote.
 #[derive(Debug)]
 pub(crate) struct Writes {
     sequence: Sequence,
@@ -45,7 +45,6 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    /// Walks the first `requests` of a sequence.
     pub(crate) fn new(sequence: Sequence, turns: FileTurns, requests: u64) -> Writes {
         Writes { sequence, turns, left: requests, ahead: None }
     }

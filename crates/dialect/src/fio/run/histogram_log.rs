@@ -5,10 +5,10 @@ use machine::Nanos;
 
 /// Bins of each power of two, as a binary logarithm.
 const BITS: u32 = MAX_COARSENESS;
-/// Number of fio's bins: 29 powers of two.
+/// fio's bins cover 29 powers of two.
 const BINS: usize = 29 << BITS;
 
-/// Returns the bin of a latency in nanoseconds: exact up to 128, then within 1/64.
+/// Bins are exact up to 128 ns, then within 1/64.
 fn bin(ns: u64) -> usize {
     let above = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
     let index = (u64::from(above) << BITS) + (ns >> above);
@@ -36,13 +36,12 @@ pub struct HistogramLog {
 }
 
 impl HistogramLog {
-    /// Returns the log of a job, if requested.
     pub(crate) fn of(logs: &Logs) -> Option<HistogramLog> {
         let wanted = logs.histogram.is_some() && logs.histogram_ms > 0;
         wanted.then(|| HistogramLog::new(logs.histogram_ms * 1_000_000, logs.coarseness))
     }
 
-    /// Creates a log that combines 2^coarseness of fio's bins into one.
+    /// Combines 2^coarseness of fio's bins into one.
     pub(crate) fn new(width_ns: Nanos, coarseness: u32) -> HistogramLog {
         let bins = || vec![0; BINS >> coarseness];
         HistogramLog {
@@ -68,7 +67,7 @@ impl HistogramLog {
         counts[bin(latency_ns) >> self.coarseness] += 1;
     }
 
-    /// Closes an interval. As in fio, an interval still open at the end of the run is dropped.
+    /// As in fio, an interval still open at the end of the run is dropped.
     #[cold]
     fn close(&mut self) {
         for (side, (bytes, counts)) in self.open.iter_mut().enumerate() {

@@ -2,8 +2,7 @@
 //!
 //! A job begins with one request outstanding. After each window the depth grows if enough of the
 //! window's requests met the target, and shrinks otherwise. It doubles until one depth fails, then
-//! bisects. When it no longer changes, the job runs one more window at that depth and reports only
-//! this one.
+//! bisects. When it no longer changes, the job runs and reports one more window at that depth.
 
 use crate::fio::options::latency_goal::LatencyGoal;
 use machine::Nanos;
@@ -38,7 +37,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Searches up to a depth of `max`.
     pub(crate) fn new(goal: LatencyGoal, max: u32) -> Search {
         Search {
             goal,
@@ -64,7 +62,6 @@ impl Search {
         self.depth
     }
 
-    /// Returns the step before a request is issued.
     #[inline]
     pub(crate) fn before(&mut self, now: Nanos, in_flight: u32) -> Step {
         if !self.drains && now >= self.since.saturating_add(self.goal.window_ns) {
@@ -93,7 +90,7 @@ impl Search {
         if in_flight < self.depth { Step::Issue } else { Step::Hold }
     }
 
-    /// Counts a request; returns `false` if it exceeded the limit and no smaller depth is left.
+    /// Counts a request; `false` if it exceeded the limit and no smaller depth is left.
     #[inline]
     pub(crate) fn complete(&mut self, latency_ns: Nanos) -> bool {
         if self.drains {
@@ -111,7 +108,7 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
-    /// Raises the depth after it met the target; returns whether the search is over.
+    /// Returns whether the search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;
@@ -135,7 +132,7 @@ impl Search {
         false
     }
 
-    /// Lowers the depth after it missed the target; returns `false` if it was 1 already.
+    /// Returns `false` if the depth was 1 already.
     fn shrink(&mut self) -> bool {
         if self.depth == 1 {
             return false;
@@ -154,8 +151,8 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Simulates a device that serves `depth` requests together in `depth` times 100 us. Returns
-    /// the depth found, and whether the search reached its last two steps.
+    /// Simulates a device that serves `depth` requests in `depth` times 100 us. Returns the depth
+    /// found and the steps reached.
     fn searched(goal: LatencyGoal, max: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
         let mut search = Search::new(goal, max);
         let (mut now, mut in_flight, mut kinds) = (0, 0, [false; 2]);

@@ -1,5 +1,5 @@
-//! Ends a stream whose requests take too long or whose rate is too low, and searches the depth that
-//! meets a latency target.
+//! Ends a stream whose requests take too long or whose rate is too low, and searches for the queue
+//! depth.
 
 use super::core::Core;
 use super::filter::{Filter, ignores};
@@ -10,10 +10,10 @@ use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next};
 
 pub(crate) struct Limits {
-    /// `max_latency` of reads and of other requests; 0: no limit.
+    /// Limits of reads and of other requests; 0: none.
     max_ns: [Nanos; 2],
     rates: Option<RateWatch>,
-    /// The search for a queue depth, and the record to use once the depth is found.
+    /// The record is for use once the depth is found.
     search: Option<(Search, Box<StreamStats>)>,
 }
 

@@ -7,17 +7,16 @@ use crate::fio::plan::jobs::Job;
 use machine::Nanos;
 use machine::units::show_time;
 
-/// Linux's ETIMEDOUT.
 const TIMED_OUT: i32 = 110;
-/// The time before which rates are not checked, as in fio.
+/// Rates are not checked before, as in fio.
 const SETTLES_NS: Nanos = 2_000_000_000;
 
-/// The reason why a job stopped itself.
+/// Why a job stopped itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
     Latency(Nanos),
     Rate {
-        /// Whether the rate is in bytes per second instead of requests.
+        /// The rate is in bytes per second, not requests.
         bytes: bool,
         min: u64,
         reached: u64,
@@ -73,7 +72,7 @@ impl RateWatch {
         self.settled_at = now.saturating_add(SETTLES_NS);
     }
 
-    /// Counts a read (0) or write (1). Returns a reason to stop.
+    /// A side of 0 is a read, 1 a write.
     #[inline]
     pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<StopReason> {
         let done = self.done.get_mut(side)?;
@@ -102,8 +101,7 @@ impl RateWatch {
 mod tests {
     use super::*;
 
-    /// Returns the second in which a stream of 4096-byte requests at this rate gives up, and the
-    /// reason.
+    /// Returns the second in which a stream of 4096-byte requests gives up, and the reason.
     fn gives_up(min: MinRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, StopReason)> {
         let mut watch = RateWatch::new(min);
         watch.begin(0);

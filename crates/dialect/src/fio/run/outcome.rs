@@ -19,8 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl<M: Machine> Group<'_, M> {
-    /// Returns the results of each job. The recorders are in clone order, with each clone's
-    /// together.
+    /// The recorders are in clone order, with each clone's together.
     pub(crate) fn results(
         &self,
         recorders: Vec<Finished>,
@@ -143,13 +142,13 @@ struct JobRecords {
     streams: Vec<Stream>,
     clones: Vec<CloneResult>,
     times: JobTimes,
-    /// Bytes read and written, including the ramp.
+    /// Includes the ramp.
     bytes: [u64; 2],
 }
 
 struct JobTimes {
     began: Nanos,
-    /// The latest start of a final sync, when all data is written, and the latest end.
+    /// The latest start of a final sync, and the latest end.
     end_sync: Option<(Nanos, Nanos)>,
 }
 
@@ -168,8 +167,7 @@ impl JobTimes {
         }
     }
 
-    /// Sets the flush, the time after the last write: a job whose streams sync at their ends lasts
-    /// until the last sync ends.
+    /// A job whose streams sync at their ends lasts until the last sync ends.
     fn set_flush(&self, ramp_ns: Nanos, usage: &mut Usage) {
         if let Some((written, stable)) = self.end_sync {
             usage.elapsed_ns = written.saturating_sub(self.began.saturating_sub(ramp_ns));
@@ -179,7 +177,6 @@ impl JobTimes {
 }
 
 impl<M: Machine> Group<'_, M> {
-    /// Returns the result of a job of which only the statistics so far will be known.
     pub(crate) fn still_running(&self, index: usize, unix_ms: u64) -> JobResult {
         let mut job = self.without_a_run(index, unix_ms);
         if job.error.is_none() {
@@ -188,8 +185,7 @@ impl<M: Machine> Group<'_, M> {
         job
     }
 
-    /// Returns the result of a job that did not run: its files could not be laid out, or it only
-    /// had to lay them out.
+    /// The job's files could not be laid out, or it only had to lay them out.
     pub(crate) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
         let job = &self.jobs[index];
         let asked: Vec<&ClonePlan> =
@@ -223,10 +219,9 @@ impl<M: Machine> Group<'_, M> {
     }
 }
 
-/// Linux's ENODATA.
 const NO_DATA: i32 = 61;
 
-/// Returns a job's share of a set's resources, by requests; what cannot be divided is left out.
+/// Divides by requests, and leaves out what cannot be divided.
 fn share(usage: &Usage, part: f64) -> Usage {
     let of = |ns: Nanos| (ns as f64 * part) as Nanos;
     let mut cpu = usage.cpu;
@@ -237,8 +232,7 @@ fn share(usage: &Usage, part: f64) -> Usage {
 
 type Traffic = ([u64; 2], bool);
 
-/// Adds the bytes of a stream by operation, including the ramp. The record splits only the
-/// measured part, so its ratio is scaled to the total.
+/// The record splits only the measured part, so its ratio is scaled to the total with the ramp.
 fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     let [reads, writes, _] = record.bytes.map(|bytes| bytes as f64);
     let whole = stream.completed_bytes_with_ramp() as f64 / (reads + writes).max(1.0);
@@ -246,7 +240,7 @@ fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &StreamStats) {
     sums[1] += (writes * whole) as u64;
 }
 
-/// Sets the bytes that the other jobs of a set requested from the devices.
+/// Sets the bytes that other jobs of the set requested from the devices.
 fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     let others = |direct: bool, op: usize| {
         let sum: u64 = all.iter().filter(|job| job.1 == direct).map(|job| job.0[op]).sum();

@@ -1,5 +1,4 @@
-//! Holds or ends a stream for reasons other than its workload: pauses, batches, the end of other
-//! jobs, a steady rate.
+//! Holds or ends a stream for reasons other than its workload.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
@@ -12,7 +11,6 @@ use machine::{Nanos, Next};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The pauses of `thinktime`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
     ns: Nanos,
@@ -20,10 +18,9 @@ pub(crate) struct Pauses {
     blocks: Option<u64>,
     io_ns: Nanos,
     issued: u64,
-    /// The direction of the last request.
     side: usize,
     until: Nanos,
-    /// Whether the rate does not catch up with the pauses.
+    /// The rate does not catch up with the pauses.
     ignored: bool,
 }
 
@@ -114,8 +111,7 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
-    /// Returns the batching for a stream with queue depth `depth`; `None`: free slots are filled at
-    /// once.
+    /// `None`: free slots are filled at once.
     pub(crate) fn of(job: &Job, depth: u32) -> Option<Batching> {
         let options = &job.options;
         // In fio 0 means all.
@@ -175,7 +171,6 @@ impl Filter for Batching {
     ignores!(begin synced owes left fails read_back fill check finish);
 }
 
-/// Reports a stream's rate to a watch, and ends the stream when the watch finds that rate steady.
 pub(crate) struct Watched {
     watch: Arc<Watch>,
     end: Nanos,

@@ -35,11 +35,10 @@ impl Piece {
 pub(crate) struct Read {
     piece: Option<Piece>,
     pub(crate) since: Nanos,
-    /// The write that left the piece; `None`: unknown.
     write: Option<u64>,
 }
 
-/// Returns the write that left a piece; always 0 if no other write can overlap it.
+/// Always 0 if no other write can overlap the piece.
 fn write_of(contest: Option<&Contest>, piece: &Piece) -> Option<u64> {
     contest.map_or(Some(0), |contest| contest.known(piece))
 }
@@ -49,7 +48,7 @@ impl Read {
         Read { piece: Some(piece), since, write: write_of(contest, &piece) }
     }
 
-    /// Checks the data, unless overlapping writes may have changed it before or during the read.
+    /// Skips data that overlapping writes may have changed before or during the read.
     pub(crate) fn check(&self, stats: &CloneVerify, contest: Option<&Contest>, data: &[u8]) {
         let Some(piece) = self.piece else { return };
         if self.write.is_some() && write_of(contest, &piece) == self.write {
@@ -60,18 +59,16 @@ impl Read {
     }
 }
 
-/// A stream's writes that are not read back yet.
 #[derive(Debug)]
 pub(crate) enum PendingVerify {
     /// Writes that never overlap, in order.
     Apart(Vec<Piece>),
-    /// As in fio, a newer write removes every older one that it overlaps, and the rest is read in
+    /// As in fio, a newer write removes all older ones that it overlaps, and the rest is read in
     /// offset order.
     Newest(BTreeMap<(u32, u64), Piece>),
 }
 
 impl PendingVerify {
-    /// Creates the store of a stream, whose writes may overlap if `overlap`.
     pub(crate) fn new(overlap: bool) -> PendingVerify {
         if overlap {
             PendingVerify::Newest(BTreeMap::new())
@@ -111,7 +108,6 @@ impl PendingVerify {
         self.len() == 0
     }
 
-    /// Removes the first pieces, up to this many.
     pub(crate) fn take(&mut self, count: u64) -> Vec<Piece> {
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(self.len());
         match self {

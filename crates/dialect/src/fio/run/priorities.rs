@@ -18,7 +18,6 @@ pub(crate) struct Priorities {
 }
 
 impl Priorities {
-    /// Returns the draw of a job's priorities; `None`: no request has its own priority.
     pub(crate) fn of(options: &Options, seed: u64, core: &mut Core) -> Option<Priorities> {
         core.gives_priorities = options.cmdprio.is_on();
         core.gives_priorities.then(|| Priorities {

@@ -6,12 +6,12 @@ use workload::{SizeDraw, rng};
 
 const PURPOSE_ARRIVALS: u64 = 0xa772;
 
-/// Schedules of reads and writes. The ratio of the mix decides only while both are due.
+/// The ratio of the mix decides only while both schedules are due.
 #[derive(Debug)]
 pub(crate) struct Rates {
     schedules: [Option<Schedule>; 2],
     used: [bool; 2],
-    /// Sizes of reads and writes, if they differ.
+    /// Absent if sizes do not differ.
     sizes: Option<[SizeDraw; 2]>,
     seed: u64,
     drawn: u64,
@@ -26,8 +26,7 @@ struct Schedule {
 }
 
 impl Rates {
-    /// Returns the schedules for one of `streams` streams of a job; `None`: it has no rate, or one
-    /// direction.
+    /// `None`: no rate, or one direction.
     pub(crate) fn of(job: &Job, seed: u64, streams: u32) -> Option<Rates> {
         let options = &job.options;
         if !job.has_schedules() {
@@ -69,14 +68,13 @@ impl Rates {
         self.schedules[side].map_or(0, |schedule| schedule.next_ns as Nanos)
     }
 
-    /// Returns when the next request is due, if none is due now.
+    /// `None`: a request is due now.
     pub(crate) fn wait(&self, now: Nanos) -> Option<Nanos> {
         let used = (0..2).filter(|&side| self.used[side]);
         used.map(|side| self.due(side)).min().filter(|&due| due > now)
     }
 
-    /// Gives a request the direction that is due, keeping its own if that is. Returns since when it
-    /// was due.
+    /// Gives a request a due direction, preferably its own. Returns since when it was due.
     pub(crate) fn direct(&mut self, request: &mut Request, now: Nanos) -> Nanos {
         let mut side = request.op as usize;
         if self.due(side) > now && self.used[1 - side] {
@@ -110,8 +108,8 @@ impl Rates {
         }
     }
 
-    /// Moves a schedule by a pause that it does not catch up with (`rate_ignore_thinktime`). As in
-    /// fio, it is the schedule of the request before the pause; the other direction catches up.
+    /// Implements `rate_ignore_thinktime`: as in fio, only the direction of the request before the
+    /// pause does not catch up.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         // A trim follows the schedule of writes.
         if let Some(schedule) = &mut self.schedules[side.min(1)] {
@@ -120,7 +118,7 @@ impl Rates {
     }
 }
 
-/// Returns by how much a pause moves a schedule. As in fio, a request is due at its end.
+/// As in fio, a request is due at the end of a pause.
 pub(crate) fn skipped_ns(pause_ns: f64, interval_ns: f64) -> f64 {
     if interval_ns <= pause_ns { pause_ns - interval_ns } else { pause_ns }
 }
@@ -130,7 +128,6 @@ mod tests {
     use super::*;
     use crate::fio::plan::jobs::job;
 
-    /// Returns the directions of the requests in order, each with its millisecond of issue.
     fn issued(settings: &str, count: usize, wanted: Op) -> Vec<(Op, u64)> {
         let mut rates = Rates::of(&job(settings), 1, 1).unwrap();
         rates.begin(0);

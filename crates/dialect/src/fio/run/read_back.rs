@@ -16,7 +16,6 @@ use workload::{Cursor, Sequence, Workload};
 
 pub(crate) enum Written {
     Walk(Box<Walk>),
-    /// Recorded offsets.
     Pieces(std::vec::IntoIter<Piece>),
 }
 
@@ -25,13 +24,12 @@ pub(crate) struct Walk {
     turns: FileTurns,
     left: u64,
     left_bytes: u64,
-    /// Offsets already read, if writes may repeat them: as in fio, each is read once.
+    /// As in fio, offsets that writes repeat are read once.
     seen: Option<HashSet<(u32, u64)>>,
 }
 
 impl Walk {
-    /// Walks the first `requests` of a sequence, up to `bytes` if given. With `repeats` offsets may
-    /// repeat.
+    /// `bytes` is another limit. With `repeats` offsets may repeat.
     pub(crate) fn new(
         sequence: Sequence,
         turns: FileTurns,

@@ -13,37 +13,35 @@ use measure::histogram::Histogram;
 use results::Point;
 use std::path::PathBuf;
 
-/// Statistics of one clone of a job, or of several clones combined.
+/// Statistics of one clone, or of several combined.
 #[derive(Debug, Clone, Default)]
 pub struct CloneStats {
     /// Latencies from issue to completion.
     pub latency: BySide,
-    /// The part of the latencies before the submitting call returned, if measured.
+    /// The part before the submitting call returned, if measured.
     pub submission: BySide,
-    /// The rest of the latencies, or the whole if submission is not measured.
+    /// The rest, or the whole if submission is not measured.
     pub completion: BySide,
-    /// Requests by direction.
     pub requests: [u64; SIDES],
     pub bytes: [u64; SIDES],
     /// Length of the measured part.
     pub runtime_ns: Nanos,
     /// Width of the windows in [`CloneStats::spread`].
     pub spread_ns: Nanos,
-    /// Rates by window, for their spread.
     pub spread: Vec<[Sum; SIDES]>,
     /// Latencies of the syncs between requests.
     pub syncs: Histogram,
     /// Syncs of the whole file rather than only its data.
     pub full_syncs: u64,
-    /// Requests by the number in flight with them.
+    /// Requests by the number in flight.
     pub depths: Batches,
-    /// Submissions by their number of requests.
+    /// Submissions by number of requests.
     pub submitted: Batches,
-    /// Completion calls by their number of requests.
+    /// Completion calls by number of requests.
     pub completed: Batches,
     /// Reads made afterwards to verify the data.
     pub read_back: Option<Box<CloneStats>>,
-    /// Tolerated request failures; blocks with wrong data are not among them.
+    /// Tolerated failures, without blocks with wrong data.
     pub failures: Failures,
     /// Latencies by the kernel's priority value, if requests have their own.
     pub priorities: Vec<(u16, BySide)>,
@@ -144,12 +142,12 @@ impl CloneStats {
         self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
 
-    /// Returns the requests per second of a direction in each of several `windows`.
+    /// Returns a direction's requests per second in each window.
     pub fn window_iops(&self, side: usize, windows: usize) -> Vec<f64> {
         self.rates(side, windows, |sum| sum.requests)
     }
 
-    /// Returns the bytes per second of a direction in each of several `windows`.
+    /// Returns a direction's bytes per second in each window.
     pub fn window_bytes(&self, side: usize, windows: usize) -> Vec<f64> {
         self.rates(side, windows, |sum| sum.bytes)
     }
@@ -168,19 +166,19 @@ impl CloneStats {
     }
 }
 
-/// One clone of a job, the source of its logs and its entry.
+/// One clone of a job.
 #[derive(Debug, Clone)]
 pub struct CloneResult {
     /// fio's number, from 1.
     pub number: u32,
     pub recorded: CloneStats,
-    /// The averaged log, if requested: the window width and the finished windows.
+    /// The averaged log, if requested: window width and finished windows.
     pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
     pub lines: Option<Vec<Line>>,
     pub histograms: Vec<Interval>,
     /// Every request with the paths of its files, if wanted.
     pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,
-    /// Number of leading requests of the sequence that are done, if the job saves its state.
+    /// Leading requests of the sequence that are done, if the job saves its state.
     pub progress: Option<u64>,
 }
 
@@ -189,17 +187,17 @@ pub struct CloneResult {
 pub struct JobResult {
     pub job: Job,
     pub clones: Vec<CloneResult>,
-    /// The job as a halfpower result: intervals, CPU time, achieved settings, warnings.
+    /// The job as a halfpower result.
     pub point: Point,
-    /// The reason why the job failed, if it did; its figures then cover the work done before.
+    /// Why the job failed; its figures then cover the work done before.
     pub error: Option<JobError>,
     /// Start of the measured part, milliseconds since 1970.
     pub began_unix_ms: u64,
-    /// The steadiness of the rate, if watched.
+    /// Absent if not watched.
     pub steady: Option<Steady>,
-    /// Bytes read back and found correct, if verification was requested.
+    /// Bytes found correct, if verification was requested.
     pub verified_bytes: Option<u64>,
-    /// Blocks with wrong data, if the job continued after finding them.
+    /// Blocks with wrong data, if the job continued.
     pub faults: Failures,
 }
 
@@ -209,20 +207,17 @@ pub struct GroupResult {
     pub jobs: Vec<JobResult>,
     /// Resources used by all jobs, including the ramp.
     pub usage: Usage,
-    /// Processor time of the process up to the last completion, if known; `usage` has that of the
-    /// whole run.
+    /// Processor time of the process up to the last completion; `usage` has the whole run's.
     pub process_ns: Option<Nanos>,
-    /// The kernel's counters of this process during the run.
     pub counts: Counts,
-    /// Activity of the underlying devices during the run.
     pub disks: Vec<DiskUse>,
     /// Storage under the files.
     pub facts: TargetFacts,
 }
 
 impl GroupResult {
-    /// Returns user and system time of the process in [`Usage::elapsed_ns`]: without the time to
-    /// start and end the threads, which is most of a short run.
+    /// Returns user and system time in [`Usage::elapsed_ns`]: without starting and ending the
+    /// threads, which is most of a short run.
     pub fn cpu_ns(&self) -> [f64; 2] {
         part_of(self.usage.cpu, self.process_ns)
     }
@@ -232,7 +227,7 @@ impl GroupResult {
     }
 }
 
-/// Returns user and system time of a part of a run in which the process used `process_ns` in all.
+/// Returns user and system time of a part in which the process used `process_ns`.
 fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
     let times = [cpu.user_ns, cpu.system_ns].map(|ns| ns as f64);
     let whole = times[0] + times[1];
@@ -244,34 +239,32 @@ fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
 #[derive(Debug, Clone)]
 pub struct FioResult {
     pub plan: Plan,
-    /// Sets of jobs in the order in which they ran.
+    /// Sets of jobs in order.
     pub groups: Vec<GroupResult>,
     /// Warnings, and differences from fio.
     pub warnings: Vec<String>,
-    /// Whether the user ended the run: the last group has what was done until then, and no points.
+    /// The user ended the run; the last group has no points.
     pub interrupted: bool,
     pub machine: MachineFacts,
-    /// The time when the report was ready, milliseconds since 1970.
+    /// The time of the report, milliseconds since 1970.
     pub ended_unix_ms: u64,
-    /// Duration of everything, including laying out files.
+    /// Includes laying out files.
     pub elapsed_ns: Nanos,
-    /// The idle time in the report.
     pub idle: IdleProfile,
-    /// Number and idle share in percent of each processor during the runs, if the machine counts
-    /// them.
+    /// Number and idle share in percent of each processor, if the machine counts them.
     pub processors_idle: Vec<(u32, f64)>,
 }
 
 /// One entry of a report: a clone, or a whole reporting group.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// The job, or the first one of the group.
+    /// The job, or the group's first.
     pub job: &'a JobResult,
     pub group: &'a GroupResult,
-    /// The name of the entry. As in fio, a `name` setting of the job names only the first clone.
+    /// As in fio, a `name` setting names only the first clone.
     pub name: &'a str,
     pub clones: u32,
-    /// Statistics of all its clones together.
+    /// All clones together.
     pub recorded: CloneStats,
     /// The first error of any job.
     pub error: Option<&'a JobError>,
@@ -280,7 +273,7 @@ pub struct Entry<'a> {
 }
 
 impl FioResult {
-    /// Returns the idle time of all processors during the runs, in percent, if the report has it.
+    /// Returns the percentage for all processors, if the report has it.
     pub(crate) fn idle_percent(&self) -> Option<f64> {
         let sum = |of: fn(&Usage) -> Nanos| -> f64 {
             self.groups.iter().map(|group| of(&group.usage) as f64).sum()
@@ -291,7 +284,6 @@ impl FioResult {
             .then(|| ((1.0 - busy_ns / whole_ns) * 100.0).clamp(0.0, 100.0))
     }
 
-    /// Returns the number and idle share of each processor, if the report has it.
     pub(crate) fn each_idle(&self) -> &[(u32, f64)] {
         if self.idle == IdleProfile::Processors { &self.processors_idle } else { &[] }
     }
@@ -305,8 +297,7 @@ impl FioResult {
         .collect()
     }
 
-    /// Returns the entries of a report: one for each clone, or one for each group with
-    /// `group_reporting`.
+    /// Returns one entry for each clone, or for each group with `group_reporting`.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for group in &self.groups {

@@ -25,7 +25,7 @@ use measure::streams;
 use std::sync::Arc;
 use workload::{Cursor, Sequence};
 
-/// The part of a run, one in this many, that a pause may take before the run is repeated.
+/// A pause that takes one part in this many of a run repeats it.
 const TOLERATED: u64 = 100;
 
 struct RunOutcome {
@@ -37,13 +37,11 @@ struct RunOutcome {
     errors: Vec<Option<JobError>>,
     usage: Usage,
     paused: Option<Pause>,
-    /// The work done until the user interrupted the run; the other figures are empty then.
+    /// The work until an interrupt; the other figures are empty then.
     interrupted: Option<GroupResult>,
 }
 
 impl<'a, M: Machine> Group<'a, M> {
-    /// Runs the group. After the user's interrupt the result has what was done until then, and no
-    /// points.
     pub(crate) fn run(&self, warnings: &mut Vec<String>) -> Result<Ended, FioError> {
         if self.clones.is_empty() {
             return Ok(Ended::Whole(self.without_runs()));
@@ -116,7 +114,6 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(Ended::Whole(GroupResult { jobs, usage, process_ns, counts, disks, facts }))
     }
 
-    /// Adds the failures of operations on whole files to the errors of their jobs.
     fn add_failures(&self, recorders: &mut [Finished], errors: &mut [Option<JobError>]) {
         let mut recorders = recorders.iter_mut();
         for clone in &self.clones {
@@ -174,8 +171,7 @@ impl<'a, M: Machine> Group<'a, M> {
         })
     }
 
-    /// The parts of the run, each with its job's index: clones of a job on the same files are
-    /// streams of one part.
+    /// Clones of a job on the same files are streams of one part.
     fn parts<'r>(
         &self,
         recorders: &'r mut [FioStream],
@@ -209,14 +205,14 @@ impl<'a, M: Machine> Group<'a, M> {
         parts
     }
 
-    /// Returns the target of a clone's files, with their size as its streams see it.
+    /// Returns sizes as the clone's streams see them.
     fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }
 
-    /// Returns how each clone shares files in which requests may overlap. This matters if a clone
-    /// verifies and either several streams use its files and one writes, or it has several
-    /// overlapping writes in flight.
+    /// Returns how clones share files in which requests may overlap. This matters if one verifies
+    /// and either several streams use its files and one writes, or it has several overlapping
+    /// writes in flight.
     fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
         let all: Arc<Contested> = Arc::default();
         let maker = |clone: &ClonePlan| {

@@ -5,8 +5,7 @@ use machine::Nanos;
 
 /// Reports of a run that has not ended.
 pub struct Status<'a> {
-    /// Time between two reports.
     pub interval_ns: Nanos,
-    /// Receives the result so far: the groups that have ended, and the running one without points.
+    /// Receives the groups that have ended, and the running one without points.
     pub report: &'a (dyn Fn(&FioResult) + Sync),
 }

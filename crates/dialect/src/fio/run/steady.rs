@@ -9,21 +9,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
     pub criterion: Criterion,
-    /// Whether the rate was steady, which ended the job.
+    /// The rate was steady, which ended the job.
     pub attained: bool,
     /// The last figure compared with the limit, in its unit.
     pub found: f64,
-    /// The maximum deviation from the mean, in requests or bytes per second.
+    /// Deviation from the mean, in requests or bytes per second.
     pub max_deviation: f64,
     /// Slope of the regression line, in requests or bytes per second, per second.
     pub slope: f64,
-    /// Requests per second, for each second of the last window.
+    /// IOPS for each second of the last window.
     pub iops: Vec<u64>,
     /// Bytes per second, for each second of the last window.
     pub bytes: Vec<u64>,
 }
 
-/// Requests and bytes of one second, and the number of streams that have reported it.
+/// Sums of one second, and the streams that have reported it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     sums: [u64; 2],
@@ -32,7 +32,7 @@ struct Second {
 
 #[derive(Debug)]
 struct Board {
-    /// Seconds not yet reported by all streams; the first has number `first`.
+    /// Seconds that some stream has not reported; the first has number `first`.
     open: VecDeque<Second>,
     first: u64,
     streams: u32,
@@ -40,7 +40,7 @@ struct Board {
     verdict: Steady,
 }
 
-/// Watches the combined rate of streams, which report once a second.
+/// Watches the combined rate; streams report once a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     criterion: Criterion,
@@ -69,7 +69,6 @@ impl Watch {
         self.steady.load(Ordering::Relaxed)
     }
 
-    /// Reports a stream's requests and bytes in second number `second`.
     pub(crate) fn add_second(&self, second: u64, sums: [u64; 2]) {
         let mut board = self.board.lock().unwrap_or_else(|broken| broken.into_inner());
         let Some(index) = second.checked_sub(board.first) else { return };
@@ -113,7 +112,7 @@ impl Watch {
     }
 }
 
-/// Judges a window of requests and bytes by second; only a full window can be steady.
+/// Only a full window can be steady.
 fn verdict(criterion: Criterion, window: &[[u64; 2]], full: bool) -> Steady {
     let values: Vec<f64> =
         window.iter().map(|sums| sums[usize::from(criterion.bandwidth)] as f64).collect();
@@ -150,7 +149,7 @@ mod tests {
         Criterion { duration_ns: seconds * STEP_NS, ..criterion }
     }
 
-    /// Returns the second (from 1) in which rates were found steady.
+    /// Returns the second (from 1) of a steady rate.
     fn ends(criterion: Criterion, rates: &[u64]) -> Option<usize> {
         let watch = Watch::new(criterion, 1);
         rates

@@ -9,7 +9,6 @@ use machine::{Nanos, Op};
 use measure::histogram::Histogram;
 
 const WINDOWS: usize = 4096;
-/// Preallocated lines of a log without averages.
 pub(crate) const LINES: usize = 1 << 16;
 
 /// Number of directions as fio counts them: reads, writes, trims.
@@ -54,9 +53,9 @@ impl Times {
 pub struct Sum {
     pub requests: u64,
     pub bytes: u64,
-    /// The times from issue to completion.
+    /// Times from issue to completion.
     pub latency: Times,
-    /// The times from issue to the end of the submission, if measured.
+    /// Times from issue to the end of the submission, if measured.
     pub submission: Times,
     /// The rest of the latency.
     pub completion: Times,
@@ -85,14 +84,13 @@ impl Sum {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     pub(crate) at: Nanos,
-    /// Index below [`SIDES`].
     pub(crate) side: usize,
     pub(crate) bytes: u32,
     pub(crate) offset: u64,
     pub(crate) latency_ns: Nanos,
-    /// The time from issue until the submitting call returned, if measured.
+    /// `None`: not measured.
     pub(crate) submission_ns: Option<Nanos>,
-    /// The kernel's priority value; 0: the request has none of its own.
+    /// The kernel's value; 0: the request has none of its own.
     pub(crate) priority: u16,
 }
 
@@ -108,7 +106,6 @@ pub struct Windows {
     pub width_ns: Nanos,
     end: Nanos,
     open: [Sum; SIDES],
-    /// Finished windows.
     pub closed: Vec<[Sum; SIDES]>,
 }
 
@@ -135,7 +132,7 @@ impl Windows {
         self.open[done.side].add(Sum::of(done));
     }
 
-    /// Returns the finished windows, or only the open one.
+    /// Returns the finished windows, or the open one.
     pub fn whole(&self) -> Vec<[Sum; SIDES]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }
@@ -146,16 +143,15 @@ impl Windows {
 pub struct Line {
     /// The end of the request, since the start of the measured part.
     pub at_ns: Nanos,
-    /// The time from issue to completion.
+    /// Time from issue to completion.
     pub latency_ns: Nanos,
-    /// The time from issue to the end of the submission; `None`: not measured.
+    /// Time from issue to the end of the submission; `None`: not measured.
     pub submission_ns: Option<Nanos>,
-    /// The direction: 0 a read, 1 a write, 2 a trim.
+    /// 0 is a read, 1 a write, 2 a trim.
     pub side: u8,
     pub bytes: u32,
-    /// Offset in its file.
     pub offset: u64,
-    /// The kernel's priority value, if requests have their own.
+    /// The kernel's value, if requests have their own.
     pub priority: u16,
 }
 
@@ -196,44 +192,35 @@ pub(crate) fn batch(count: u32) -> usize {
     }
 }
 
-/// Statistics of one stream.
 #[derive(Debug, Clone)]
 pub struct StreamStats {
-    /// Latencies from issue to completion, if they differ from the stream's.
+    /// Latencies from issue, if they differ from the stream's.
     pub from_issue: Option<BySide>,
-    /// Both parts of the latencies, if submission is measured: until the submitting call returned,
-    /// and the rest.
+    /// Latencies until the submitting call returned, and from then on; `None`: not measured.
     pub phases: Option<[BySide; 2]>,
     pub requests: [u64; SIDES],
     pub bytes: [u64; SIDES],
-    /// Rates by window, for their spread.
     pub spread: Windows,
     pub log: Option<Windows>,
     pub lines: Option<Vec<Line>>,
     pub histograms: Option<HistogramLog>,
-    /// Latencies of the syncs between requests.
     pub syncs: Histogram,
-    /// Syncs of the whole file rather than only its data.
     pub full_syncs: u64,
-    /// Requests by the number in flight with them: 1, 2, 4, ..., 64 and more.
+    /// Requests by the number in flight: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,
-    /// Submissions by their number of requests.
     pub submitted: Batches,
-    /// Completion calls by their number of requests.
     pub completed: Batches,
     /// Start of the measured part, and its last completion.
     pub span: (Nanos, Nanos),
-    /// Reads made meanwhile to verify the data.
     pub read_back: Option<CloneStats>,
-    /// The part of the span that belongs to reading back only.
+    /// The part of the span for reading back only.
     pub apart_ns: Nanos,
     pub(crate) trace: Option<Vec<Entry>>,
     pub(crate) progress: Option<u64>,
     pub(crate) failures: Failures,
-    /// Latencies by priority, if requests have their own.
+    /// Absent if requests have no priorities of their own.
     pub(crate) priorities: Option<ByPriority>,
     pub(crate) depth_found: u32,
-    /// Start and end of the sync after the last pass.
     pub(crate) end_sync: Option<(Nanos, Nanos)>,
     pub(crate) gave_up: Option<StopReason>,
 }
@@ -285,8 +272,7 @@ impl StreamStats {
         }
     }
 
-    /// Adds a tolerated failure in the measured part. As in fio it counts as a request without
-    /// data.
+    /// As in fio, a tolerated failure counts as a request without data.
     pub(crate) fn add_failed(&mut self, at: Nanos, side: usize) {
         self.requests[side] += 1;
         self.span.1 = at;

@@ -1,5 +1,5 @@
-//! Syncs between the writes of a stream and at its end, what happens between two passes, and how
-//! far its data is on stable storage.
+//! Syncs between the writes of a stream and at its end, work between passes, and how far data is on
+//! stable storage.
 
 use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
@@ -9,10 +9,9 @@ use crate::fio::options::value::Amount;
 use crate::fio::plan::jobs::Job;
 use machine::{Nanos, Next, Op, Stability};
 
-/// The work between two passes over the files.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Passes {
-    /// Bytes of a pass; 0: nothing happens between passes.
+    /// 0: nothing happens between passes.
     pub(crate) bytes: u64,
     pub(crate) cold: bool,
     pub(crate) synced: bool,
@@ -25,14 +24,14 @@ pub(crate) struct Syncs {
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
-    /// Whether the last write is synced like those before it.
+    /// The last write is synced like those before it.
     last_too: bool,
     passes: Passes,
     progress: Option<Progress>,
 }
 
 struct Progress {
-    /// Sequence number of the request in each slot; the maximum: empty.
+    /// The maximum: the slot is empty.
     numbers: Box<[u64]>,
     issued: u64,
     synced: u64,
@@ -69,8 +68,7 @@ impl Syncs {
         self.every == [0; 2] && !self.at_end && self.progress.is_none()
     }
 
-    /// Returns the sync due after these writes. As in fio, if both kinds are due, only the full
-    /// sync is made.
+    /// As in fio, if both kinds are due, only the full sync is made.
     fn wanted(&self) -> Option<Stability> {
         let [file, data] = self.every;
         let [written, synced] = self.written;
@@ -81,7 +79,6 @@ impl Syncs {
         if asks(file) { Some(Stability::File) } else { asks(data).then_some(Stability::Data) }
     }
 
-    /// Returns the sync or cache drop at the end of a pass, if another pass follows.
     fn at_turn(&mut self, core: &mut Core) -> Option<Stability> {
         if self.passes.synced && self.owes(core).is_some() {
             return Some(Stability::File);
@@ -93,8 +90,8 @@ impl Syncs {
     }
 }
 
-/// Returns whether the size of each file ends with a rest that is too short for a request. fio then
-/// looks for another request, and makes the sync that comes before it.
+/// Returns whether files end with a rest too short for a request. fio then looks for another
+/// request, and makes the sync before it.
 fn leaves_rest(job: &Job) -> bool {
     let options = &job.options;
     let one_pass = options.loops == 1 && !options.time_based;
@@ -110,9 +107,9 @@ fn leaves_rest(job: &Job) -> bool {
 }
 
 impl Filter for Syncs {
-    /// Syncs after every N writes and after each pass, and drops the cache before the next pass. As
-    /// in fio, the syncs between writes do not wait for writes in flight, and the last write gets
-    /// such a sync only with `end_fsync`, or if a rest of the size is too short for another write.
+    /// Syncs after every N writes and after each pass, and drops the cache between passes. As in
+    /// fio, syncs between writes do not wait for writes in flight, and the last write gets such a
+    /// sync only with `end_fsync`, or if the rest is too short for another write.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         let sync = self.wanted();
         let turn = core.passed >= core.pass_bytes;
@@ -164,7 +161,7 @@ impl Filter for Syncs {
         }
     }
 
-    /// Returns the sync owed at the end; as in fio, a job that gave up does not sync its files.
+    /// As in fio, a job that gave up does not sync its files.
     fn owes(&mut self, core: &Core) -> Option<Stability> {
         let owes =
             self.at_end && self.written[0] != self.written[1] && core.record.gave_up.is_none();

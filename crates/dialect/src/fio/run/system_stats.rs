@@ -5,7 +5,7 @@ pub struct Counts {
     pub major_faults: u64,
     /// Page faults without I/O.
     pub minor_faults: u64,
-    /// Processor time of this process: user, system.
+    /// User, system.
     pub cpu_ns: [u64; 2],
 }
 
@@ -17,18 +17,18 @@ pub struct DiskUse {
     /// Sectors of 512 bytes.
     pub sectors: [u64; 2],
     pub merges: [u64; 2],
-    /// Milliseconds, summed over the requests of each direction.
+    /// Summed over the requests of each direction.
     pub ticks_ms: [u64; 2],
-    /// Milliseconds, summed over all requests.
+    /// Summed over all requests.
     pub queue_ms: u64,
-    /// Milliseconds with at least one request in flight.
+    /// Time with at least one request in flight.
     pub busy_ms: u64,
 }
 
-/// Source of statistics beyond a machine's [`machine::Usage`].
+/// Statistics beyond a machine's [`machine::Usage`].
 pub trait SystemStats: Sync {
     fn counts(&self) -> Counts;
-    /// Returns the activity of these devices so far; devices without counters are omitted.
+    /// Returns the activity of these devices so far; those without counters are omitted.
     fn disks(&self, names: &[String]) -> Vec<DiskUse>;
     fn unix_ms(&self) -> u64;
 }
@@ -45,7 +45,6 @@ impl Counts {
 }
 
 impl DiskUse {
-    /// Returns the activity of each device since `before`.
     pub(crate) fn all_since(now: &[DiskUse], before: &[DiskUse]) -> Vec<DiskUse> {
         let since = |disk: &DiskUse| {
             before.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))

@@ -5,7 +5,6 @@ use super::result::{CloneStats, GroupResult, JobResult};
 use super::system_stats::{Counts, DiskUse, SystemStats};
 use machine::{Machine, Nanos, TargetFacts, Usage};
 
-/// A group before its jobs have figures, with its counters at that time.
 pub(crate) struct Unfinished<'a> {
     /// The group with empty clones, and the job and clone of each stream.
     pub(crate) group: GroupResult,
@@ -15,7 +14,6 @@ pub(crate) struct Unfinished<'a> {
 }
 
 impl Unfinished<'_> {
-    /// Returns the group with the statistics of each stream so far.
     pub(crate) fn with(
         &self,
         recorded: impl IntoIterator<Item = CloneStats>,
@@ -36,7 +34,6 @@ impl Unfinished<'_> {
 }
 
 impl<M: Machine> Group<'_, M> {
-    /// Returns the group before its jobs have figures.
     pub(super) fn unfinished(
         &self,
         facts: &TargetFacts,

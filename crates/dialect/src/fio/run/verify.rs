@@ -1,12 +1,11 @@
 //! Self-describing blocks and reading them back: fio's `verify`.
 //!
 //! With a checksum every block begins with fio's header, so each program can verify the other's
-//! files. The header is little-endian, as Debian's fio 3.33 writes it on x86: 0 magic (16 bits), 2
-//! method (16), 4 length (32), 8 seed of the data (64), 16 offset in the file (64), 24 time (2 x
-//! 32), 32 thread (16), 34 request number (16), 36 CRC-32C of all this (32, without the final
-//! inversion), 40 the checksum of the data after it. fio checks magic, method, length, offset and
-//! both checksums, but not seed, time, thread or number. With only a pattern, the block repeats the
-//! pattern.
+//! files. It is little-endian, as Debian's fio 3.33 writes it on x86: 0 magic (16 bits), 2 method
+//! (16), 4 length (32), 8 seed of the data (64), 16 offset in the file (64), 24 time (2 x 32), 32
+//! thread (16), 34 request number (16), 36 CRC-32C of all this (32, without the final inversion),
+//! 40 the checksum of the data after it. fio does not check seed, time, thread and number. With
+//! only a pattern, the block repeats the pattern.
 
 use crate::fio::options::job_options::Options;
 use crate::fio::options::method::{HEADER, Method};
@@ -28,7 +27,7 @@ const MAGIC: u16 = 0xacca;
 /// fio keeps below 10^9.
 const OURS: u32 = u32::from_le_bytes(*b"hpwr");
 
-/// fio's CRC-64: Jones' polynomial, reflected, initial value 0, not inverted.
+/// Jones' polynomial.
 const CRC_64: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::Algorithm {
     width: 64,
     poly: 0xad93_d235_94c9_35a9,
@@ -107,21 +106,20 @@ fn sha256(data: &[u8], place: &mut [u8]) {
     place.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
 }
 
-/// The way a job's blocks are stamped and checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Check {
     pub(crate) method: Method,
-    /// The data of each request; empty: any data.
+    /// Empty: any data.
     pub(crate) pattern: Fill,
-    /// Bytes after which the pattern restarts; 0: at each request.
+    /// 0: restart at each request.
     pub(crate) pattern_interval: usize,
-    /// Bytes for each header; `None`: a whole request.
+    /// `None`: a whole request.
     pub(crate) interval_bytes: Option<u32>,
     pub(crate) header_at: usize,
 }
 
 impl Check {
-    /// Returns the check of a job with these options; `None`: it does not verify.
+    /// `None`: the job does not verify.
     pub(crate) fn of(options: &Options) -> Option<Check> {
         options.verifies().map(|method| Check {
             method,
@@ -182,7 +180,6 @@ impl Check {
         header[36..].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Returns the first fault in the blocks of a request at this offset.
     pub(crate) fn fault(&self, offset: u64, request: &[u8]) -> Option<Fault> {
         if self.method == Method::Nothing {
             return None;
@@ -202,8 +199,8 @@ impl Check {
         request.chunks(interval).enumerate().find_map(fault)
     }
 
-    /// Finds where a block deviates from the pattern after `skipped` bytes. The block begins
-    /// `within` bytes into its request, and the pattern begins with the request.
+    /// Ignores the first `skipped` bytes. The pattern begins with the request, the block `within`
+    /// bytes into it.
     fn not_the_pattern(
         &self,
         request_offset: u64,
@@ -220,7 +217,6 @@ impl Check {
         Some(Fault { offset, len: block.len() as u64, why })
     }
 
-    /// Returns the fault in a block that begins `within` bytes into its request.
     fn block_fault(&self, request_offset: u64, within: usize, block: &[u8]) -> Option<Fault> {
         let offset = request_offset + within as u64;
         let of = |why: Why| Some(Fault { offset, len: block.len() as u64, why });
@@ -334,7 +330,6 @@ impl CloneVerify {
         CloneVerify { stats: stats.clone(), files: files.into() }
     }
 
-    /// Checks a block read from file `target` of the clone.
     pub(crate) fn check_block(&self, target: u32, offset: u64, block: &[u8]) {
         let file = self.files.get(target as usize).copied().unwrap_or_default();
         self.stats.check_block(file, offset, block);
@@ -384,7 +379,7 @@ impl VerifyStats {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns the faults found; every pass counts, as in fio.
+    /// Every pass counts, as in fio.
     pub(crate) fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }

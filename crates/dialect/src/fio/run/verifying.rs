@@ -10,24 +10,23 @@ use super::stream_stats::{Done, TRIM};
 use super::verify::CloneVerify;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 
-/// Stamps writes; a stream that only reads checks its reads.
+/// A stream that only reads checks its reads.
 pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
-    /// The interval after which to read writes back; `None`: only at the end.
+    /// `None`: only at the end.
     pub(crate) every: Option<BacklogInterval>,
-    /// `verify_backlog_batch`.
     pub(crate) batch: u64,
     pub(crate) repeats: bool,
     pub(crate) keeps: bool,
 }
 
 pub(crate) struct Verifying {
-    /// The statistics; `None`: other streams verify the same files.
+    /// `None`: other streams verify the same files.
     stats: Option<CloneVerify>,
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<ContestState>,
     backlog: Option<Backlog>,
-    /// Writes to read back at the end, if the sequence cannot reproduce them.
+    /// Kept if the sequence cannot reproduce the writes.
     kept: Option<PendingVerify>,
 }
 

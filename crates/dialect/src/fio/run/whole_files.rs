@@ -1,5 +1,5 @@
-//! Operations on whole files and directories: an engine without data transfers calls the kernel
-//! when a request is issued, so the request lasts as long as the operation.
+//! Operations on whole files and directories: without data transfers, the kernel is called when a
+//! request is issued, so the request lasts as long as the operation.
 
 use super::core::{Core, Issue};
 use super::failures::{IO_ERROR, JobError};
@@ -18,23 +18,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// fio's modes of the files that it opens, and of the directories that it sets up.
+/// fio's modes of files and directories.
 const MODE: u32 = 0o600;
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// Bytes of each write that lays out a file.
 const STEP: usize = 1 << 20;
 
 pub(crate) struct WholeFiles {
     operation: FileOperation,
     files: Vec<(Arc<Directory>, OsString)>,
-    /// The file that was opened last. It is closed after its time was taken, as in fio.
+    /// The file opened last. As in fio, it is closed after its time was taken.
     open: Option<File>,
     failed: Option<JobError>,
 }
 
 impl WholeFiles {
-    /// Holds the directories of a clone's files open; `None`: its job transfers data.
+    /// `None`: the job transfers data.
     pub(crate) fn of(job: &Job, clone: &ClonePlan) -> Result<Option<WholeFiles>, FioError> {
         let Some(operation) = job.options.file_operation else { return Ok(None) };
         let held = |file: &NamedFile| {
@@ -108,14 +107,12 @@ fn remove(directory: &Directory, name: &OsStr, named: Named) -> io::Result<()> {
     }
 }
 
-/// Files and directories laid out or created by jobs that operate on them. Dropping it removes
-/// them, because the run has failed.
+/// Dropping it removes the files, because the run has failed.
 pub(crate) struct LaidOutNames {
     new: Vec<((usize, usize), PathBuf, Named)>,
 }
 
 impl LaidOutNames {
-    /// Lays out the files that must exist when the jobs start.
     pub(crate) fn make(arrangement: &Arrangement, plan: &Plan) -> Result<LaidOutNames, FioError> {
         let mut made = LaidOutNames { new: Vec::new() };
         for clone in &arrangement.clones {
@@ -135,7 +132,7 @@ impl LaidOutNames {
         Ok(made)
     }
 
-    /// Keeps the files of the jobs for which `stays` is true, and removes the others.
+    /// Removes the files of other jobs than those for which `stays` is true.
     pub(crate) fn settle(mut self, stays: impl Fn((usize, usize)) -> bool) {
         self.new.retain(|(job, ..)| !stays(*job));
     }

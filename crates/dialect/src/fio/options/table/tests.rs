@@ -1,4 +1,4 @@
-//! Tests of the option table: rows, names and messages.
+//! Tests of the option table.
 
 use super::*;
 use std::collections::BTreeSet;

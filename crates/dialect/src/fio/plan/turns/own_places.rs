@@ -1,8 +1,8 @@
-//! Offsets that follow from the earlier requests to the same file: the zones of several files or of
-//! a mix, `percentage_random` of several files, and runs after each random place (`rw=randrw:8`).
+//! Offsets that depend on earlier requests to the same file: zones of several files or of a mix,
+//! `percentage_random` of several files, and runs after each random place (`rw=randrw:8`).
 //!
-//! As in fio, the bytes of a zone are counted over all files, and the file whose turn it is when
-//! they are used up moves to its next zone; the others stay where they are.
+//! As in fio, the bytes of a zone are counted over all files; when they are used up, only the file
+//! whose turn it is moves to its next zone.
 
 use super::spread::PlaceDraw;
 use super::{FileTurns, State};
@@ -15,20 +15,17 @@ use workload::{Permutation, rng};
 pub(crate) struct OwnPlaces {
     zones: Option<Zones>,
     random: bool,
-    /// The draw of a random place in each file; one entry if all are alike. Empty: each place is as
-    /// likely as any other.
+    /// One entry if all files are alike; empty: each place is equally likely.
     draws: Vec<PlaceDraw>,
-    /// Whether each block is used once before any is used again.
+    /// Each block is used once before any is used again.
     covers: bool,
-    /// Whether a file has no turn from its end to the end of the pass.
+    /// A file has no turn from its end to the end of the pass.
     ends: bool,
     passes: u64,
-    /// The number of requests of which one is in a random place and the others follow the last of
-    /// their kind; 1: chance decides.
+    /// One of this many requests is random, the others follow the last of their kind; 1: chance
+    /// decides.
     run: u64,
-    /// Whether the stream draws the random places.
     stream_draws: bool,
-    /// The unit of places, which are multiples of it.
     unit: u64,
 }
 
@@ -40,22 +37,18 @@ struct Zones {
     skip: u64,
 }
 
-/// The state of one file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FilePlace {
-    /// Offset of the current zone.
     zone: u64,
     /// The offsets at which a read and a write continue.
     next: [u64; 2],
-    /// The order of the blocks, and how many of them were used.
+    /// The order of the blocks, and how many were used.
     order: Option<(Permutation, u64)>,
-    /// Whether no block is left.
     is_done: bool,
 }
 
 impl OwnPlaces {
-    /// Returns the places for this many passes, `None`: endless, over `len` bytes of each file, or
-    /// over `lengths` if they differ. `None` if the stream's own offsets are right.
+    /// Returns `None` if the stream's own offsets are right. `passes` of `None` is endless.
     pub(super) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -95,7 +88,7 @@ impl OwnPlaces {
 }
 
 impl FileTurns {
-    /// Returns the file of the next request or sync; `None`: no file has a block left.
+    /// `None`: no block is left.
     fn file_of_own(&self, state: &mut State) -> Option<usize> {
         let number = state.drawn;
         state.drawn += 1;
@@ -117,7 +110,7 @@ impl FileTurns {
         Some(next.0 as usize)
     }
 
-    /// Moves a request to its file and offset; returns `false` if no file has a block left.
+    /// `false`: no block is left.
     pub(super) fn place_own(
         &self,
         own: &OwnPlaces,
@@ -154,7 +147,7 @@ impl FileTurns {
         true
     }
 
-    /// Returns the offset of a request in its part of a file; `None`: no block is left.
+    /// `None`: no block is left.
     fn offset_in(
         &self,
         own: &OwnPlaces,
@@ -220,7 +213,7 @@ impl FileTurns {
 }
 
 impl FilePlace {
-    /// Returns a random block of the file or its zone; `None`: each was used.
+    /// `None`: all were used.
     fn block(&mut self, covers: bool, drawn: u64, blocks: u64) -> Option<u64> {
         if !covers {
             return Some(rng::below(drawn, blocks));

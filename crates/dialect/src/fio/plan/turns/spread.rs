@@ -1,4 +1,4 @@
-//! Random offsets of requests that differ in size, or that are longer than their alignment.
+//! Random offsets of requests that differ in size, or exceed their alignment.
 
 use super::{FileTurns, State};
 use crate::fio::options::kinds::{Distribution, FileService};
@@ -10,24 +10,22 @@ use workload::{FreeMap, Normal, SelfSimilar, SizeDraw, Zipf, rng};
 pub(crate) struct Spread {
     align: u64,
     min_bytes: u64,
-    /// The places of each file; one entry if all are alike.
+    /// One entry if all files are alike.
     files: Vec<Places>,
     sizes: [SizeDraw; 2],
-    /// Whether no byte is used twice in a pass, as with fio's map of each file; requests then
-    /// shrink to the free space.
+    /// No byte is used twice in a pass, as with fio's map of each file; requests then shrink to the
+    /// free space.
     covers: bool,
     /// Passes over all files after which the stream ends.
     passes: u64,
 }
 
-/// The places of a file, and how one of them is drawn.
 #[derive(Debug, Clone)]
 struct Places {
     count: u64,
     draw: PlaceDraw,
 }
 
-/// The draw of a place in a file.
 #[derive(Debug, Clone)]
 pub(super) enum PlaceDraw {
     Even,
@@ -50,8 +48,8 @@ impl PlaceDraw {
         }
     }
 
-    /// Returns the place of request `number` in a file. As in fio, ranks are hashed: places hit by
-    /// several ranks are more popular, others are never used.
+    /// As in fio, ranks are hashed: places hit by several ranks are more popular, others are never
+    /// used.
     pub(super) fn place(&self, seed: u64, (file, number): (u64, u64), places: u64) -> u64 {
         let rank = match self {
             PlaceDraw::Even => return rng::below(rng::hash(seed, number), places),
@@ -68,8 +66,7 @@ impl PlaceDraw {
 const DRAWS: u64 = 64;
 
 impl Spread {
-    /// Returns the spread for a job that makes `passes` (`None`: endless) over `len` bytes of each
-    /// file, or over `lengths` if they differ.
+    /// `passes` of `None` is endless.
     pub(crate) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -104,7 +101,6 @@ impl Spread {
         })
     }
 
-    /// Returns maps of the unvisited blocks of each file, if the job needs them.
     pub(crate) fn maps(&self, files: u64) -> Vec<FreeMap> {
         let count = if self.covers { files } else { 0 };
         (0..count).map(|file| FreeMap::new(self.places(file).count)).collect()
@@ -116,7 +112,7 @@ impl Spread {
 }
 
 impl FileTurns {
-    /// Picks the file of the next request, with free space in it if that matters.
+    /// Picks a file, with free space in it if that matters.
     fn file_of_spread(&self, spread: &Spread, state: &State, number: u64) -> u64 {
         let turn = number / self.service_run.max(1);
         let first = match self.service {
@@ -132,7 +128,7 @@ impl FileTurns {
         self.in_window(first, left)
     }
 
-    /// Returns the file of the byte `at`, counted over the parts of all files again and again.
+    /// Counts `at` over the parts of all files again and again.
     fn file_at(&self, at: u64) -> u64 {
         let mut at = at % self.all_bytes().max(1);
         let files = (0..self.files).find(|&file| {
@@ -142,8 +138,7 @@ impl FileTurns {
         files.unwrap_or(0)
     }
 
-    /// Draws the offset of a request, and a new size if it must shrink; returns `false` if the
-    /// files are full.
+    /// May shrink the request; `false`: the files are full.
     pub(super) fn place_spread(
         &self,
         spread: &Spread,

@@ -3,7 +3,6 @@
 use super::*;
 use crate::fio::plan::jobs::job;
 
-/// Returns file and block of each request, for the stream's requests at these blocks.
 fn placed(turns: &FileTurns, requests: &[(Op, u64)]) -> Vec<(u32, u64)> {
     let place = |(op, block): &(Op, u64)| {
         let mut request = Request { op: *op, target: 0, offset: block * 4096, len: 4096, slot: 0 };
@@ -13,7 +12,6 @@ fn placed(turns: &FileTurns, requests: &[(Op, u64)]) -> Vec<(u32, u64)> {
     requests.iter().map(place).collect()
 }
 
-/// One pass over whole parts of equal length.
 fn one_pass(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
     FileTurns::new(job, files, (part, &[]), seed, Some(1))
 }
@@ -218,8 +216,7 @@ fn sequential_mixes_have_a_cursor_for_each_direction() {
     assert_eq!(placed(&turns, &mix), [(0, 8), (0, 9), (0, 8), (0, 10), (0, 8), (0, 9)]);
 }
 
-/// Returns offsets and sizes of requests until the files are full; each one asks for the maximum
-/// size.
+/// Requests maximum sizes until the files are full.
 fn spread(settings: &str, files: u64, len: u64, max: usize) -> Vec<(u32, u64, u32)> {
     let job = job(settings);
     let turns = one_pass(&job, files, (4096, len), 1);
@@ -262,7 +259,6 @@ fn mixed_random_sizes_cover_each_file_once_or_repeat() {
     assert_eq!(places, (1..=13).collect());
 }
 
-/// Counts the requests of a job to each place of each file.
 fn hits(options: &str, files: u64, places: u64, count: u64) -> Vec<Vec<u64>> {
     let turns = FileTurns::new(&job(options), files, ((0, places * 4096), &[]), 7, None);
     let mut hits = vec![vec![0; places as usize]; files as usize];
@@ -295,7 +291,7 @@ fn skewed_places_are_drawn_in_each_file() {
     assert!(even.iter().flatten().all(|hits| *hits == 1), "each block once in a pass");
 }
 
-/// Returns the file and block of each of `count` sequential requests of 4 KiB, as in `0:0 1:0`.
+/// Formats file and block: `0:0 1:0`.
 fn in_order(settings: &str, files: u64, blocks: u64, count: usize) -> String {
     let turns = FileTurns::new(&job(settings), files, ((0, blocks * 4096), &[]), 1, None);
     let op = if settings.contains("rw=write") { Op::Write } else { Op::Read };

@@ -172,7 +172,6 @@ impl FioStream {
         }
     }
 
-    /// Returns a step of a feature that comes before the next request.
     fn held(&mut self, now: Nanos) -> Option<Next> {
         let mut filters = self.filters.iter_mut();
         let next = filters.find_map(|filter| filter.before(&mut self.core, now))?;

@@ -5,9 +5,8 @@ use crate::fio::plan::translate;
 use crate::fio::run::syncs::Passes;
 use machine::{Completion, Next, Op, RequestSource, Stability};
 
-/// Returns the steps of a job on one file until it is done: r and w are requests, S syncs, C cache
-/// drops, and a dot is a completion. With depth, requests complete only when no other can be
-/// issued.
+/// Returns a job's steps: r and w are requests, S syncs, C cache drops, and a dot is a completion.
+/// With depth, requests complete only when no other can be issued.
 fn asked_and_done(settings: &str, blocks: u64) -> String {
     let job = job(settings);
     let clone = ClonePlan {
@@ -241,8 +240,7 @@ fn passes_drop_the_cache_and_writes_are_synced() {
     assert_eq!(asked("rw=write ioengine=io_uring iodepth=4 fsync=1", 4), "wSwSwSw");
 }
 
-/// Fails every third request with this result. Returns the requests that complete, the failures
-/// counted and whether the job continues.
+/// Fails every third request. Returns completions, failures and whether the job continues.
 fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let job = job(settings);
     let clone = ClonePlan {
