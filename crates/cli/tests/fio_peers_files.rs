@@ -108,6 +108,7 @@ fn a_job_that_appends_begins_at_the_end_of_the_file() {
         "--size=64k --bs=16k --rw=randwrite",
         "--size=64k --bs=16k --rw=write --offset=8k --verify=md5",
         "--size=64k --bs=16k --rw=randread",
+        "--size=32k --bs=16k --rw=write --numjobs=2",
     ] {
         let [ours, theirs] = [true, false].map(|ours| {
             let directory = tempfile::tempdir().unwrap();

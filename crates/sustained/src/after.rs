@@ -3,14 +3,14 @@
 use crate::document::{ReadsDuring, Recovery};
 use crate::falls::{Falls, falls};
 use crate::level::levels;
+use crate::plan::FIRST_REST_S;
+use crate::run::Run;
 use crate::series::SeriesPoint;
-use crate::sustain::Run;
 use machine::{Engine, Machine, Nanos, Result};
 use workload::{Pattern, Stop, Workload};
 
-/// The longest first rest, the maximum shares of the fast writes' time and of the time left that it
-/// may take, and the growth of the next.
-pub(crate) const FIRST_REST_S: f64 = 10.0;
+/// The maximum shares of the fast writes' time and of the time left that the first rest may take,
+/// and the growth of the next.
 const FAST_SHARE: f64 = 0.5;
 const REST_SHARE: f64 = 0.125;
 const LONGER: f64 = 6.0;

@@ -3,9 +3,10 @@
 
 use crate::document::{FillResult, Recovery, SustainedResult, Unseen};
 use crate::level::levels;
+use crate::plan::{FIRST_SHARE, LOOK_EVERY, SustainPlan};
 use crate::reserve::reserves;
+use crate::run::Run;
 use crate::series::Series;
-use crate::sustain::{FIRST_SHARE, LOOK_EVERY, Run, SustainPlan};
 use crate::writer::rotating;
 use machine::{Machine, Nanos, Result};
 use workload::{Pattern, Workload};

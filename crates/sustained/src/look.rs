@@ -2,8 +2,8 @@
 
 use crate::falls::cliff;
 use crate::level::{Level, levels};
+use crate::plan::Progress;
 use crate::series::{Series, SeriesPoint};
-use crate::sustain::Progress;
 use crate::unseen::needed_s;
 use crate::writer::{Writer, check_writable};
 use machine::{Error, Machine, Nanos, Result};

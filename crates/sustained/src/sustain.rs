@@ -1,85 +1,13 @@
 //! Writes at full speed until the lasting rate is known, then rests and writes again.
 
-use crate::document::{
-    ReadsDuring, Recovery, SUSTAINED_SCHEMA, StopReason, SustainSettings, SustainedResult,
-    WearChange,
-};
-use crate::falls::falls;
-use crate::judge::{has_settled, heat, steady};
-use crate::level::levels;
-use crate::reserve::reserves;
+use crate::document::{StopReason, SustainedResult, WearChange};
+use crate::plan::{FIRST_SHARE, Progress, SustainPlan};
+use crate::run::Run;
 use crate::sentences::sentences;
-use crate::series::{Series, SeriesPoint};
-use crate::unseen::unseen;
-use crate::writer::{Writer, rotating};
-use machine::{Engine, Error, Machine, Nanos, Result, Warning};
+use crate::series::Series;
+use crate::writer::{Writer, check_writable};
+use machine::{Error, Machine, Result};
 use results::Program;
-use workload::{Pattern, Workload};
-
-/// The share of the time for the first writes; the rests and reads need the remainder.
-pub(crate) const FIRST_SHARE: f64 = 0.7;
-/// Steps between searches for levels.
-pub(crate) const LOOK_EVERY: usize = 8;
-
-/// Settings of a sustained run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SustainPlan {
-    /// The maximum time.
-    pub for_ns: Nanos,
-    /// The maximum number of bytes to write.
-    pub max_written: u64,
-    pub request_bytes: u32,
-    /// [`Pattern::Seq`] or [`Pattern::Random`].
-    pub pattern: Pattern,
-    pub depth: u32,
-    /// The length of a step, which is one point of the result.
-    pub step_ns: Nanos,
-    /// Also measure with these percentages of the target filled, ascending.
-    pub fills: Vec<u8>,
-    /// Bytes that may be written over the drive's life, if known.
-    pub endurance_bytes: Option<u64>,
-    pub seed: u64,
-}
-
-impl Default for SustainPlan {
-    fn default() -> Self {
-        SustainPlan {
-            for_ns: 600_000_000_000,
-            max_written: 100 << 30,
-            request_bytes: 1 << 20,
-            pattern: Pattern::Seq,
-            depth: 16,
-            step_ns: 1_000_000_000,
-            fills: Vec::new(),
-            endurance_bytes: None,
-            seed: 1,
-        }
-    }
-}
-
-impl SustainPlan {
-    /// Returns the writes, without their offsets.
-    pub fn workload(&self, engines: &[Engine]) -> Workload {
-        Workload {
-            read_percent: 0,
-            pattern: self.pattern,
-            request_bytes: self.request_bytes,
-            depth: self.depth,
-            engine: Engine::for_depth(self.depth, engines),
-            seed: self.seed,
-            ..Workload::default()
-        }
-    }
-}
-
-/// Progress of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress<'a> {
-    pub doing: &'a str,
-    pub passed_s: f64,
-    pub written_bytes: u64,
-    pub bytes_per_s: f64,
-}
 
 /// Writes to a target past its caches and its credit. `on_step` is called after each step and each
 /// second of a rest, and `false` ends the run. `keep` gets the result every 30 s.
@@ -96,7 +24,7 @@ pub fn sustain<M: Machine>(
     keep: &mut dyn FnMut(&SustainedResult),
 ) -> Result<SustainedResult> {
     let writer = Writer::new(machine, target, plan.max_written);
-    crate::writer::check_writable(&writer.facts)?;
+    check_writable(&writer.facts)?;
     let workload = plan.workload(&machine.capabilities().engines);
     measure::check(&workload, &writer.facts)?;
     let before = machine.wear(target);
@@ -127,145 +55,4 @@ pub fn sustain<M: Machine>(
     of_run.unseen.extend(crate::fills::unseen(plan, &of_run, &fills));
     let result = SustainedResult { failure, fills, wear, ..of_run };
     Ok(SustainedResult { sentences: sentences(&result), ..result })
-}
-
-pub(crate) struct Run<'a, 'm, M: Machine> {
-    pub(crate) plan: &'a SustainPlan,
-    pub(crate) workload: Workload,
-    pub(crate) writer: Writer<'m, M>,
-    program: Program,
-    on_step: &'a mut dyn FnMut(Progress<'_>) -> bool,
-    pub(crate) series: Series,
-    /// The target rested while it was still fast.
-    rested: bool,
-}
-
-const RESTED: &str = "the run was interrupted before its rate fell: the target rested meanwhile, so a cache or credit may look larger than it is";
-
-const KEEP_EVERY_S: f64 = 30.0;
-
-impl<M: Machine> Run<'_, '_, M> {
-    pub(crate) fn left_s(&self) -> f64 {
-        self.share_s(1.0) - self.writer.passed_s()
-    }
-
-    pub(crate) fn share_s(&self, share: f64) -> f64 {
-        self.plan.for_ns as f64 * 1e-9 * share
-    }
-
-    pub(crate) fn step(
-        &mut self,
-        doing: &str,
-        ns: Nanos,
-        max_bytes: u64,
-    ) -> Result<Option<SeriesPoint>> {
-        let point = self.writer.step(&self.workload, ns, max_bytes)?;
-        if let Some(point) = &point {
-            self.report(doing, point.bytes_per_s())?;
-        }
-        Ok(point)
-    }
-
-    pub(crate) fn report(&mut self, doing: &str, bytes_per_s: f64) -> Result<()> {
-        let goes_on = (self.on_step)(Progress {
-            doing,
-            passed_s: self.writer.passed_s(),
-            written_bytes: self.writer.written(),
-            bytes_per_s,
-        });
-        if goes_on { Ok(()) } else { Err(Error::Interrupted) }
-    }
-
-    /// Writes until the rate has fallen and stays, or to the limits.
-    fn first(&mut self, share: f64, keep: &mut dyn FnMut(&SustainedResult)) -> Result<StopReason> {
-        let (mut steps, mut kept_s) = (0, 0.0);
-        let end_s = self.share_s(share);
-        loop {
-            let left_s = end_s - self.writer.passed_s();
-            if left_s <= 0.0 {
-                return Ok(StopReason::Time);
-            }
-            let ns = self.plan.step_ns.min((left_s * 1e9) as Nanos + 1);
-            let gaps = self.writer.gaps();
-            let Some(point) = self.step("writing", ns, u64::MAX)? else {
-                return Ok(StopReason::MaxWritten);
-            };
-            if self.writer.gaps() != gaps && self.fills_gap(&self.series.clone())? {
-                continue;
-            }
-            self.series.push(point);
-            steps += 1;
-            if steps % LOOK_EVERY == 0 && self.has_settled(&self.series) {
-                return Ok(StopReason::Settled);
-            }
-            if self.writer.passed_s() - kept_s >= KEEP_EVERY_S {
-                kept_s = self.writer.passed_s();
-                let result = self.result(StopReason::Interrupted, Vec::new(), None);
-                keep(&SustainedResult { sentences: sentences(&result), ..result });
-            }
-        }
-    }
-
-    /// Returns whether the rate has fallen and stays, or the rests need the bytes left.
-    pub(crate) fn has_settled(&self, series: &Series) -> bool {
-        let most =
-            if self.writer.left() < self.plan.max_written / 2 { 0 } else { self.plan.for_ns };
-        has_settled(series.points(), most)
-    }
-
-    /// Handles the time between two processes, in which the target rested: if the rate had fallen
-    /// before, leaves out the writes until it has fallen again.
-    pub(crate) fn fills_gap(&mut self, series: &Series) -> Result<bool> {
-        let Some(falls) = falls(&levels(series.points())) else {
-            self.rested = true;
-            return Ok(false);
-        };
-        self.until_fallen(&falls, "writing on").map(|_| true)
-    }
-
-    fn result(
-        &self,
-        stopped: StopReason,
-        recoveries: Vec<Recovery>,
-        reads: Option<ReadsDuring>,
-    ) -> SustainedResult {
-        let points = self.series.points().to_vec();
-        let levels = levels(&points);
-        let facts = self.writer.facts.clone();
-        let mut warnings = facts.warnings.clone();
-        let of_steps = Warning::merged(&self.writer.warnings);
-        warnings.extend(of_steps.iter().map(|(warning, _)| warning.to_string()));
-        warnings.extend(self.rested.then(|| RESTED.to_owned()));
-        let stores = reserves(&levels, &recoveries, rotating(&facts));
-        SustainedResult {
-            schema: SUSTAINED_SCHEMA.into(),
-            program: self.program.clone(),
-            settings: SustainSettings {
-                for_s: self.plan.for_ns as f64 * 1e-9,
-                max_written_bytes: self.plan.max_written,
-                request_bytes: self.plan.request_bytes,
-                pattern: self.plan.pattern,
-                depth: self.plan.depth,
-                engine: self.workload.engine,
-            },
-            sentences: Vec::new(),
-            warnings,
-            reserve: stores.map(|stores| stores.first),
-            second_reserve: stores.and_then(|stores| stores.second),
-            steady: levels.last().and_then(|last| steady(&points, last)),
-            slowed_by_heat_at_c: heat(&points, &levels),
-            fills: Vec::new(),
-            wear: None,
-            unseen: unseen(&facts, &levels, &points, &recoveries, stopped),
-            target: facts,
-            levels,
-            recoveries,
-            reads,
-            stopped,
-            failure: None,
-            written_bytes: self.writer.written(),
-            took_s: self.writer.passed_s(),
-            points,
-        }
-    }
 }

@@ -1,12 +1,11 @@
 //! Questions for which a run's time or bytes were not enough.
 
-use crate::after::FIRST_REST_S;
 use crate::document::{Recovery, StopReason, Unseen};
 use crate::falls::falls;
 use crate::judge::LAST_SHARE;
 use crate::level::Level;
+use crate::plan::{FIRST_REST_S, FIRST_SHARE};
 use crate::series::SeriesPoint;
-use crate::sustain::FIRST_SHARE;
 use machine::{TargetFacts, TargetKind};
 
 /// Returns the time after which a run sees the end of a reported burst credit, if later than this.

@@ -96,7 +96,7 @@ impl Mixer {
         self.places_of(positions, scale, places);
     }
 
-    /// As [`Mixer::places`], compiled for vectors of eight 32-bit numbers: 3 instructions a number
+    /// As [`Mixer::places`], compiled for vectors of eight 32-bit numbers: 5 instructions a number
     /// instead of 23, because SSE2 has no product of 32-bit vectors.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]

@@ -9,8 +9,14 @@ pub struct SizeDraw(Draw);
 #[derive(Debug, Clone)]
 enum Draw {
     /// `min` times 1 to `count`.
-    Range { min: u32, count: u64 },
-    Unaligned { min: u32, max: u32 },
+    Range {
+        min: u32,
+        count: u64,
+    },
+    Unaligned {
+        min: u32,
+        max: u32,
+    },
     /// Sizes, each with the upper end of its share of 64 random bits.
     Shares(Vec<(u64, u32)>),
 }

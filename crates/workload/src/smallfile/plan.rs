@@ -66,12 +66,7 @@ impl Default for SmallFilePlan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error("{name} is {value}: it must be from {min} to {max}")]
-    Range {
-        name: &'static str,
-        value: u64,
-        min: u64,
-        max: u64,
-    },
+    Range { name: &'static str, value: u64, min: u64, max: u64 },
     #[error("no memory for {bytes} bytes of file contents: lower the largest file size")]
     Memory { bytes: u64 },
 }

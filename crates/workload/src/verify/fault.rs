@@ -42,11 +42,19 @@ impl fmt::Display for FaultKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// `first_bit` counts from the fault's first byte, least significant bit first.
-    Bits { first_bit: u32, bits: u32, generation: u32 },
+    Bits {
+        first_bit: u32,
+        bits: u32,
+        generation: u32,
+    },
     /// A valid unit of this offset and run.
     Generation(u32),
     /// One generation up to byte `at`, then another.
-    Seam { before: u32, after: u32, at: u32 },
+    Seam {
+        before: u32,
+        after: u32,
+        at: u32,
+    },
     /// One end belongs to a generation.
     Part {
         generation: u32,
@@ -54,7 +62,10 @@ pub enum Found {
         first: bool,
     },
     /// A valid unit of this run for another byte offset.
-    Offset { offset: u64, generation: u32 },
+    Offset {
+        offset: u64,
+        generation: u32,
+    },
     /// A valid unit of another run.
     Seed(u64),
     Zeros,

@@ -174,12 +174,18 @@ impl Arrangement {
                 job.wrong(format!("cannot examine {}: {error}", path.display()))
             })?;
             // Files laid out for an earlier job exist when this one begins.
-            let laid_out = self
-                .files
-                .iter()
-                .find(|file| file.path == path)
-                .map(|file| Found::Made(file.bytes));
-            let seen = laid_out.filter(|_| found == Found::Nothing).unwrap_or(found);
+            let planned = self.files.iter().find(|file| file.path == path).map(|file| file.bytes);
+            let seen = match (found, planned) {
+                (Found::Nothing, Some(bytes)) => Found::Made(bytes),
+                // As in fio, clones append one after the other.
+                (Found::File(there), Some(bytes)) if job.options.append => {
+                    Found::File(there.max(bytes))
+                }
+                (Found::Made(there), Some(bytes)) if job.options.append => {
+                    Found::Made(there.max(bytes))
+                }
+                (found, _) => found,
+            };
             check_found(job, &path, seen, destroy)?;
             let found_there = (seen, destroy.contains(&path));
             let region = region(job, clone, count, &path, found_there, &mut sizes)?;

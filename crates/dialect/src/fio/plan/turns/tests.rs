@@ -441,3 +441,40 @@ fn each_direction_and_file_goes_on_after_a_random_place() {
         "{places:?}"
     );
 }
+
+#[test]
+fn runs_begin_at_popular_places() {
+    let mut popular = Vec::new();
+    for (settings, files) in [
+        ("rw=randread:2 bssplit=4k/50:8k/50 random_distribution=zipf:1.2", 1),
+        ("rw=randread nrfiles=2 percentage_random=50 random_distribution=zipf:1.2", 2),
+    ] {
+        let turns = FileTurns::new(&job(settings), files, ((0, 1 << 20), &[]), 1, None);
+        let mut counts = std::collections::HashMap::new();
+        let mut ends = [0; 2];
+        let mut follow = 0;
+        for number in 0..4000 {
+            let len = if files == 1 && number % 3 == 0 { 8192 } else { 4096 };
+            let mut request = Request { op: Op::Read, target: 0, offset: 0, len, slot: 0 };
+            assert!(turns.place(&mut request));
+            let end = &mut ends[request.target as usize];
+            if request.offset == *end {
+                follow += 1;
+            } else {
+                *counts.entry((request.target, request.offset)).or_insert(0) += 1;
+            }
+            *end = request.offset + u64::from(request.len);
+            assert!(request.offset.is_multiple_of(4096) && *end <= 1 << 20, "{request:?}");
+        }
+        assert!((1900..=2300).contains(&follow), "{follow} of 4000 follow the one before");
+        // By the law, the most popular of 256 places has a quarter of the draws.
+        let all: u32 = counts.values().sum();
+        for file in 0..files as u32 {
+            let of_file = counts.iter().filter(|((of, _), _)| *of == file);
+            let (&(_, place), &most) = of_file.max_by_key(|(_, count)| **count).unwrap();
+            assert!(u64::from(most) * files * 6 > u64::from(all), "{most} of {all}");
+            popular.push(place);
+        }
+    }
+    assert_ne!(popular[1], popular[2], "each file has its own popular place");
+}

@@ -1,0 +1,71 @@
+//! The settings of a sustained run.
+
+use machine::{Engine, Nanos};
+use workload::{Pattern, Workload};
+
+/// The share of the time for the first writes; the rests and reads need the remainder.
+pub(crate) const FIRST_SHARE: f64 = 0.7;
+/// Steps between searches for levels.
+pub(crate) const LOOK_EVERY: usize = 8;
+/// The longest first rest in seconds.
+pub(crate) const FIRST_REST_S: f64 = 10.0;
+
+/// Settings of a sustained run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SustainPlan {
+    /// The maximum time.
+    pub for_ns: Nanos,
+    /// The maximum number of bytes to write.
+    pub max_written: u64,
+    pub request_bytes: u32,
+    /// [`Pattern::Seq`] or [`Pattern::Random`].
+    pub pattern: Pattern,
+    pub depth: u32,
+    /// The length of a step, which is one point of the result.
+    pub step_ns: Nanos,
+    /// Also measure with these percentages of the target filled, ascending.
+    pub fills: Vec<u8>,
+    /// Bytes that may be written over the drive's life, if known.
+    pub endurance_bytes: Option<u64>,
+    pub seed: u64,
+}
+
+impl Default for SustainPlan {
+    fn default() -> Self {
+        SustainPlan {
+            for_ns: 600_000_000_000,
+            max_written: 100 << 30,
+            request_bytes: 1 << 20,
+            pattern: Pattern::Seq,
+            depth: 16,
+            step_ns: 1_000_000_000,
+            fills: Vec::new(),
+            endurance_bytes: None,
+            seed: 1,
+        }
+    }
+}
+
+impl SustainPlan {
+    /// Returns the writes, without their offsets.
+    pub fn workload(&self, engines: &[Engine]) -> Workload {
+        Workload {
+            read_percent: 0,
+            pattern: self.pattern,
+            request_bytes: self.request_bytes,
+            depth: self.depth,
+            engine: Engine::for_depth(self.depth, engines),
+            seed: self.seed,
+            ..Workload::default()
+        }
+    }
+}
+
+/// Progress of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    pub doing: &'a str,
+    pub passed_s: f64,
+    pub written_bytes: u64,
+    pub bytes_per_s: f64,
+}
