@@ -127,13 +127,17 @@ fn a_job_that_appends_begins_at_the_end_of_the_file() {
     }
     // A job that finds no file begins with one, and the next one appends to it.
     let directory = tempfile::tempdir().unwrap();
-    for bytes in [64 << 10, 128 << 10] {
+    let mut before = Vec::new();
+    for bytes in [64 << 10, 128 << 10, 192 << 10] {
         succeeds(
             true,
             directory.path(),
             "--name=j --filename=x --size=64k --rw=write --file_append=1",
         );
-        assert_eq!(fs::metadata(directory.path().join("x")).unwrap().len(), bytes);
+        let now = fs::read(directory.path().join("x")).unwrap();
+        assert!(now.len() == bytes && now.starts_with(&before), "{bytes}");
+        assert!(now.chunks(4096).all(|part| part.iter().any(|&byte| byte != 0)), "{bytes}");
+        before = now;
     }
     let unknown = run(
         true,

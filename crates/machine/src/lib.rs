@@ -86,7 +86,8 @@ pub struct TargetSpec {
     pub seed: u64,
     /// A missing path becomes a file.
     pub create: bool,
-    /// A shorter file in [`TargetSpec::destroy`] becomes as long as the size.
+    /// A shorter file in [`TargetSpec::destroy`], or a kept one, becomes as long as the size, and
+    /// keeps its data.
     pub lengthen: bool,
     /// No fill: existing data stays until a run writes it.
     pub as_is: bool,

@@ -222,6 +222,22 @@ impl Member {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there > 0 && fill.size.is_none_or(|size| size <= there);
         let as_it_is = fits && spec.new_file == NewFile::Filled;
+        if let Some(size) = fill.size.filter(|&size| spec.lengthen && size > there && there > 0)
+            && spec.new_file != NewFile::Filled
+        {
+            let (kind, file) = (TargetKind::TestFile, kept.file().clone());
+            let to_fill = Some(FillTo::Longer(spec.new_file == NewFile::Reserved));
+            let made = Some(kept);
+            return Ok(Member {
+                path: path.into(),
+                kind,
+                size,
+                writable: true,
+                file,
+                made,
+                to_fill,
+            });
+        }
         if spec.create && !as_it_is {
             kept.discard();
             let size = fill.size.or(Some(there));
@@ -276,6 +292,7 @@ impl Member {
                 self.file.sync_all().map_err(cannot())?;
             }
             Some(FillTo::Longer(reserve)) => {
+                self.made.iter().for_each(OwnedFile::touch);
                 let file =
                     reopen(&self.file, true, 0).map_err(Error::io("cannot open", &self.path))?;
                 lengthen(&file, self.size, reserve)

@@ -37,6 +37,8 @@ pub struct FilePlan {
     pub made: Option<NewFile>,
     /// A user's file, which may be overwritten, becomes longer.
     pub lengthened: bool,
+    /// A job continues the file that an earlier command kept (`file_append`).
+    pub continued: bool,
     pub written: bool,
     /// No job transfers data to or from it.
     pub idle: bool,
@@ -237,6 +239,7 @@ impl Arrangement {
                     bytes,
                     made,
                     lengthened: false,
+                    continued: false,
                     written: false,
                     idle: true,
                     grows: false,
@@ -251,6 +254,7 @@ impl Arrangement {
             entry.lengthened = true;
             entry.made = entry.made.or(made);
         }
+        entry.continued |= options.append && matches!(found, Found::Made(_));
         entry.grows |= options.fills && made == Some(NewFile::Sparse);
         entry.idle &= !options.engine.does_io();
         if made == Some(NewFile::Filled) {

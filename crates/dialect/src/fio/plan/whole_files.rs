@@ -140,6 +140,7 @@ impl Arrangement {
             bytes,
             made: Some(NewFile::Sparse),
             lengthened: false,
+            continued: false,
             written: false,
             idle: true,
             grows: false,

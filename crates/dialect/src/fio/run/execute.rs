@@ -434,7 +434,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         destroy_signed,
         as_is: true,
         create: file.made.is_some(),
-        lengthen: file.lengthened,
+        lengthen: file.lengthened || file.continued,
         new_file: file.made.unwrap_or_default(),
         // A simulated volume gets the size it needs. A file without I/O only needs its name.
         size: Some(match file {
