@@ -499,7 +499,8 @@ mod over_mpi {
         for sweep in [by_user, resumed(words, kill_rank_0)] {
             assert_eq!(points(&sweep).len(), 4);
             let repeats = points(&sweep).iter().map(|point| number(point, "/repeats"));
-            assert!(repeats.clone().all(|count| count == 3.0), "{}", warnings(&sweep));
+            let repeats: Vec<f64> = repeats.collect();
+            assert!(repeats.iter().all(|&count| count == 3.0), "{repeats:?} {}", warnings(&sweep));
         }
     }
 
