@@ -30,6 +30,7 @@ mod pts;
 mod record;
 mod replay;
 mod run_words;
+mod setup_command;
 mod shell;
 mod small_files;
 mod stack;

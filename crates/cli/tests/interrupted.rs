@@ -6,9 +6,10 @@ use common::{Ended, HALFPOWER, alone, command, ended, number, points, wait_until
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Starts a command, and interrupts it some time after its first file.
 fn interrupted(directory: &Path, words: &str, input: &str) -> Ended {
@@ -18,13 +19,18 @@ fn interrupted(directory: &Path, words: &str, input: &str) -> Ended {
     stdin.write_all(input.as_bytes()).unwrap();
     wait_until("the first file", || !names(directory).is_empty());
     std::thread::sleep(Duration::from_millis(1500));
-    // SAFETY: `kill` takes no memory.
-    assert_eq!(unsafe { libc::kill(i32::try_from(child.id()).unwrap(), libc::SIGINT) }, 0);
+    interrupt(i32::try_from(child.id()).unwrap());
     let done = ended(child);
     // The end of the input did not end the command.
     drop(stdin);
     assert_eq!(done.code, Some(130), "{words}: {done:?}");
     done
+}
+
+/// Interrupts a process, or a process group (negative), as Ctrl-C does.
+fn interrupt(process: i32) {
+    // SAFETY: `kill` takes no memory.
+    assert_eq!(unsafe { libc::kill(process, libc::SIGINT) }, 0);
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -182,4 +188,57 @@ fn postmark_reports_the_transactions_until_then() {
     assert!(report.contains("seconds of transactions"), "{report}");
     assert!(report.contains(&format!("interrupted after {done} of 2000000000 steps")), "{report}");
     assert_eq!(document["postmark"]["runs"].as_array().unwrap().len(), 1, "no second run began");
+}
+
+/// Interrupts a program, or its process group, while a shell command of the user runs.
+fn interrupted_in_command(words: &[&str], group: bool) -> Ended {
+    let directory = tempfile::tempdir().unwrap();
+    let child =
+        command(HALFPOWER, words).current_dir(directory.path()).process_group(0).spawn().unwrap();
+    let waiting = directory.path().join("waiting");
+    wait_until("the command", || waiting.exists());
+    let process = i32::try_from(child.id()).unwrap();
+    interrupt(if group { -process } else { process });
+    let began = Instant::now();
+    let done = ended(child);
+    assert_eq!(done.code, Some(130), "{words:?}: {done:?}");
+    assert!(began.elapsed() < Duration::from_secs(20), "the command of 60 s was ended");
+    done
+}
+
+#[test]
+fn fio_reports_the_sets_before_an_interrupted_command() {
+    let _alone = alone();
+    const WAIT: &str = "touch waiting; exec sleep 60";
+    let (before, after) = (format!("--exec_prerun={WAIT}"), format!("--exec_postrun={WAIT}"));
+    let first = ["fio", "--output-format=json", "--size=64k", "--rw=write", "--name=a"];
+    let second = ["--name=b", "--stonewall"];
+    for (words, group) in [
+        ([&first[..], &second, &[&before]].concat(), false),
+        ([&first[..], &second, &[&before]].concat(), true),
+        ([&first[..], &[&after], &second].concat(), true),
+    ] {
+        let document = interrupted_in_command(&words, group).json();
+        let jobs = document["jobs"].as_array().unwrap();
+        assert_eq!(jobs.len(), 1, "{words:?}: {document:#}");
+        assert_eq!(number(&jobs[0], "/write/io_bytes"), 65536.0);
+    }
+    // Nothing was measured.
+    let done = interrupted_in_command(&[&first[..], &[&before]].concat(), true);
+    assert!(done.stdout.is_empty(), "{done:?}");
+}
+
+#[test]
+fn compare_reports_the_runs_before_an_interrupted_setup() {
+    let _alone = alone();
+    let arms = ["compare", "--a", ".", "--b", ".", "--size", "4m", "--runtime", "100ms"];
+    // Five blocks of four runs are whole.
+    let eleventh = "echo >>runs; [ $(wc -l <runs) -lt 11 ] || { touch waiting; exec sleep 60; }";
+    let limits =
+        ["--json", "--no-history", "--until", "0.0001%", "--budget", "1h", "--b-setup", eleventh];
+    for group in [false, true] {
+        let document = interrupted_in_command(&[&arms[..], &limits].concat(), group).json();
+        assert_eq!(document["method"]["in_turn"]["blocks"], 5, "{document:#}");
+        assert!(document["warnings"].to_string().contains("interrupted"), "{document:#}");
+    }
 }

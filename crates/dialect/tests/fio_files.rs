@@ -1,7 +1,7 @@
 //! Files that fio jobs use, and what runs on this computer leave of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Found, GroupResult, Job, JobFile, Plan,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Found, GroupResult, JobFile, Plan,
     RunSettings, Status, SystemStats, Trace, World, aggregate_logs, json, load_states, logs, look,
     run, saved_states, text,
 };
@@ -158,7 +158,7 @@ fn user_files_are_not_overwritten() {
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
-    run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_: &[Job]| Ok(()))
+    run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut ())
 }
 
 #[test]
@@ -632,8 +632,7 @@ fn a_recorded_trace_replays_the_same_requests() {
     let run_it = |text: &str| {
         let plan = plan(text);
         let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
-        run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_: &[Job]| Ok(()))
-            .unwrap()
+        run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut ()).unwrap()
     };
     let first = run_it(&job("size=256k\nrw=randrw\nbssplit=4k/50:8k/50\nfsync=5\n"));
     let asked = traced(&first, &path);
@@ -678,9 +677,7 @@ fn only_written_data_is_verified() {
         let plan = plan(&format!("[global]\ndirectory={}\n{read}", directory.path().display()));
         let mut arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
         load_states(&mut arrangement, &plan, directory.path(), &|path| fs::read(path)).unwrap();
-        let result =
-            run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut |_: &[Job]| Ok(()))
-                .unwrap();
+        let result = run(&Host::new(&CALM), &Bare, &plan, &arrangement, CLEANUP, &mut ()).unwrap();
         assert!(result.failures().is_empty(), "{:?}", result.failures());
         assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(blocks * 4096), "{more}");
     }
@@ -1084,7 +1081,7 @@ fn reports_while_jobs_run_have_what_they_did_so_far() {
             &plan,
             &arrangement,
             RunSettings { status, ..CLEANUP },
-            &mut |_: &[Job]| Ok(()),
+            &mut (),
         )
     };
     let result = run(Some(&status)).unwrap();

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 
 #[derive(Debug, thiserror::Error)]
@@ -290,6 +291,14 @@ impl Write for Growing {
 }
 
 impl Growing {
+    /// Returns the file as a stream for a command.
+    ///
+    /// # Errors
+    /// The system's limit on open files.
+    pub fn stdio(&self) -> io::Result<Stdio> {
+        self.file.try_clone().map(Stdio::from)
+    }
+
     /// Makes the file durable and marks it as halfpower's.
     ///
     /// # Errors

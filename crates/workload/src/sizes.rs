@@ -127,7 +127,6 @@ impl Varied {
     }
 
     /// Leaves nothing or a whole request after a size.
-    #[cold]
     fn without_rest(&self, size: u64, left: u64, max: u64) -> u64 {
         let short = self.unit.saturating_sub(left - size);
         match size.checked_sub(short) {

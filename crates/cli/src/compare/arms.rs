@@ -7,9 +7,11 @@ use crate::failure::Failure;
 use crate::points::{TURN_RUN_NS, grid, target_of};
 use crate::progress::Watch;
 use crate::run_words::{words_of_runs, words_typed};
+use crate::setup_command::{self, Ended};
 use crate::target::{Where, is_twin};
 use crate::unfinished::Unfinished;
 use machine::{Machine, Nanos, TargetSpec};
+use measure::turns::Stop;
 use measure::{Arrangement, Repeats, RequestPart, RunRequest, Runner};
 use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
 use std::process::Stdio;
@@ -173,8 +175,8 @@ impl Conduct for RunHooks<'_> {
         self.watch.now()
     }
 
-    fn before_run(&mut self, arm: usize) -> Result<(), Failure> {
-        self.setups[arm].map_or(Ok(()), |command| set_up(command, arm))
+    fn before_run(&mut self, arm: usize) -> Result<(), Stop<Failure>> {
+        set_up(self.setups, arm)
     }
 
     fn on_block(&mut self, question: &str, block: usize, passed_ns: Nanos) {
@@ -218,16 +220,18 @@ pub(super) fn compare(
     Ok(comparison)
 }
 
-pub(super) fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
+/// Runs the setup command of an arm, if it has one.
+pub(super) fn set_up(setups: [Option<&str>; 2], arm: usize) -> Result<(), Stop<Failure>> {
+    let Some(command) = setups[arm] else { return Ok(()) };
     let option = ["--a-setup", "--b-setup"][arm];
-    let wrong = |why: String| Failure::Usage(format!("{option} '{command}': {why}"));
-    let mut shell = std::process::Command::new("sh");
+    let wrong = |why: String| Stop::All(Failure::Usage(format!("{option} '{command}': {why}")));
     // Its output is not part of the result.
-    shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::null());
-    let ended = shell.status().map_err(|error| wrong(format!("cannot be started: {error}")))?;
-    if ended.success() {
-        Ok(())
-    } else {
-        Err(wrong(format!("it ended with {ended}; nothing was measured after it")))
+    match setup_command::run(command, [Stdio::null(), Stdio::inherit()]) {
+        Ok(Ended::Success) => Ok(()),
+        Ok(Ended::Failed(status)) => {
+            Err(wrong(format!("it ended with {status}; nothing was measured after it")))
+        }
+        Ok(Ended::Interrupted) => Err(Stop::Interrupted(Failure::Interrupted)),
+        Err(error) => Err(wrong(format!("cannot be started: {error}"))),
     }
 }

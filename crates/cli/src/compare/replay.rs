@@ -33,7 +33,7 @@ impl turns::Arms<VALUES> for Both<'_> {
     }
 
     fn run(&mut self, arm: usize, _question: usize) -> Result<[f64; VALUES], Stop<Failure>> {
-        self.setups[arm].map_or(Ok(()), |command| set_up(command, arm)).map_err(Stop::All)?;
+        set_up(self.setups, arm)?;
         let document =
             self.arms[arm].run(self.context, &mut |_| {}).map_err(|error| match error {
                 Failure::Interrupted => Stop::Interrupted(error),

@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Bar;
+use crate::setup_command::{self, Ended};
 use dialect::fio::{AroundSets, Job};
 use machine::text::printable;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 pub(super) struct Sets<'a> {
@@ -27,20 +27,23 @@ impl AroundSets for Sets<'_> {
         self.bar.expect(self.rest.iter().map(|jobs| longest(jobs)).sum());
         self.rest = self.rest.get(1..).unwrap_or_default();
         self.schedulers.set_next()?;
-        let before = |job: &Job| job.options.command_before.clone();
-        jobs.iter().try_for_each(|job| self.run(job, BEFORE, before(job)))?;
+        let before = |job: &Job| self.run(job, BEFORE, job.options.command_before.as_deref());
+        jobs.iter().try_for_each(before)?;
         let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         self.bar.set_message(printable(&names.join(", ")));
         Ok(())
     }
 
-    fn has_ended(&mut self, jobs: &[Job]) {
+    fn has_ended(&mut self, jobs: &[Job]) -> bool {
         for job in jobs {
-            if let Err(error) = self.run(job, AFTER, job.options.command_after.clone()) {
+            match self.run(job, AFTER, job.options.command_after.as_deref()) {
+                Ok(()) => {}
+                Err(machine::Error::Interrupted) => return false,
                 // The job has its results all the same.
-                self.warnings.push(format!("{}: {error}", job.shown()));
+                Err(error) => self.warnings.push(format!("{}: {error}", job.shown())),
             }
         }
+        true
     }
 }
 
@@ -63,25 +66,30 @@ fn output_of(job: &Job, option: &str) -> PathBuf {
 
 impl Sets<'_> {
     /// Runs a command once for each clone of a job, and saves what it prints.
-    fn run(&self, job: &Job, option: &str, command: Option<String>) -> machine::Result<()> {
+    fn run(&self, job: &Job, option: &str, command: Option<&str>) -> machine::Result<()> {
         let Some(command) = command else { return Ok(()) };
         let path = output_of(job, option);
         self.bar.set_message(printable(&format!("{}: {option}", job.name)));
+        let failed = |why: String| machine::Error::Unsupported(why);
         for _ in 0..job.options.clones {
-            let ended = Command::new("sh")
-                .args(["-c", "exec 2>&1; eval \"$1\"", "sh", &command])
-                .stdin(Stdio::null())
-                .output()
+            let file = match output::output(self.context, option, &path, self.data) {
+                Ok(output) => output.grow().map_err(|error| failed(error.to_string()))?,
+                Err(Failure::Usage(why) | Failure::Run(why)) => return Err(failed(why)),
+                Err(_) => return Err(machine::Error::Interrupted),
+            };
+            let ended = file
+                .stdio()
+                .and_then(|output| Ok([output, file.stdio()?]))
+                .and_then(|streams| setup_command::run(command, streams))
                 .map_err(machine::Error::io("cannot start", "sh"))?;
-            let text = String::from_utf8_lossy(&ended.stdout);
-            let saved = output::save_late(self.context, option, &path, self.data, &text);
-            if let Err(Failure::Usage(why) | Failure::Run(why)) = saved {
-                return Err(machine::Error::Unsupported(why));
-            }
-            if !ended.status.success() {
-                let (status, path) = (ended.status, path.display());
-                let why = format!("{option} ended with {status}; see {path}");
-                return Err(machine::Error::Unsupported(why));
+            file.finish().map_err(|error| failed(error.to_string()))?;
+            match ended {
+                Ended::Success => {}
+                Ended::Interrupted => return Err(machine::Error::Interrupted),
+                Ended::Failed(status) => {
+                    let path = path.display();
+                    return Err(failed(format!("{option} ended with {status}; see {path}")));
+                }
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ pub use options::table::{help, option_help};
 pub use options::tolerated::Tolerated;
 pub use options::trace::{Action, Entry as TraceEntry, Replay, Trace};
 pub use options::value::Amount;
-pub use plan::arrange::{Arrangement, ClonePlan, FilePlan, Found, look};
+pub use plan::arrange::{Arrangement, ClonePlan, FilePlan, Found, Lengthens, look};
 pub use plan::jobs::{Job, Plan};
 pub use plan::state::{VerifyState, load_states, state_path};
 pub use report::debug::{parsed_globals, parsed_lines, seed_lines};

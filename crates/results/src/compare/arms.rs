@@ -119,7 +119,7 @@ pub trait Conduct {
 
     /// # Errors
     /// The measurement must stop.
-    fn before_run(&mut self, _arm: usize) -> Result<(), Self::Error> {
+    fn before_run(&mut self, _arm: usize) -> Result<(), Stop<Self::Error>> {
         Ok(())
     }
 
@@ -141,7 +141,7 @@ impl<C: Conduct> turns::Arms<VALUES> for Both<'_, C> {
     }
 
     fn run(&mut self, arm: usize, question: usize) -> Result<[f64; VALUES], Stop<C::Error>> {
-        self.conduct.before_run(arm).map_err(Stop::All)?;
+        self.conduct.before_run(arm)?;
         self.arms[arm].run(question).map_err(|error| match error {
             Error::Interrupted => Stop::Interrupted(error.into()),
             error if error.is_usage() => Stop::All(error.into()),

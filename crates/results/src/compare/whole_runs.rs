@@ -34,7 +34,7 @@ impl<C: Conduct> turns::Arms<1> for Both<'_, C> {
     }
 
     fn run(&mut self, arm: usize, _question: usize) -> Result<[f64; 1], Stop<C::Error>> {
-        self.conduct.before_run(arm).map_err(Stop::All)?;
+        self.conduct.before_run(arm)?;
         let exact = !self.arms[arm].is_noisy();
         // A run that repeats exactly is run once.
         let rates = match self.runs[arm].last().filter(|_| exact) {

@@ -35,15 +35,22 @@ pub struct FilePlan {
     pub bytes: u64,
     /// How to create or lengthen it; `None`: it exists already.
     pub made: Option<NewFile>,
-    /// A user's file, which may be overwritten, becomes longer.
-    pub lengthened: bool,
-    /// A job continues the file that an earlier command kept (`file_append`).
-    pub continued: bool,
+    pub lengthens: Lengthens,
     pub written: bool,
     /// No job transfers data to or from it.
     pub idle: bool,
     /// Grows as it is written, so it may run out of space.
     pub grows: bool,
+}
+
+/// The file that exists already and becomes longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lengthens {
+    Nothing,
+    /// One that an earlier command kept, and that a job continues (`file_append`).
+    Kept,
+    /// A user's, which may be overwritten.
+    Users,
 }
 
 /// One clone of a job.
@@ -238,8 +245,7 @@ impl Arrangement {
                     path,
                     bytes,
                     made,
-                    lengthened: false,
-                    continued: false,
+                    lengthens: Lengthens::Nothing,
                     written: false,
                     idle: true,
                     grows: false,
@@ -251,10 +257,12 @@ impl Arrangement {
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
         if matches!(found, Found::File(_)) && made.is_some() {
-            entry.lengthened = true;
+            entry.lengthens = Lengthens::Users;
             entry.made = entry.made.or(made);
         }
-        entry.continued |= options.append && matches!(found, Found::Made(_));
+        if options.append && matches!(found, Found::Made(_)) {
+            entry.lengthens = Lengthens::Kept;
+        }
         entry.grows |= options.fills && made == Some(NewFile::Sparse);
         entry.idle &= !options.engine.does_io();
         if made == Some(NewFile::Filled) {

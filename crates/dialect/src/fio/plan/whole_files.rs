@@ -1,6 +1,6 @@
 //! Jobs that time operations on whole files or directories. They need names, not open files.
 
-use super::arrange::{A_DIRECTORY, Arrangement, ClonePlan, FilePlan, Found, paths_of};
+use super::arrange::{A_DIRECTORY, Arrangement, ClonePlan, FilePlan, Found, Lengthens, paths_of};
 use super::jobs::Job;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::{FileOperation, Named};
@@ -139,8 +139,7 @@ impl Arrangement {
             path,
             bytes,
             made: Some(NewFile::Sparse),
-            lengthened: false,
-            continued: false,
+            lengthens: Lengthens::Nothing,
             written: false,
             idle: true,
             grows: false,

@@ -9,7 +9,7 @@ use super::whole_files::LaidOutNames;
 use crate::fio::options::command::IdleProfile;
 use crate::fio::options::error::FioError;
 use crate::fio::options::kinds::{ExitWhat, engine_name};
-use crate::fio::plan::arrange::{Arrangement, ClonePlan, FilePlan};
+use crate::fio::plan::arrange::{Arrangement, ClonePlan, FilePlan, Lengthens};
 use crate::fio::plan::jobs::{Job, Plan};
 use crate::fio::plan::translate;
 use crate::parse::is_twin;
@@ -84,20 +84,20 @@ pub trait AroundSets {
     /// Called before a set.
     ///
     /// # Errors
-    /// The jobs of the set then fail, and the next set runs.
-    fn begins(&mut self, jobs: &[Job]) -> machine::Result<()>;
-
-    /// Called after a set, unless it was interrupted.
-    fn has_ended(&mut self, jobs: &[Job]);
-}
-
-impl<F: FnMut(&[Job]) -> machine::Result<()>> AroundSets for F {
-    fn begins(&mut self, jobs: &[Job]) -> machine::Result<()> {
-        self(jobs)
+    /// [`machine::Error::Interrupted`] ends the run; after others, the jobs of the set fail and the
+    /// next set runs.
+    fn begins(&mut self, _jobs: &[Job]) -> machine::Result<()> {
+        Ok(())
     }
 
-    fn has_ended(&mut self, _jobs: &[Job]) {}
+    /// Called after a set, unless it was interrupted; returns whether the next set may run.
+    fn has_ended(&mut self, _jobs: &[Job]) -> bool {
+        true
+    }
 }
+
+/// Nothing is done.
+impl AroundSets for () {}
 
 /// Runs sets of jobs in order. Files stay, unless `cleanup` is set. A failed job has its error in
 /// its result, and the others continue.
@@ -138,7 +138,11 @@ pub fn run<M: Machine>(
     for (number, jobs) in plan.groups.iter().enumerate() {
         let refused = around.begins(jobs).err();
         if let Some(source @ machine::Error::Interrupted) = refused {
-            return Err(FioError::Machine { job: jobs[0].shown(), source });
+            if groups.is_empty() {
+                return Err(FioError::Machine { job: jobs[0].shown(), source });
+            }
+            interrupted = true;
+            break;
         }
         let refused = refused.map(JobError::from);
         let of_set = (0..jobs.len()).map(|job| ((number, job), refused.clone()));
@@ -157,13 +161,15 @@ pub fn run<M: Machine>(
         match group.run(&mut warnings)? {
             Ended::Whole(group) => {
                 groups.push(group);
-                around.has_ended(jobs);
+                interrupted = !around.has_ended(jobs);
             }
             Ended::Interrupted(group) => {
-                interrupted = true;
                 groups.push(group);
-                break;
+                interrupted = true;
             }
+        }
+        if interrupted {
+            break;
         }
         if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
             break;
@@ -424,9 +430,10 @@ impl Drop for MadeDirectories {
 
 fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     let simulated = is_twin(&file.path);
+    let users = file.lengthens == Lengthens::Users;
     TargetSpec {
         places: vec![file.path.clone()],
-        destroy: if file.lengthened || (file.written && !simulated && file.made.is_none()) {
+        destroy: if users || (file.written && !simulated && file.made.is_none()) {
             vec![file.path.clone()]
         } else {
             Vec::new()
@@ -434,7 +441,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         destroy_signed,
         as_is: true,
         create: file.made.is_some(),
-        lengthen: file.lengthened || file.continued,
+        lengthen: file.lengthens != Lengthens::Nothing,
         new_file: file.made.unwrap_or_default(),
         // A simulated volume gets the size it needs. A file without I/O only needs its name.
         size: Some(match file {
