@@ -82,14 +82,14 @@ def run_script(options, name, directory, fio):
 def fio_tests(options):
     """SOURCE is a checkout of fio's repository (github.com/axboe/fio). Its tests run unchanged, in a directory that is removed afterwards:
     the job tests t0001 to t0038 of t/run-fio-tests.py, or with --scripts the programs t/NAME.py. They need Python's statsmodels and scipy.
-    Laid out files stay (--keep), as with fio, because tests read files of earlier ones."""
+    Laid out files stay, as with fio, because tests read files of earlier ones."""
     if not (options.source / "t/run-fio-tests.py").exists():
         die(f"{options.source}: not a checkout of fio (no t/run-fio-tests.py)")
     with tempfile.TemporaryDirectory(prefix="fio-tests-") as made:
         directory = pathlib.Path(made)
         # A program that is called like fio, with the options first.
         fio = directory / "fio"
-        fio.write_text(f'#!/bin/sh\nHALFPOWER_HISTORY=none exec {options.halfpower} fio --keep "$@"\n')
+        fio.write_text(f'#!/bin/sh\nHALFPOWER_HISTORY=none exec {options.halfpower} fio "$@"\n')
         fio.chmod(0o755)
         if options.scripts is None:
             return [], run_jobs(options, directory, fio)
