@@ -450,6 +450,11 @@ impl Stream {
         self.deadline
     }
 
+    /// Returns when the next request is due; `None` without a schedule.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.pace.as_ref().map(|pace| self.began + pace.due())
+    }
+
     /// Delays the schedule by a pause that it does not catch up with.
     pub fn skip(&mut self, moved: impl Fn(f64) -> f64) {
         if let Some(pace) = &mut self.pace {

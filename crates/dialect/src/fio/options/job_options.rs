@@ -1,8 +1,8 @@
 use super::cmdprio::CommandPriority;
 use super::criterion::Criterion;
 use super::kinds::{
-    self, Distribution, ExitWhat, Fallocate, FileOperation, FileService, Logs, Strides, SyncMode,
-    Unified,
+    self, Checked, Distribution, ExitWhat, Fallocate, FileOperation, FileService, Logs, Strides,
+    SyncMode, Unified,
 };
 use super::latency_goal::LatencyGoal;
 use super::method::Method;
@@ -223,8 +223,8 @@ pub struct Options {
     pub replay: Replay,
     /// The trace to replay, with these options applied.
     pub trace: Option<Arc<Trace>>,
-    /// `verify_only` of a mix: read its writes.
-    pub checks_mix: bool,
+    /// `verify_only` of a job whose writes are not simply its reads.
+    pub checked: Option<Checked>,
     /// Bytes for each header; `None`: a request.
     pub verify_interval: Option<u32>,
     /// Writes after which to read back; 0: all at the end.
@@ -382,7 +382,7 @@ impl Default for Options {
             state_synced: false,
             replay: Replay::default(),
             trace: None,
-            checks_mix: false,
+            checked: None,
             verify_interval: None,
             verify_backlog: 0,
             verify_batch: 0,

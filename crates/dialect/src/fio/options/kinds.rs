@@ -99,6 +99,15 @@ pub(crate) fn engine_name(engine: Engine) -> &'static str {
 /// Leaves one bin in each power of two.
 pub(crate) const MAX_COARSENESS: u32 = 6;
 
+/// The writes that `verify_only` reads back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// Those of a job that only writes.
+    Writes,
+    /// Those of a job that also reads.
+    Mix,
+}
+
 /// The moment at which a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {

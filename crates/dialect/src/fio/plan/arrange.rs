@@ -70,6 +70,8 @@ pub struct ClonePlan {
     pub limit_bytes: Option<u64>,
     /// Passes that make up these bytes.
     pub passes: u64,
+    /// The size ends within a request, which is not made.
+    pub has_rest: bool,
     /// For operations on whole files. [`ClonePlan::files`] has their directory, once for each.
     pub named: Vec<NamedFile>,
 }
@@ -201,7 +203,7 @@ impl Arrangement {
             files.push(self.file(job, path, found, region.end));
             regions.push(region);
         }
-        let Work { start, lengths, pass_bytes, passes } = Work::new(job, &regions)?;
+        let Work { start, lengths, pass_bytes, passes, has_rest } = Work::new(job, &regions)?;
         let limit_bytes = (!job.options.time_based).then_some(pass_bytes * passes);
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let differ = lengths.iter().any(|&len| len != longest);
@@ -213,6 +215,7 @@ impl Arrangement {
             lengths: if differ { lengths } else { Vec::new() },
             limit_bytes,
             passes,
+            has_rest,
             named: Vec::new(),
         });
         Ok(())

@@ -207,21 +207,9 @@ fn check_overlaps(job: &Job) -> Result<(), FioError> {
             "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: the order of overlapping writes is unknown; use psync, libaio or io_uring",
         ));
     }
-    if job.keeps_writes()
-        && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load)
-    {
+    if job.keeps_writes() && options.state_load {
         return Err(job.wrong(
-            "verify_only or verify_state_load with requests of several sizes in random order: only writes of this run can be read back; leave it out, or give one bs",
-        ));
-    }
-    let one_pass = !options.time_based
-        && options.loops == 1
-        && options.io_size.is_none()
-        && job.file_count() == 1;
-    let known = job.keeps_writes() || (one_pass && options.verify_backlog == 0);
-    if job.sizes().is_some() && options.writes && !known {
-        return Err(job.wrong(
-            "verify of sequential writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
+            "verify_state_load with requests of several sizes: the writes before the stop are not known; leave it out, or give one bs",
         ));
     }
     Ok(())
@@ -269,10 +257,11 @@ fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         ));
     }
     check_places(job, simple)?;
-    if options.number_ios.is_some() && job.sizes().is_some() {
-        return Err(
-            job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size")
-        );
+    let several = job.sizes().is_some() && (job.is_threaded() || options.loops > 1);
+    if options.number_ios.is_some() && several {
+        return Err(job.wrong(
+            "number_ios with requests of several sizes, and loops or threads; leave one out",
+        ));
     }
     let all_random = !options.random || options.random_percent == [100; 2];
     if options.blocks_by_order && !all_random {
@@ -347,16 +336,16 @@ fn check_own_places(job: &Job) -> Result<(), FioError> {
         () => "percentage_random",
     };
     let simple = job.sizes().is_none() && job.file_count() == 1;
-    let several_sizes = job.sizes().is_some() && !runs;
+    let plain = !options.strides.are_on() && job.varies_in_order();
+    let several_sizes = job.sizes().is_some() && !runs || options.align_bytes.is_some();
     let other_order = !runs && (options.hole_bytes > 0 || options.back_bytes > 0);
     let zones =
         matches!(options.distribution, Distribution::Zones { .. } | Distribution::ManyZones(_));
     let other = options.distribution != Distribution::Uniform && options.strides.are_on();
     let unserved = [
-        ("several sizes or blockalign", several_sizes || options.align_bytes.is_some()),
+        ("several sizes or blockalign", several_sizes && !plain),
         ("a value after the colon of rw", other_order),
         ("another random_distribution", other || (zones && !(runs && simple))),
-        ("verify", options.verify.is_some() && !(runs && simple)),
     ];
     match unserved.iter().find(|(_, given)| *given) {
         Some((with, _)) => Err(job.wrong(format!(

@@ -4,7 +4,7 @@ use super::checks::check;
 use crate::fio::options::error::FioError;
 use crate::fio::options::job_options::Options;
 use crate::fio::options::jobfile::{At, Section, Setting, cut};
-use crate::fio::options::kinds::{Distribution, FileService};
+use crate::fio::options::kinds::{Checked, Distribution, FileService};
 use crate::fio::options::table::canonical;
 use crate::fio::options::trace::{Action, Entry, Trace};
 use crate::fio::options::value::Amount;
@@ -49,7 +49,7 @@ impl Job {
 
     /// Returns whether a trace or another job's writes replace the job's sequence.
     pub(crate) fn is_guided(&self) -> bool {
-        self.options.trace.is_some() || self.options.checks_mix
+        self.options.trace.is_some() || self.options.checked.is_some()
     }
 
     /// Mapped memory is the page cache.
@@ -158,9 +158,18 @@ impl Job {
         let some_follow = options.random && options.random_percent != [100; 2];
         let mix = options.reads && options.writes && !options.random;
         let several = self.file_count() > 1;
-        (options.strides.are_on() && (several || mix))
+        (several && self.varies_in_order())
+            || (options.strides.are_on() && (several || mix))
             || (several && some_follow)
             || (options.random && options.run > 1)
+    }
+
+    /// Returns whether requests of several sizes follow each other, so that files that take turns
+    /// do not end at the same time.
+    pub(crate) fn varies_in_order(&self) -> bool {
+        let options = &self.options;
+        let plain = !options.random && options.hole_bytes == 0 && options.back_bytes == 0;
+        plain && self.sizes().is_some() && options.reads != options.writes
     }
 
     /// Returns whether each file draws its offsets by itself.
@@ -170,11 +179,15 @@ impl Job {
         self.may_overlap() && options.random_percent == [100; 2] && (even || self.takes_turns())
     }
 
-    /// Returns whether requests use no byte twice in a pass.
+    /// Returns whether random requests use no byte twice in a pass. As in fio, other distributions
+    /// have no map.
+    pub(crate) fn has_map(&self) -> bool {
+        self.options.distribution == Distribution::Uniform && !self.options.no_random_map
+    }
+
+    /// Returns whether files that draw their offsets use no byte twice in a pass.
     pub(crate) fn covers(&self) -> bool {
-        // As in fio, other distributions have no map.
-        let even = self.options.distribution == Distribution::Uniform;
-        self.spreads() && even && !self.options.no_random_map
+        self.spreads() && self.has_map()
     }
 
     pub(crate) fn overlaps(&self) -> bool {
@@ -183,7 +196,18 @@ impl Job {
 
     /// Returns whether the sequence cannot reproduce the offsets to read back.
     pub(crate) fn keeps_writes(&self) -> bool {
-        self.may_overlap() || self.has_schedules()
+        self.may_overlap() || self.has_own_places() || self.has_schedules() || self.varies_by_pass()
+    }
+
+    /// Returns whether each of several passes splits a file into other requests.
+    pub(crate) fn varies_by_pass(&self) -> bool {
+        let options = &self.options;
+        let one_pass = !options.time_based
+            && options.loops == 1
+            && options.io_size.is_none()
+            && options.verify_backlog == 0
+            && self.file_count() == 1;
+        self.sizes().is_some() && !one_pass
     }
 
     pub fn file_count(&self) -> u32 {
@@ -194,13 +218,22 @@ impl Job {
         }
     }
 
+    /// Returns bytes per second by direction. As in fio, `rate_iops` counts requests of the minimum
+    /// size.
+    pub(crate) fn rates_bytes(&self) -> [Option<f64>; 2] {
+        let of = |side: usize| {
+            let (min_bytes, _) = self.options.blocks[side].bounds()?;
+            let by_requests =
+                self.options.rate_iops[side].map(|rate| rate as f64 * f64::from(min_bytes));
+            self.options.rate_bytes[side].map(|rate| rate as f64).or(by_requests)
+        };
+        [of(0), of(1)]
+    }
+
     /// Returns requests per second by direction.
     pub(crate) fn rates(&self) -> [Option<f64>; 2] {
-        let of = |side: usize| {
-            let by_bytes = self.options.rate_bytes[side]
-                .map(|rate| rate as f64 / self.options.blocks[side].mean());
-            self.options.rate_iops[side].map(|rate| rate as f64).or(by_bytes)
-        };
+        let bytes = self.rates_bytes();
+        let of = |side: usize| Some(bytes[side]? / self.options.blocks[side].mean());
         [of(0).filter(|_| self.options.reads), of(1).filter(|_| self.options.writes)]
     }
 
@@ -208,9 +241,20 @@ impl Job {
         self.rates().iter().any(Option::is_some)
     }
 
-    /// Returns whether each direction of a mix has its own schedule.
+    /// Returns the job whose writes a job that only verifies reads back.
+    pub(crate) fn checked_writer(&self) -> Option<Job> {
+        let checked = self.options.checked?;
+        let mut writer = self.clone();
+        let options = &mut writer.options;
+        (options.reads, options.writes) = (checked == Checked::Mix, true);
+        (options.checked, options.verify, options.verify_only) = (None, None, false);
+        Some(writer)
+    }
+
+    /// Returns whether requests are due by their bytes, or by direction.
     pub(crate) fn has_schedules(&self) -> bool {
-        self.options.reads && self.options.writes && self.is_rated() && !self.is_guided()
+        let mix = self.options.reads && self.options.writes;
+        (mix || self.sizes().is_some()) && self.is_rated() && !self.is_guided()
     }
 
     /// Returns a clone's rate limit in requests per second; `None`: no limit, or only for one
@@ -311,8 +355,17 @@ fn settle(options: &mut Options) {
     // Without a runtime, the size ends the job.
     options.time_based &= options.runtime_ns > 0;
     if options.verify_only && options.verify.is_some() && options.writes {
-        // Verify what a reading job verifies or, in a mix, what was written.
-        options.checks_mix = options.reads;
+        let (min, max) = options.blocks[1].bounds().unwrap_or_default();
+        options.checked = match options.reads {
+            true => Some(Checked::Mix),
+            false if min < max || options.align_bytes.is_some() => Some(Checked::Writes),
+            // A reading job verifies the same.
+            false => None,
+        };
+        if !options.reads {
+            options.blocks[0] = options.blocks[1].clone();
+            options.random_percent[0] = options.random_percent[1];
+        }
         (options.reads, options.writes) = (true, false);
     }
     options.trace = options.replay.settled();

@@ -51,7 +51,12 @@ pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> 
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
     let (options, request) = (&job.options, job.min_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
-    let known = (job.sizes().is_none() && !job.overlaps()) || job.covers();
+    let known = if job.sizes().is_some() || job.overlaps() {
+        !options.random || job.covers()
+    } else {
+        // Without a map, no pass ends.
+        !options.random || job.has_map()
+    };
     let whole = (options.loops > 1 || reads_back) && known && !options.strides.are_on();
     if !whole || pass == 0 || asked <= pass {
         return (asked, options.loops);
@@ -188,6 +193,7 @@ pub(super) struct Work {
     pub(super) lengths: Vec<u64>,
     pub(super) pass_bytes: u64,
     pub(super) passes: u64,
+    pub(super) has_rest: bool,
 }
 
 impl Work {
@@ -265,13 +271,23 @@ impl Work {
             let whole = asked / request * request;
             (Some(whole).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
         };
-        let each = options.number_ios.map_or(each, |max| each.min(max.saturating_mul(request)));
+        // With several sizes, the run counts them.
+        let max = options.number_ios.filter(|_| job.sizes().is_none());
+        let each = max.map_or(each, |max| each.min(max.saturating_mul(request)));
         each.checked_mul(passes).ok_or_else(overflow)?;
         let zoned = |region: &Region| {
             if options.strides.are_on() { region.zoned_len.max(region.len) } else { region.len }
         };
         let lengths = regions.iter().map(zoned).collect();
-        Ok(Work { start, lengths, pass_bytes: each, passes })
+        let size = match options.size {
+            Some(Amount::Bytes(bytes)) => bytes,
+            _ => pass,
+        };
+        let bounded = options.io_size.is_none() && options.number_ios.is_none() && holes == 0;
+        // Beyond it, the size of the file ends the pass.
+        let rests = request.saturating_mul(count as u64);
+        let has_rest = bounded && (1..rests).contains(&size.saturating_sub(each));
+        Ok(Work { start, lengths, pass_bytes: each, passes, has_rest })
     }
 }
 
@@ -289,7 +305,7 @@ fn hindrance(job: &Job) -> Option<&'static str> {
         () if options.random && options.service == FileService::Sequential && !spreads => {
             Some("file_service_type")
         }
-        () if !options.random && job.sizes().is_some() => Some("bs"),
+        () if !options.random && job.sizes().is_some() && !spreads => Some("bs"),
         () => None,
     }
 }

@@ -72,6 +72,7 @@ impl Arrangement {
             lengths: Vec::new(),
             limit_bytes: (!job.options.time_based).then_some(asked.saturating_mul(loops)),
             passes: loops,
+            has_rest: false,
             named,
         });
         Ok(())

@@ -30,6 +30,7 @@ pub(crate) struct Core {
     /// The next sync, and its file (`None`: all files).
     pub(crate) due: Option<(Stability, Option<u32>)>,
     pub(crate) between_passes: bool,
+    pub(crate) has_rest: bool,
     /// The files have no room left, or a limit ended the stream.
     pub(crate) ended: bool,
     pub(crate) is_full: bool,
@@ -106,6 +107,7 @@ impl Core {
             is_led: false,
             due: None,
             between_passes: false,
+            has_rest: false,
             ended: false,
             is_full: false,
             fills: false,
@@ -140,6 +142,20 @@ impl Core {
         if let Some(rates) = &mut self.rates {
             rates.skip(pause, side);
         }
+    }
+
+    /// Returns when the schedule allows the next request; `None` without a schedule.
+    fn next_due(&self) -> Option<Nanos> {
+        self.rates.as_ref().map(Rates::next_due).or_else(|| self.stream.next_due())
+    }
+
+    /// Ends a job with a rate as fio does, which waits to issue a request and then finds that no
+    /// whole one is left. Returns when to go on; `None` the second time.
+    pub(crate) fn wait_for_rest(&mut self, now: Nanos) -> Option<Nanos> {
+        let waits = std::mem::take(&mut self.has_rest);
+        let due = self.next_due().filter(|_| waits)?.min(self.stream.deadline());
+        self.lasts_until(due);
+        (due > now).then_some(due)
     }
 
     pub(crate) fn lasts_until(&mut self, then: Nanos) {

@@ -54,6 +54,8 @@ pub(crate) struct StreamState {
     pub(crate) guide: Option<Guide>,
     pub(crate) answers: Option<Answers>,
     pub(crate) whole_files: Option<WholeFiles>,
+    /// [`ClonePlan::has_rest`](crate::fio::plan::arrange::ClonePlan::has_rest).
+    pub(crate) has_rest: bool,
 }
 
 impl FioStream {
@@ -69,17 +71,17 @@ impl FioStream {
         if options.poisson {
             stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
         }
-        if (options.reads && options.writes && !options.random && job.sizes().is_some())
-            || job.spreads()
-        {
-            // fio cuts a request at the end of its file (which the two cursors of a mix do not
-            // reach) or of the free space, but not when its byte budget runs out.
+        if job.sizes().is_some() || job.spreads() {
+            // fio cuts a request at the end of its file or of the free space, but not when its byte
+            // budget runs out.
             stream.end_with_a_whole_request();
         }
         let delay = delay_of(options.start_delay_ns, chance);
         let depth = stream.depth();
         let mut core = Core::new(stream, StreamStats::new(job), turns);
         core.ramp = options.ramp_ns;
+        // The wait comes before reading back.
+        core.has_rest = state.has_rest && options.verify.is_none();
         core.submissions = job
             .times_submission()
             .then(|| Submissions { open: Vec::with_capacity(depth as usize), reported: false });
@@ -162,6 +164,7 @@ impl FioStream {
     #[cold]
     fn leave(&mut self, done: bool) {
         self.core.leaves = false;
+        self.core.has_rest &= done;
         self.filters.iter_mut().for_each(|filter| filter.left(done));
     }
 

@@ -1,15 +1,13 @@
-//! A source of requests that replaces a stream's own sequence: a trace, or the writes of a mix.
+//! A source of requests that replaces a stream's own sequence: a trace, or the writes to check.
 
+use super::read_back::Written;
 use crate::fio::options::trace::{Action, Entry, Trace};
-use crate::fio::plan::turns::FileTurns;
-use machine::{Nanos, Op, Request, Stability};
+use machine::{Nanos, Op, Stability};
 use std::sync::Arc;
-use workload::Sequence;
 
-#[derive(Debug)]
 pub(crate) enum Guide {
     Trace(TracePlayer),
-    Writes(Box<Writes>),
+    Writes(Writes),
 }
 
 impl Guide {
@@ -35,33 +33,26 @@ impl Guide {
     }
 }
 
-/// Reads what the sequence of a mix wrote.
-#[derive(Debug)]
+/// Reads what a job that only verifies would have written.
 pub(crate) struct Writes {
-    sequence: Sequence,
-    turns: FileTurns,
-    left: u64,
+    written: Written,
     ahead: Option<Entry>,
 }
 
 impl Writes {
-    pub(crate) fn new(sequence: Sequence, turns: FileTurns, requests: u64) -> Writes {
-        Writes { sequence, turns, left: requests, ahead: None }
+    pub(crate) fn new(written: Written) -> Writes {
+        Writes { written, ahead: None }
     }
 
     fn next_step(&mut self) -> TraceStep {
-        while self.ahead.is_none() && self.left > 0 {
-            self.left -= 1;
-            let (op, offset, len) = self.sequence.next();
-            let mut request = Request { op, target: 0, offset, len, slot: 0 };
-            if !self.turns.place(&mut request) {
-                self.left = 0;
-                break;
-            }
-            let read = Action::Request(Op::Read);
-            let entry =
-                Entry { at_ns: 0, action: read, file: request.target, offset: request.offset, len };
-            self.ahead = Some(entry).filter(|_| op == Op::Write);
+        if self.ahead.is_none() {
+            self.ahead = self.written.next().map(|piece| Entry {
+                at_ns: 0,
+                action: Action::Request(Op::Read),
+                file: piece.target,
+                offset: piece.offset,
+                len: piece.len,
+            });
         }
         self.ahead.map_or(TraceStep::Over, TraceStep::Request)
     }

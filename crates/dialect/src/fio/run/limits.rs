@@ -1,7 +1,7 @@
 //! Ends a stream whose requests take too long or whose rate is too low, and searches for the queue
 //! depth.
 
-use super::core::Core;
+use super::core::{Core, Issue};
 use super::filter::{Filter, ignores};
 use super::latency_search::{Search, Step};
 use super::min_rate::{RateWatch, StopReason};
@@ -13,6 +13,8 @@ pub(crate) struct Limits {
     /// Limits of reads and of other requests; 0: none.
     max_ns: [Nanos; 2],
     rates: Option<RateWatch>,
+    /// Requests until the end (`number_ios` of several sizes).
+    requests_left: Option<u64>,
     /// The record is for use once the depth is found.
     search: Option<(Search, Box<StreamStats>)>,
 }
@@ -25,12 +27,16 @@ impl Limits {
             max_ns: goal.max_ns,
             rates: (options.min_rates.any() && !job.is_threaded())
                 .then(|| RateWatch::new(options.min_rates)),
+            requests_left: options.number_ios.filter(|_| job.sizes().is_some()),
             search: goal
                 .searches()
                 .then(|| (Search::new(goal, depth), Box::new(StreamStats::new(job)))),
         };
-        (limits.max_ns != [0; 2] || limits.rates.is_some() || limits.search.is_some())
-            .then_some(limits)
+        let any = limits.max_ns != [0; 2]
+            || limits.rates.is_some()
+            || limits.requests_left.is_some()
+            || limits.search.is_some();
+        any.then_some(limits)
     }
 }
 
@@ -68,6 +74,13 @@ impl Filter for Limits {
         }
     }
 
+    fn issued(&mut self, core: &mut Core, _issue: &Issue) {
+        if let Some(left) = &mut self.requests_left {
+            *left = left.saturating_sub(1);
+            core.ended |= *left == 0;
+        }
+    }
+
     fn completed(&mut self, core: &mut Core, _slot: u32, _whole: bool, done: Option<&Done>) {
         let Some(done) = done else { return };
         let (side, latency_ns) = (done.side, done.latency_ns);
@@ -83,5 +96,5 @@ impl Filter for Limits {
         }
     }
 
-    ignores!(issued idle synced owes left fails read_back fill check finish);
+    ignores!(idle synced owes left fails read_back fill check finish);
 }

@@ -26,18 +26,16 @@ struct Schedule {
 }
 
 impl Rates {
-    /// `None`: no rate, or one direction.
+    /// `None`: no rate, or requests of one direction and size.
     pub(crate) fn of(job: &Job, seed: u64, streams: u32) -> Option<Rates> {
         let options = &job.options;
         if !job.has_schedules() {
             return None;
         }
-        let share = f64::from(streams);
+        let (share, bytes) = (f64::from(streams), job.rates_bytes());
         let schedule = |side: usize| {
             let (min_bytes, _) = options.blocks[side].bounds()?;
-            let by_requests =
-                options.rate_iops[side].map(|rate| rate as f64 * f64::from(min_bytes));
-            let bytes_per_s = options.rate_bytes[side].map(|rate| rate as f64).or(by_requests)?;
+            let bytes_per_s = bytes[side]?;
             let ns_per_byte = 1e9 / bytes_per_s * share;
             let interval_ns = ns_per_byte * f64::from(min_bytes);
             let poisson = options.poisson;
@@ -68,10 +66,14 @@ impl Rates {
         self.schedules[side].map_or(0, |schedule| schedule.next_ns as Nanos)
     }
 
+    pub(crate) fn next_due(&self) -> Nanos {
+        let used = (0..2).filter(|&side| self.used[side]);
+        used.map(|side| self.due(side)).min().unwrap_or(0)
+    }
+
     /// `None`: a request is due now.
     pub(crate) fn wait(&self, now: Nanos) -> Option<Nanos> {
-        let used = (0..2).filter(|&side| self.used[side]);
-        used.map(|side| self.due(side)).min().filter(|&due| due > now)
+        Some(self.next_due()).filter(|&due| due > now)
     }
 
     /// Gives a request a due direction, preferably its own. Returns since when it was due.

@@ -19,6 +19,17 @@ pub(crate) enum Written {
     Pieces(std::vec::IntoIter<Piece>),
 }
 
+impl Iterator for Written {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        match self {
+            Written::Walk(walk) => walk.next(),
+            Written::Pieces(pieces) => pieces.next(),
+        }
+    }
+}
+
 pub(crate) struct Walk {
     sequence: Sequence,
     turns: FileTurns,
@@ -118,11 +129,7 @@ impl RequestSource for Reader {
 
     fn next(&mut self, now: Nanos) -> Next {
         let Some(&slot) = self.free.last() else { return Next::WaitForCompletion };
-        let piece = match &mut self.written {
-            Written::Walk(walk) => walk.next(),
-            Written::Pieces(pieces) => pieces.next(),
-        };
-        match piece {
+        match self.written.next() {
             Some(piece) => {
                 self.free.pop();
                 self.issued[slot as usize] = Read::of(piece, now, self.contest.as_ref());

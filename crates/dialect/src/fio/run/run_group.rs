@@ -9,6 +9,8 @@ use super::fio_stream::{FioStream, StreamState};
 use super::flow::Flow;
 use super::group::{Ended, Group, Verified, add_new, backlog, repeats, seed, streams_of};
 use super::guide::{Guide, TracePlayer, Writes};
+use super::pending_verify::{PendingVerify, Piece};
+use super::read_back::{Walk, Written};
 use super::result::{GroupResult, JobResult};
 use super::syncs::Passes;
 use super::system_stats::{Counts, DiskUse};
@@ -20,10 +22,13 @@ use crate::fio::options::tolerated::ILLEGAL_SEQUENCE;
 use crate::fio::plan::arrange::ClonePlan;
 use crate::fio::plan::jobs::Job;
 use crate::fio::plan::translate;
-use machine::{Machine, Part, Pause, Scheduling, TargetFacts, Usage, Warning};
+use machine::{
+    Completion, Machine, Next, Op, Part, Pause, RequestSource, Scheduling, TargetFacts, Usage,
+    Warning,
+};
 use measure::streams;
 use std::sync::Arc;
-use workload::{Cursor, Sequence};
+use workload::{Cursor, Sequence, Stop, Workload};
 
 /// A pause that takes one part in this many of a run repeats it.
 const TOLERATED: u64 = 100;
@@ -275,8 +280,10 @@ impl<'a, M: Machine> Group<'a, M> {
                 Passes::default()
             };
             for stream in streams {
-                // Every pass splits the file differently.
-                let repeats = repeats(job) || (job.covers() && several_passes);
+                let repeats = repeats(job)
+                    || job.varies_by_pass()
+                    || job.has_own_places()
+                    || (job.covers() && several_passes);
                 let every = backlog(job, clone);
                 let keeps =
                     job.keeps_writes() && options.do_verify && options.writes && every.is_none();
@@ -300,6 +307,7 @@ impl<'a, M: Machine> Group<'a, M> {
                     answers: board.map(|board| Answers::new(board.clone(), recorders.len())),
                     guide: self.guide(clone, seed)?,
                     whole_files: WholeFiles::of(job, clone)?,
+                    has_rest: clone.has_rest,
                 };
                 recorders.push(FioStream::new(
                     stream,
@@ -319,22 +327,48 @@ impl<'a, M: Machine> Group<'a, M> {
             let passes = if job.options.time_based { u64::MAX } else { job.options.loops };
             return Ok(Some(Guide::Trace(TracePlayer::new(trace.clone(), passes))));
         }
-        if !job.options.checks_mix {
-            return Ok(None);
-        }
-        let mut mix = job.clone();
-        (mix.options.writes, mix.options.checks_mix) = (true, false);
-        let workload = translate::clone_workload(&mix, clone, seed);
-        let turns = translate::turns(&mix, clone, seed);
-        let sequence = Sequence::new(
-            &workload,
-            workload.region(self.arrangement.bytes(clone)),
-            0,
-            Cursor::Own,
-        )
-        .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let Some(writer) = job.checked_writer() else { return Ok(None) };
+        let workload = translate::clone_workload(&writer, clone, seed);
+        let turns = translate::turns(&writer, clone, seed);
         let bytes = clone.limit_bytes.unwrap_or(turns.pass_bytes());
-        Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
+        let failed = |source| FioError::Machine { job: job.shown(), source };
+        let written = if writer.keeps_writes() {
+            let stop = Stop::AfterBytes(bytes);
+            let workload = Workload { stop, depth: 1, ..workload };
+            let streams = streams(&workload, &self.facts_for(clone), 0).map_err(failed)?;
+            let chance = seed ^ u64::from(clone.number);
+            let stream = |stream| {
+                FioStream::new(stream, &writer, turns.clone(), chance, StreamState::default())
+            };
+            let pieces = streams.into_iter().flat_map(|one| pieces_of(stream(one)));
+            Written::Pieces(pieces.collect::<Vec<Piece>>().into_iter())
+        } else {
+            let region = workload.region(self.arrangement.bytes(clone));
+            let sequence = Sequence::new(&workload, region, 0, Cursor::Own)
+                .map_err(|error| failed(error.into()))?;
+            let requests = bytes / writer.request_bytes();
+            Written::Walk(Box::new(Walk::new(sequence, turns, requests, None, repeats(&writer))))
+        };
+        Ok(Some(Guide::Writes(Writes::new(written))))
+    }
+}
+
+/// Goes through a job's requests without I/O; returns what its writes leave.
+fn pieces_of(mut stream: FioStream) -> Vec<Piece> {
+    let (mut left, mut now) = (PendingVerify::new(true), 0);
+    stream.begin(now);
+    loop {
+        match stream.next(now) {
+            Next::Issue(request) | Next::Discard(request) => {
+                if request.op == Op::Write {
+                    left.add(&request);
+                }
+                let result = request.len as i32;
+                stream.complete(Completion { slot: request.slot, result }, now);
+            }
+            Next::WaitUntil(then) => now = now.max(then),
+            Next::WaitForCompletion | Next::Done => return left.drain(),
+        }
     }
 }
 

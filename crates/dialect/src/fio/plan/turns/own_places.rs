@@ -19,8 +19,10 @@ pub(crate) struct OwnPlaces {
     draws: Vec<PlaceDraw>,
     /// Each block is used once before any is used again.
     covers: bool,
-    /// A file has no turn from its end to the end of the pass.
+    /// A file in order has no turn from its end to the end of the pass.
     ends: bool,
+    /// As in fio, with time_based a file whose blocks were all used begins again by itself.
+    renews: bool,
     passes: u64,
     /// One of this many requests is random, the others follow the last of their kind; 1: chance
     /// decides.
@@ -77,8 +79,8 @@ impl OwnPlaces {
             draws,
             // As in fio, other distributions have no map.
             covers: !options.no_random_map && even,
-            // As in fio, with time_based each file begins again by itself.
-            ends: differ && !options.strides.are_on() && !options.time_based,
+            ends: !options.strides.are_on() && (job.varies_in_order() || differ),
+            renews: options.time_based,
             passes: passes.unwrap_or(u64::MAX),
             run: options.run,
             stream_draws,
@@ -185,14 +187,18 @@ impl FileTurns {
             1 => rng::below(chance, 100) < u64::from(self.random_percent[side]),
             run => requests.is_multiple_of(run),
         };
-        let follows = place.next[side] + len <= share;
+        let left = share.saturating_sub(place.next[side]);
+        if own.ends && !own.random && left >= own.unit {
+            request.len = request.len.min(left.min(u64::from(u32::MAX)) as u32);
+        }
+        let follows = u64::from(request.len) <= left;
         let offset = if own.random && own.stream_draws && (is_random || !follows) {
             request.offset - self.part.0
         } else if own.random && (is_random || !follows) {
             let blocks = ((end - place.zone) / own.unit).max(1);
             let block = match own.draws.get(file).or(own.draws.first()) {
                 Some(draw) => draw.place(self.seed, (file as u64, *requests), blocks),
-                None => place.block(own.covers, rng::hash(chance, 1), blocks)?,
+                None => place.block(own, rng::hash(chance, 1), blocks)?,
             };
             let drawn = block * own.unit;
             // As in fio, a request shrinks to fit at the end of a file.
@@ -214,9 +220,12 @@ impl FileTurns {
 
 impl FilePlace {
     /// `None`: all were used.
-    fn block(&mut self, covers: bool, drawn: u64, blocks: u64) -> Option<u64> {
-        if !covers {
+    fn block(&mut self, own: &OwnPlaces, drawn: u64, blocks: u64) -> Option<u64> {
+        if !own.covers {
             return Some(rng::below(drawn, blocks));
+        }
+        if own.renews && self.order.as_ref().is_some_and(|(_, used)| *used >= blocks) {
+            self.order = None;
         }
         let (order, used) = self.order.get_or_insert_with(|| (Permutation::new(blocks, drawn), 0));
         *used += 1;

@@ -16,6 +16,8 @@ pub(crate) struct Spread {
     /// No byte is used twice in a pass, as with fio's map of each file; requests then shrink to the
     /// free space.
     covers: bool,
+    /// As in fio, with time_based a full file begins again by itself.
+    renews: bool,
     /// Passes over all files after which the stream ends.
     passes: u64,
 }
@@ -97,6 +99,7 @@ impl Spread {
             files,
             sizes: job.options.blocks.each_ref().map(SizeDraw::new),
             covers: job.covers(),
+            renews: job.options.time_based,
             passes: passes.unwrap_or(u64::MAX),
         })
     }
@@ -167,6 +170,9 @@ impl FileTurns {
         if let Some(map) = map {
             let wanted = len.unwrap_or(rest).div_ceil(spread.min_bytes);
             let free = map.take(place, wanted) * spread.min_bytes;
+            if spread.renews && map.is_full() {
+                *map = FreeMap::new(*count);
+            }
             len = Some(len.unwrap_or(rest).min(free));
         }
         request.len = len.unwrap_or(rest / spread.min_bytes * spread.min_bytes) as u32;

@@ -187,6 +187,9 @@ impl FioStream {
 
     #[cold]
     fn at_end(&mut self, now: Nanos) -> Next {
+        if let Some(due) = self.core.wait_for_rest(now) {
+            return Next::WaitUntil(due);
+        }
         if self.is_clocked {
             self.core.lasts_until(self.core.stream.lasted_until());
         }

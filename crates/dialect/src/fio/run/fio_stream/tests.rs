@@ -17,6 +17,7 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
         lengths: Vec::new(),
         limit_bytes: Some(blocks * 4096),
         passes: 1,
+        has_rest: false,
         named: Vec::new(),
     };
     let workload = translate::clone_workload(&job, &clone, 1);
@@ -86,6 +87,7 @@ fn a_trim_goes_before_its_write() {
             lengths: Vec::new(),
             limit_bytes: None,
             passes: 1,
+            has_rest: false,
             named: Vec::new(),
         };
         let workload = translate::clone_workload(&job, &clone, 1);
@@ -137,6 +139,7 @@ fn poisson_arrivals_have_the_right_mean_and_deviation() {
             lengths: Vec::new(),
             limit_bytes: None,
             passes: 1,
+            has_rest: false,
             named: Vec::new(),
         };
         let workload = translate::clone_workload(&job, &clone, 1);
@@ -192,6 +195,7 @@ fn latency_is_the_sum_of_submission_and_completion() {
         lengths: Vec::new(),
         limit_bytes: None,
         passes: 1,
+        has_rest: false,
         named: Vec::new(),
     };
     let workload = translate::clone_workload(&job, &clone, 1);
@@ -251,6 +255,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
         lengths: Vec::new(),
         limit_bytes: Some(12 * 4096),
         passes: 1,
+        has_rest: false,
         named: Vec::new(),
     };
     let workload = translate::clone_workload(&job, &clone, 1);
