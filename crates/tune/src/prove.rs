@@ -22,7 +22,6 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "''".into(), std::borrow::Cow::into_owned)
 }
 
-/// Returns a command for each affected workload.
 pub(crate) fn prove(
     plan: &Plan,
     scene: &Scene<'_>,

@@ -18,7 +18,6 @@ pub struct Criterion {
     pub percent: bool,
     /// Minimum time of a steady rate; 0: do not watch.
     pub duration_ns: Nanos,
-    /// Time before the first collection.
     pub ramp_ns: Nanos,
     /// `steadystate` was given, not only its duration.
     pub given: bool,

@@ -87,7 +87,6 @@ impl Method {
         if matches!(self, Method::Pattern | Method::Nothing) { 0 } else { HEADER + self.facts().1 }
     }
 
-    /// Returns the size of a header with some data.
     pub(crate) fn min_bytes(self) -> u64 {
         match self {
             Method::Pattern | Method::Nothing => 1,

@@ -1,7 +1,4 @@
 //! fio's options, one row each: names, effect of a value, or why it has no effect here.
-//!
-//! The parser, the command line, the help, the hint for a misspelt option and the refusal of an
-//! unsupported one all use these rows.
 
 mod help;
 
@@ -394,13 +391,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(Row::names)
 }
 
-/// Returns whether an option does not take the next argument.
 pub(crate) fn is_flag(name: &str) -> bool {
     find(name).is_some_and(|row| matches!(row.takes, Flag(_) | OnlyZero(_) | Ignored(Form::Flag)))
 }
 
 impl Options {
-    /// An error is only the reason.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> ParseResult {
         let Some(row) = find(name) else { return Err(unknown(name)) };
         match row.takes {

@@ -68,7 +68,6 @@ pub struct ClonePlan {
     pub lengths: Vec<u64>,
     /// Bytes to transfer; `None`: until the time is over.
     pub limit_bytes: Option<u64>,
-    /// Passes that make up these bytes.
     pub passes: u64,
     /// For operations on whole files. [`ClonePlan::files`] has their directory, once for each.
     pub named: Vec<NamedFile>,

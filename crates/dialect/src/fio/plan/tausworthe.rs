@@ -3,7 +3,6 @@
 //! L'Ecuyer, "Maximally equidistributed combined Tausworthe generators", Mathematics of Computation
 //! 65 (1996), with fio's seeds.
 
-/// Each purpose has its own seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
     FileSize = 7,

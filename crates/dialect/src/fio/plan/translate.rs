@@ -9,7 +9,6 @@ use workload::{BLOCK_BYTES, Data, Pattern, Stop, Workload, rng};
 
 const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
 const PURPOSE_CLONE: u64 = 0xf10;
-/// The jobs with `dedupe_global` repeat its blocks.
 const GLOBAL_SET: u64 = 0xded0;
 
 pub(crate) fn engine(job: &Job) -> Engine {

@@ -11,7 +11,6 @@ use measure::histogram::Histogram;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
     Writes(u64),
-    /// A pass of this many bytes.
     Bytes(u64),
 }
 
@@ -24,7 +23,6 @@ pub(crate) struct Backlog {
     /// continues with later writes.
     batch: u64,
     batch_left: u64,
-    /// Writes or bytes since the last reading.
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
@@ -35,10 +33,8 @@ pub(crate) struct Backlog {
     latency: Histogram,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
-    /// Start of the current reading, and the time of all before it.
     reading_since: Nanos,
     reading_ns: Nanos,
-    /// Time of readings before the last own request.
     between_ns: Nanos,
 }
 
@@ -185,7 +181,6 @@ mod tests {
     use crate::fio::options::job_options::Options;
     use std::sync::Arc;
 
-    /// Orders 60 writes and their reads, with a backlog of 16.
     fn order(batch: u64) -> String {
         let mut options = Options::default();
         options.set("verify", Some("crc32c")).unwrap();

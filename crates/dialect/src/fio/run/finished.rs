@@ -13,6 +13,5 @@ pub(crate) struct Finished {
     /// Kept writes, in reading order.
     pub(crate) kept: Vec<Piece>,
     pub(crate) contest: Option<Contest>,
-    /// The failure that ended an operation on whole files.
     pub(crate) failed: Option<JobError>,
 }

@@ -35,7 +35,6 @@ impl Guide {
     }
 }
 
-/// Reads what the sequence of a mix wrote.
 #[derive(Debug)]
 pub(crate) struct Writes {
     sequence: Sequence,

@@ -68,7 +68,6 @@ impl Rates {
         self.schedules[side].map_or(0, |schedule| schedule.next_ns as Nanos)
     }
 
-    /// `None`: a request is due now.
     pub(crate) fn wait(&self, now: Nanos) -> Option<Nanos> {
         let used = (0..2).filter(|&side| self.used[side]);
         used.map(|side| self.due(side)).min().filter(|&due| due > now)

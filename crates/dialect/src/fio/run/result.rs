@@ -211,7 +211,6 @@ pub struct GroupResult {
     pub process_ns: Option<Nanos>,
     pub counts: Counts,
     pub disks: Vec<DiskUse>,
-    /// Storage under the files.
     pub facts: TargetFacts,
 }
 
@@ -239,9 +238,7 @@ fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
 #[derive(Debug, Clone)]
 pub struct FioResult {
     pub plan: Plan,
-    /// Sets of jobs in order.
     pub groups: Vec<GroupResult>,
-    /// Warnings, and differences from fio.
     pub warnings: Vec<String>,
     /// The user ended the run; the last group has no points.
     pub interrupted: bool,
@@ -264,16 +261,13 @@ pub struct Entry<'a> {
     /// As in fio, a `name` setting names only the first clone.
     pub name: &'a str,
     pub clones: u32,
-    /// All clones together.
     pub recorded: CloneStats,
     /// The first error of any job.
     pub error: Option<&'a JobError>,
-    /// Tolerated failures of its jobs.
     pub failures: Failures,
 }
 
 impl FioResult {
-    /// Returns the percentage for all processors, if the report has it.
     pub(crate) fn idle_percent(&self) -> Option<f64> {
         let sum = |of: fn(&Usage) -> Nanos| -> f64 {
             self.groups.iter().map(|group| of(&group.usage) as f64).sum()

@@ -143,7 +143,6 @@ impl Windows {
 pub struct Line {
     /// The end of the request, since the start of the measured part.
     pub at_ns: Nanos,
-    /// Time from issue to completion.
     pub latency_ns: Nanos,
     /// Time from issue to the end of the submission; `None`: not measured.
     pub submission_ns: Option<Nanos>,
@@ -206,7 +205,6 @@ pub struct StreamStats {
     pub histograms: Option<HistogramLog>,
     pub syncs: Histogram,
     pub full_syncs: u64,
-    /// Requests by the number in flight: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,
     pub submitted: Batches,
     pub completed: Batches,

@@ -107,9 +107,8 @@ fn leaves_rest(job: &Job) -> bool {
 }
 
 impl Filter for Syncs {
-    /// Syncs after every N writes and after each pass, and drops the cache between passes. As in
-    /// fio, syncs between writes do not wait for writes in flight, and the last write gets such a
-    /// sync only with `end_fsync`, or if the rest is too short for another write.
+    /// As in fio, syncs between writes do not wait for writes in flight, and the last write gets
+    /// such a sync only with `end_fsync`, or if the rest is too short for another write.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         let sync = self.wanted();
         let turn = core.passed >= core.pass_bytes;

@@ -153,7 +153,6 @@ impl Check {
         }
     }
 
-    /// Swaps the header with the bytes at its offset in the block.
     fn swap_header(&self, block: &mut [u8]) {
         let len = self.method.header_bytes();
         if self.header_at >= len && self.header_at + len <= block.len() {

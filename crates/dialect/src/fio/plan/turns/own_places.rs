@@ -17,7 +17,6 @@ pub(crate) struct OwnPlaces {
     random: bool,
     /// One entry if all files are alike; empty: each place is equally likely.
     draws: Vec<PlaceDraw>,
-    /// Each block is used once before any is used again.
     covers: bool,
     /// A file has no turn from its end to the end of the pass.
     ends: bool,
@@ -31,7 +30,6 @@ pub(crate) struct OwnPlaces {
 
 #[derive(Debug, Clone, Copy)]
 struct Zones {
-    /// Bytes transferred before the next zone.
     size: u64,
     range: u64,
     skip: u64,
@@ -40,7 +38,6 @@ struct Zones {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FilePlace {
     zone: u64,
-    /// The offsets at which a read and a write continue.
     next: [u64; 2],
     /// The order of the blocks, and how many were used.
     order: Option<(Permutation, u64)>,
@@ -48,7 +45,7 @@ pub(super) struct FilePlace {
 }
 
 impl OwnPlaces {
-    /// Returns `None` if the stream's own offsets are right. `passes` of `None` is endless.
+    /// Returns `None` if the stream's own offsets are right.
     pub(super) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -88,7 +85,6 @@ impl OwnPlaces {
 }
 
 impl FileTurns {
-    /// `None`: no block is left.
     fn file_of_own(&self, state: &mut State) -> Option<usize> {
         let number = state.drawn;
         state.drawn += 1;
@@ -147,7 +143,6 @@ impl FileTurns {
         true
     }
 
-    /// `None`: no block is left.
     fn offset_in(
         &self,
         own: &OwnPlaces,
@@ -213,7 +208,6 @@ impl FileTurns {
 }
 
 impl FilePlace {
-    /// `None`: all were used.
     fn block(&mut self, covers: bool, drawn: u64, blocks: u64) -> Option<u64> {
         if !covers {
             return Some(rng::below(drawn, blocks));
