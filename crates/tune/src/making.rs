@@ -9,7 +9,6 @@ const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
 
-/// The knob for a stripe's chunk size.
 pub const STRIPE_UNIT: &str = "stripe_unit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

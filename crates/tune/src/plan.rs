@@ -49,7 +49,6 @@ pub struct Trial {
     pub to: Alternative,
     pub change: Change,
     pub resets: Vec<String>,
-    /// The indices of the questions that it affects.
     pub questions: Vec<usize>,
 }
 
@@ -72,7 +71,6 @@ pub struct Whole {
     pub like: Vec<Workload>,
     pub many_files: bool,
     pub rate: Measure,
-    /// The requests whose latencies it reports.
     pub latency_of: Option<String>,
 }
 

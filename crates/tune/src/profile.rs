@@ -135,7 +135,6 @@ fn frames(deep: Engine, read_percent: u8) -> Workload {
     }
 }
 
-/// Returns random requests of `k` KiB past the page cache.
 fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     Workload {
         read_percent,

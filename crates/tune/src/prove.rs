@@ -8,7 +8,6 @@ use machine::with_settings;
 pub struct Target {
     /// The paths; several form a stripe.
     pub places: Vec<String>,
-    /// The options, such as `--size 16m`.
     pub options: Vec<String>,
 }
 

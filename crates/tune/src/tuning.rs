@@ -56,7 +56,6 @@ pub struct Limits {
     pub gain_wanted_percent: Option<f64>,
     pub budget_ns: Nanos,
     pub noisy: bool,
-    /// The seed of the run order.
     pub seed: u64,
 }
 
@@ -70,7 +69,6 @@ struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
     is_whole: bool,
-    /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
     /// Runs with the current setting by question, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,

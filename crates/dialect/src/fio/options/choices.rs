@@ -189,7 +189,6 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     })
 }
 
-/// A backslash escapes a colon.
 pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if text.starts_with("twin:") {
         // The colon belongs to the name of a simulated machine, which must be the only path.

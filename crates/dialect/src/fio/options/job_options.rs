@@ -63,7 +63,6 @@ pub struct Options {
     /// Clones alternate between several.
     pub directories: Vec<String>,
     pub filenames: Vec<String>,
-    /// `nrfiles`, if names are generated.
     pub files: u32,
     /// Files that are used at the same time; 0: all.
     pub open_files: u64,
@@ -80,7 +79,6 @@ pub struct Options {
     /// `bwavgtime` and `iopsavgtime`: the half seconds that make a sample of the rates.
     pub bandwidth_windows: usize,
     pub iops_windows: usize,
-    /// `fill_device`: run until the disk is full.
     pub fills: bool,
     pub pre_read: bool,
     pub offset: Amount,
@@ -94,7 +92,6 @@ pub struct Options {
     /// Requests submitted together; `None`: all that are ready.
     pub batch: Option<u32>,
     pub fixedbufs: bool,
-    /// `iodepth_batch_complete_min`: completions to wait for.
     pub batch_complete: u32,
     /// `iodepth_low`: requests in flight at which the queue is refilled.
     pub low: Option<u32>,
@@ -182,13 +179,11 @@ pub struct Options {
     pub working_set: bool,
     /// Size of that set, in percent of the job's size.
     pub working_set_percent: u8,
-    /// `dedupe_global`: jobs share the set.
     pub global_set: bool,
     pub verify: Option<Method>,
     pub pattern: Fill,
     /// Bytes after which the pattern restarts; 0: at each request.
     pub pattern_interval: u32,
-    /// Offset of the header in its block.
     pub verify_offset: u32,
     pub state_save: bool,
     /// `verify_state_save` was explicit, so failing to write the file is an error.
@@ -391,7 +386,6 @@ impl Options {
         })
     }
 
-    /// Returns `None` if only time counts.
     pub(crate) fn pauses_after(&self) -> Option<u64> {
         self.think_blocks.or((self.think_io_ns == 0).then_some(1))
     }

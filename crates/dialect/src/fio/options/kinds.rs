@@ -99,7 +99,6 @@ pub(crate) const MAX_COARSENESS: u32 = 6;
 /// The moment at which a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
-    /// The call has returned.
     None,
     /// Data and metadata are on stable storage (O_SYNC).
     Full,

@@ -61,7 +61,6 @@ pub(crate) const METHODS: [(&str, Method, u16, usize); 19] = [
 ];
 
 impl Method {
-    /// `None`: no verification.
     pub(crate) fn named(text: &str) -> Result<Option<Method>, Reason> {
         if matches!(text, "0" | "none") {
             return Ok(None);

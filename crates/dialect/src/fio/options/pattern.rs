@@ -20,7 +20,6 @@ impl Fill {
         self.bytes.is_empty()
     }
 
-    /// The pattern restarts after each `interval` bytes (0: never).
     pub(crate) fn put(&self, offset: u64, interval: usize, buffer: &mut [u8]) {
         let step = if interval == 0 { buffer.len().max(1) } else { interval };
         for (index, chunk) in buffer.chunks_mut(step).enumerate() {
@@ -88,7 +87,6 @@ const PATTERN_HINT: &str =
 /// No more is read than a pattern may have.
 const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 
-/// `None`: unreadable, empty or not a file.
 fn pattern_file(path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     PATTERN_FILE

@@ -39,7 +39,6 @@ pub(crate) enum Group {
     Report,
 }
 
-/// Converts milliseconds to windows of [`SPREAD_NS`].
 fn windows(text: &str, kb_base: u64) -> Result<usize, Reason> {
     let window_ms = SPREAD_NS / 1_000_000;
     let ms = count(text, kb_base, window_ms, MAX_COUNT)?;
@@ -435,7 +434,6 @@ fn percent(text: &str) -> Result<u8, Reason> {
     if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
 
-/// 0 and empty mean no limit.
 fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     // As in fio, an empty part is a direction without a limit.
     let limited =

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Nothing,
-    /// A regular file of this many bytes.
     File(u64),
     /// A file from an earlier run, which may be laid out again.
     Made(u64),
@@ -109,7 +108,6 @@ pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
 }
 
 impl Arrangement {
-    /// Returns the maximum if the clone's parts differ in length.
     pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         let bytes = clone.files.iter().map(|&file| self.files[file].bytes);
         if clone.lengths.is_empty() { bytes.min() } else { bytes.max() }.unwrap_or(0)

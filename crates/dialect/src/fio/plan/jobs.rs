@@ -17,7 +17,6 @@ use workload::{SizeMix, Sizes};
 pub struct Job {
     pub name: String,
     pub at: At,
-    /// The job's own and the global options.
     pub options: Options,
     /// The job's own options as written, for the report.
     pub given: Vec<(String, String)>,
@@ -137,7 +136,6 @@ impl Job {
             && options.random_percent == [100; 2]
     }
 
-    /// `None`: all are open.
     pub(crate) fn open_files(&self) -> Option<u64> {
         let open = self.options.open_files;
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)

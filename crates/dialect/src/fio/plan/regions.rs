@@ -62,7 +62,6 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
 pub(super) struct Region {
     start: u64,
     len: u64,
-    /// End of the file: beyond the last request if the size is not a multiple of the request size.
     pub(super) end: u64,
     zoned_len: u64,
     share_bytes: u64,

@@ -17,7 +17,6 @@ const SEED_FACTOR: u64 = 0x9e37_0001;
 const FIRST_STEPS: u32 = 6;
 
 impl Tausworthe {
-    /// Clones are counted over all jobs.
     pub(super) fn new(seed: u64, number: u32, purpose: Purpose) -> Tausworthe {
         let place = purpose as u32;
         let factor = SEED_FACTOR.wrapping_pow(4 + place);

@@ -115,7 +115,6 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
     }
 }
 
-/// Returns the blocks of the working set; 0: a few.
 fn repeated_blocks(job: &Job, clone: &ClonePlan) -> u64 {
     let options = &job.options;
     if !options.working_set || options.duplicate_percent == 0 {

@@ -67,7 +67,6 @@ pub(crate) struct Direction {
     pub(crate) iops_samples: u64,
 }
 
-/// Latencies of completions, or total latencies with lat_percentiles.
 #[derive(Serialize)]
 pub(crate) struct PriorityReport {
     prioclass: u16,

@@ -19,14 +19,12 @@ pub(crate) struct Backlog {
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
     every: BacklogInterval,
-    /// Writes read back before the next one; 0: all. As in fio, a batch that exceeds the interval
-    /// continues with later writes.
+    /// As in fio, a batch that exceeds the interval continues with later writes.
     batch: u64,
     batch_left: u64,
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
-    /// `None`: the stream is writing.
     next: Option<usize>,
     free: Vec<u32>,
     issued: Box<[Read]>,
@@ -78,7 +76,6 @@ impl Backlog {
         }
     }
 
-    /// Returns the last request's excess over the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),

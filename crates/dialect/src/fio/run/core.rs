@@ -1,5 +1,4 @@
-//! The part of a stream that every job has: requests, records, and state that several features
-//! need.
+//! The part of a stream that every job has.
 
 use super::failures::Failures;
 use super::guide::{Guide, TraceStep};
@@ -42,7 +41,6 @@ pub(crate) struct Core {
     pub(crate) leaves: bool,
     pub(crate) checks: bool,
     pub(crate) gives_priorities: bool,
-    /// Empty: use the stream's data.
     pub(crate) pattern: Box<[u8]>,
 }
 
@@ -55,7 +53,6 @@ pub(crate) struct Slot {
     pub(crate) bytes: u32,
     pub(crate) target: u32,
     pub(crate) side: u8,
-    /// The priority to pass to the kernel, and the one that takes effect.
     pub(crate) given: u16,
     pub(crate) effective: u16,
 }
@@ -345,7 +342,6 @@ impl Core {
         Some((slot.returned_at - slot.at).min(latency_ns))
     }
 
-    /// Returns whether a write follows.
     #[inline(always)]
     fn trim_ended(&mut self) -> bool {
         let Some(trims) = &mut self.trims else { return false };

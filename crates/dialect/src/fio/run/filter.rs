@@ -1,5 +1,4 @@
-//! Features that hold, watch or end a stream, in this order: status, steady rate, verification,
-//! common end, pauses, flow, limits, syncs, batches, priorities, trace, whole files.
+//! Features that hold, watch or end a stream.
 
 use super::core::{Core, Issue};
 use super::finished::Finished;

@@ -20,7 +20,6 @@ pub(crate) struct Search {
     goal: LatencyGoal,
     max: u32,
     depth: u32,
-    /// The highest depth that met the target, and the lowest that did not.
     held: u32,
     failed: Option<u32>,
     /// Consecutive windows that met the target just below the depth that did not.
@@ -105,7 +104,6 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
-    /// Returns whether the search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;

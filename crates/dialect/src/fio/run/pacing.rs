@@ -108,7 +108,6 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
-    /// `None`: free slots are filled at once.
     pub(crate) fn of(job: &Job, depth: u32) -> Option<Batching> {
         let options = &job.options;
         // In fio 0 means all.

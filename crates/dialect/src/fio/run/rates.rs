@@ -11,7 +11,6 @@ const PURPOSE_ARRIVALS: u64 = 0xa772;
 pub(crate) struct Rates {
     schedules: [Option<Schedule>; 2],
     used: [bool; 2],
-    /// Absent if sizes do not differ.
     sizes: Option<[SizeDraw; 2]>,
     seed: u64,
     drawn: u64,
@@ -26,7 +25,6 @@ struct Schedule {
 }
 
 impl Rates {
-    /// `None`: no rate, or one direction.
     pub(crate) fn of(job: &Job, seed: u64, streams: u32) -> Option<Rates> {
         let options = &job.options;
         if !job.has_schedules() {

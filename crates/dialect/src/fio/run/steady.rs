@@ -39,7 +39,6 @@ struct Board {
     verdict: Steady,
 }
 
-/// Watches the combined rate; streams report once a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     criterion: Criterion,

@@ -88,7 +88,6 @@ pub(crate) struct Done {
     pub(crate) bytes: u32,
     pub(crate) offset: u64,
     pub(crate) latency_ns: Nanos,
-    /// `None`: not measured.
     pub(crate) submission_ns: Option<Nanos>,
     /// The kernel's value; 0: the request has none of its own.
     pub(crate) priority: u16,
@@ -216,7 +215,6 @@ pub struct StreamStats {
     pub(crate) trace: Option<Vec<Entry>>,
     pub(crate) progress: Option<u64>,
     pub(crate) failures: Failures,
-    /// Absent if requests have no priorities of their own.
     pub(crate) priorities: Option<ByPriority>,
     pub(crate) depth_found: u32,
     pub(crate) end_sync: Option<(Nanos, Nanos)>,

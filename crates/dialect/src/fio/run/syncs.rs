@@ -11,7 +11,6 @@ use machine::{Nanos, Next, Op, Stability};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Passes {
-    /// 0: nothing happens between passes.
     pub(crate) bytes: u64,
     pub(crate) cold: bool,
     pub(crate) synced: bool,
@@ -20,11 +19,9 @@ pub(crate) struct Passes {
 pub(crate) struct Syncs {
     /// Writes between syncs of the file, and between syncs of only its data; 0: never.
     every: [u64; 2],
-    /// Writes issued: in total, and at the last sync.
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
-    /// The last write is synced like those before it.
     last_too: bool,
     passes: Passes,
     progress: Option<Progress>,

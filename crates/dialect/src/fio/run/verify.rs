@@ -111,15 +111,12 @@ pub(crate) struct Check {
     pub(crate) method: Method,
     /// Empty: any data.
     pub(crate) pattern: Fill,
-    /// 0: restart at each request.
     pub(crate) pattern_interval: usize,
-    /// `None`: a whole request.
     pub(crate) interval_bytes: Option<u32>,
     pub(crate) header_at: usize,
 }
 
 impl Check {
-    /// `None`: the job does not verify.
     pub(crate) fn of(options: &Options) -> Option<Check> {
         options.verifies().map(|method| Check {
             method,

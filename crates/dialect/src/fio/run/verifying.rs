@@ -24,7 +24,6 @@ pub(crate) struct Verifying {
     stats: Option<CloneVerify>,
     contest: Option<ContestState>,
     backlog: Option<Backlog>,
-    /// Kept if the sequence cannot reproduce the writes.
     kept: Option<PendingVerify>,
 }
 

@@ -18,7 +18,6 @@ pub(crate) struct OwnPlaces {
     /// One entry if all files are alike; empty: each place is equally likely.
     draws: Vec<PlaceDraw>,
     covers: bool,
-    /// A file has no turn from its end to the end of the pass.
     ends: bool,
     passes: u64,
     /// One of this many requests is random, the others follow the last of their kind; 1: chance
@@ -39,13 +38,11 @@ struct Zones {
 pub(super) struct FilePlace {
     zone: u64,
     next: [u64; 2],
-    /// The order of the blocks, and how many were used.
     order: Option<(Permutation, u64)>,
     is_done: bool,
 }
 
 impl OwnPlaces {
-    /// Returns `None` if the stream's own offsets are right.
     pub(super) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -106,7 +103,6 @@ impl FileTurns {
         Some(next.0 as usize)
     }
 
-    /// `false`: no block is left.
     pub(super) fn place_own(
         &self,
         own: &OwnPlaces,

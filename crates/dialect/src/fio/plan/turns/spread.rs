@@ -133,7 +133,6 @@ impl FileTurns {
         files.unwrap_or(0)
     }
 
-    /// May shrink the request; `false`: the files are full.
     pub(super) fn place_spread(
         &self,
         spread: &Spread,
