@@ -47,6 +47,7 @@ pub struct Command {
     pub cleanup: bool,
     /// File prefix of the combined logs of all jobs.
     pub bandwidth_log: Option<String>,
+    /// Directory of verify states.
     pub aux_path: Option<PathBuf>,
     pub debug: Vec<String>,
     pub parse_only: bool,

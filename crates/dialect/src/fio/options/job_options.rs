@@ -106,6 +106,7 @@ pub struct Options {
     /// Writes between syncs; 0: never.
     pub fsync: u64,
     pub fdatasync: u64,
+    /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
     pub fallocate: Fallocate,
     pub overwrite: bool,
