@@ -109,6 +109,7 @@ impl CommandPriority {
         IoPriority { class: self.class[side].unwrap_or(IoClass::RealTime), level: self.level[side] }
     }
 
+    /// Returns a request's priority for a draw from 0 to 99; `None`: its job's.
     pub(crate) fn of(&self, side: usize, bytes: u32, draw: u64) -> Option<IoPriority> {
         if draw < u64::from(self.percent[side]) {
             return Some(self.usual(side));

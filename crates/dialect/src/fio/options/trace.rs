@@ -134,6 +134,7 @@ impl Replay {
     }
 }
 
+/// Sorts the entries by time.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
     let mut files: Vec<&Path> = Vec::new();

@@ -132,11 +132,14 @@ impl Rounds {
 #[derive(Debug, Default)]
 struct State {
     maps: Vec<FreeMap>,
+    /// The order of blocks in the zone with this number.
     order: Option<(u64, Permutation)>,
     drawn: u64,
     issued: u64,
     passes: u64,
+    /// The current file, and its consecutive requests so far.
     stay: (u64, u64),
+    /// Requests so far, and the next offsets of a sequential read and write.
     follow: (u64, [u64; 2]),
     cursors: Vec<[u64; 2]>,
     places: Vec<FilePlace>,

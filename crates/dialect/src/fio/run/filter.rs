@@ -1,4 +1,5 @@
-//! Features that hold, watch or end a stream.
+//! Features that hold, watch or end a stream, in this order: status, steady rate, verification,
+//! common end, pauses, flow, limits, syncs, batches, priorities, trace, whole files.
 
 use super::core::{Core, Issue};
 use super::finished::Finished;

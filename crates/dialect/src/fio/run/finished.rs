@@ -9,6 +9,7 @@ pub(crate) struct Finished {
     pub(crate) record: StreamStats,
     pub(crate) complete: bool,
     pub(crate) no_space: bool,
+    /// Kept writes, in reading order.
     pub(crate) kept: Vec<Piece>,
     pub(crate) contest: Option<Contest>,
     pub(crate) failed: Option<JobError>,

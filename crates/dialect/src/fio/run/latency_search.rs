@@ -20,6 +20,7 @@ pub(crate) struct Search {
     goal: LatencyGoal,
     max: u32,
     depth: u32,
+    /// The highest depth that met the target, and the lowest that did not.
     held: u32,
     failed: Option<u32>,
     /// Consecutive windows that met the target just below the depth that did not.

@@ -142,11 +142,13 @@ struct JobRecords {
     streams: Vec<Stream>,
     clones: Vec<CloneResult>,
     times: JobTimes,
+    /// Includes the ramp.
     bytes: [u64; 2],
 }
 
 struct JobTimes {
     began: Nanos,
+    /// The latest start of a final sync, and the latest end.
     end_sync: Option<(Nanos, Nanos)>,
 }
 

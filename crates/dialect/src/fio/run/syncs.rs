@@ -19,6 +19,7 @@ pub(crate) struct Passes {
 pub(crate) struct Syncs {
     /// Writes between syncs of the file, and between syncs of only its data; 0: never.
     every: [u64; 2],
+    /// Writes issued: in total, and at the last sync.
     written: [u64; 2],
     last_file: u32,
     at_end: bool,

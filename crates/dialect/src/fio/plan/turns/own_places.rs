@@ -37,7 +37,9 @@ struct Zones {
 #[derive(Debug, Clone, Default)]
 pub(super) struct FilePlace {
     zone: u64,
+    /// The offsets at which a read and a write continue.
     next: [u64; 2],
+    /// The order of the blocks, and how many were used.
     order: Option<(Permutation, u64)>,
     is_done: bool,
 }
