@@ -126,7 +126,6 @@ impl Tried {
         ((1.0 + cpu.change_percent / 100.0) * ratio - 1.0) * 100.0
     }
 
-    /// Returns the changes in rate.
     pub fn rates(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|one| one.measure.is_rate())
     }
@@ -137,7 +136,7 @@ impl Tried {
         if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
     }
 
-    /// Judges a trial; `open` if the time ended before some question was decided.
+    /// `open`: the time ended before some question was decided.
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
         let of_rate = || differences.iter().filter(|one| one.measure.is_rate());
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();

@@ -23,7 +23,6 @@ pub struct WorkloadKnob {
     pub name: &'static str,
     pub about: &'static str,
     pub value: fn(&Workload) -> String,
-    /// Values worth trying.
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
     /// Returns the workload with the value; `None` if that is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,

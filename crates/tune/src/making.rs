@@ -9,7 +9,6 @@ const EXT4_BLOCK: u64 = 4 * KIB;
 
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
 
-/// The knob for a stripe's chunk size.
 pub const STRIPE_UNIT: &str = "stripe_unit";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +27,7 @@ impl Stripe {
     }
 }
 
-/// Returns the command for a new file system; `None` if it has no option for stripes.
+/// Returns `None` if the file system has no option for stripes.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks }))
@@ -53,7 +52,6 @@ fn keep_mkfs(line: String) -> Keep {
     }
 }
 
-/// Returns the commands that align a partition, with a new file system.
 pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     let partition = Keep {
         place: "partition table (destroys the partition's data: copy them first)".into(),

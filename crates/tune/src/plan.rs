@@ -49,7 +49,6 @@ pub struct Trial {
     pub to: Alternative,
     pub change: Change,
     pub resets: Vec<String>,
-    /// The indices of the questions that it affects.
     pub questions: Vec<usize>,
 }
 
@@ -63,7 +62,6 @@ pub struct Scope<'a> {
 /// A benchmark of many files, or a replayed application, with its own requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
-    /// The name in labels, such as `PostMark`.
     pub name: String,
     /// The options for `halfpower compare`, such as `--postmark FILE`.
     pub options: String,
@@ -71,10 +69,8 @@ pub struct Whole {
     pub arm_options: Option<String>,
     /// Workloads with such requests; they decide which knobs matter.
     pub like: Vec<Workload>,
-    /// The work creates and deletes many files.
     pub many_files: bool,
     pub rate: Measure,
-    /// The requests whose latencies it reports.
     pub latency_of: Option<String>,
 }
 
@@ -98,7 +94,6 @@ impl Whole {
         }
     }
 
-    /// Returns the options as users see them.
     pub(crate) fn words(&self) -> String {
         let more = self.arm_options.as_ref().filter(|more| !more.is_empty());
         more.map_or_else(|| self.options.clone(), |more| format!("{} ({more})", self.options))
@@ -110,9 +105,7 @@ pub struct Plan {
     pub questions: Vec<Workload>,
     /// Work that runs instead of the only question, which has such requests.
     pub whole: Option<Whole>,
-    /// The trials, in the order of the table.
     pub trials: Vec<Trial>,
-    /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
 }
 

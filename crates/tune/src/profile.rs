@@ -5,7 +5,6 @@ use workload::{Pattern, Workload};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// The name on the command line.
     pub name: &'static str,
     pub about: &'static str,
     /// The source of its sizes and mix.
@@ -126,7 +125,6 @@ pub const PROFILES: [Profile; 10] = [
     },
 ];
 
-/// Returns large sequential requests past the page cache.
 fn frames(deep: Engine, read_percent: u8) -> Workload {
     Workload {
         read_percent,
@@ -137,7 +135,6 @@ fn frames(deep: Engine, read_percent: u8) -> Workload {
     }
 }
 
-/// Returns random requests of `k` KiB past the page cache.
 fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     Workload {
         read_percent,
@@ -149,7 +146,6 @@ fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     }
 }
 
-/// Returns sequential writes, each durable before the next.
 fn log(request_bytes: u32) -> Workload {
     Workload {
         read_percent: 0,
@@ -159,7 +155,6 @@ fn log(request_bytes: u32) -> Workload {
     }
 }
 
-/// Returns a pass over a whole file in sequence through the page cache.
 fn streamed(read_percent: u8) -> Workload {
     Workload {
         read_percent,

@@ -8,7 +8,6 @@ use machine::with_settings;
 pub struct Target {
     /// The paths; several form a stripe.
     pub places: Vec<String>,
-    /// The options, such as `--size 16m`.
     pub options: Vec<String>,
 }
 
@@ -22,7 +21,6 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "''".into(), std::borrow::Cow::into_owned)
 }
 
-/// Returns a command for each affected workload.
 pub(crate) fn prove(
     plan: &Plan,
     scene: &Scene<'_>,

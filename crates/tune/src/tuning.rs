@@ -14,7 +14,6 @@ use results::compare::{
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// The share of the time for the combination.
 const FOR_COMBINATION: f64 = 0.2;
 
 pub trait Subject {
@@ -55,11 +54,8 @@ pub struct Limits {
     /// Values that cannot gain this much are dropped; `None` also measures how much slower they
     /// are.
     pub gain_wanted_percent: Option<f64>,
-    /// The time for the whole tuning.
     pub budget_ns: Nanos,
-    /// Repeated runs differ.
     pub noisy: bool,
-    /// The seed of the run order.
     pub seed: u64,
 }
 
@@ -72,9 +68,7 @@ struct Question {
 struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
-    /// Work with its own requests replaces the questions' workloads.
     is_whole: bool,
-    /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
     /// Runs with the current setting by question, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
@@ -134,7 +128,6 @@ impl<S: Subject> Arms<{ RUN_MEASURES.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// Returns a sentence for each question in which the current setting did not keep its rate.
     fn changes(&self) -> Vec<Warning> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;
@@ -321,7 +314,7 @@ impl Question {
     }
 }
 
-/// Applies the trials to a workload; skips changes that do not apply.
+/// Skips changes that do not apply.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => {
@@ -331,7 +324,7 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// Judges all answers together; pairs each difference with its question.
+/// Pairs each difference with its question.
 fn differences(
     questions: &[Question],
     whole: Option<&Whole>,

@@ -1,9 +1,6 @@
 //! fio's command line, job files, reports and logs.
 //!
-//! [`Command`] parses the arguments, [`JobFile`] the job files; [`Plan`] gives them meaning, and
-//! [`Arrangement`] assigns files. These do no I/O, so unsupported options fail before anything is
-//! written. [`run()`] creates the files and runs the plan on a [`machine::Machine`]; [`json()`],
-//! [`text()`] and [`logs()`] report the result.
+//! [`Plan`] and [`Arrangement`] do no I/O, so unsupported options fail before anything is written.
 
 mod options;
 mod plan;

@@ -31,15 +31,13 @@ pub(crate) fn dedupe_mode(text: &str) -> Result<bool, Reason> {
     }
 }
 
-/// Other options of the job may make the sizes multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     // As in fio, a colon works like a dash.
     let [min, max] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
     Ok(SizeMix::range(request(min)?, request(max)?, true))
 }
 
-/// Parses sizes with shares: `4k/70:64k/20:8k/`. Sizes without a share divide the rest; if all have
-/// one, the largest share gets it.
+/// Sizes without a share divide the rest; if all have one, the largest share gets it.
 pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > MAX_SIZES {
@@ -77,7 +75,6 @@ pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
     Ok(SizeMix::Shares(shares.collect()))
 }
 
-/// Parses `random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION[:CENTER]`, `zoned:...`.
 pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     let (name, values) = text.split_once(':').unwrap_or((text, ""));
     let values: Vec<&str> = values.split(':').collect();
@@ -193,7 +190,6 @@ fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
     })
 }
 
-/// Splits paths at colons; a backslash escapes a colon.
 pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     if text.starts_with("twin:") {
         // The colon belongs to the name of a simulated machine, which must be the only path.
@@ -221,7 +217,6 @@ pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
     Ok(paths)
 }
 
-/// Parses a list: `0-3,8`.
 pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     let mut list = Vec::new();
     for part in text.split(',') {

@@ -10,7 +10,6 @@ pub struct CommandPriority {
     /// `None`: the highest.
     class: [Option<IoClass>; 2],
     level: [u8; 2],
-    /// Empty: not used.
     by_size: [Vec<OfSize>; 2],
 }
 
@@ -54,7 +53,6 @@ impl CommandPriority {
         Ok(())
     }
 
-    /// Parses `SIZE/PERCENT` or `SIZE/PERCENT/CLASS/LEVEL`, separated by colons.
     pub(crate) fn set_by_size(&mut self, text: &str, kb_base: u64) -> Result<(), Reason> {
         let one = |entry: &str| {
             let words: Vec<&str> = entry.split('/').collect();

@@ -21,7 +21,6 @@ pub enum Format {
 pub enum IdleProfile {
     #[default]
     None,
-    /// All processors together.
     System,
     /// All processors together and each.
     Processors,
@@ -35,7 +34,6 @@ pub struct Command {
     pub sections: Vec<Section>,
     /// `--section`.
     pub only: Vec<String>,
-    /// `--output-format`, in order.
     pub formats: Vec<Format>,
     /// From 2 to 5.
     pub terse_version: u8,
@@ -51,7 +49,6 @@ pub struct Command {
     pub bandwidth_log: Option<String>,
     /// Directory of verify states.
     pub aux_path: Option<PathBuf>,
-    /// `--debug`: its categories.
     pub debug: Vec<String>,
     pub parse_only: bool,
     pub readonly: bool,

@@ -9,7 +9,6 @@ pub(crate) const STEP_NS: Nanos = 1_000_000_000;
 /// The watched rate and its limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
-    /// Watches bandwidth instead of IOPS.
     pub bandwidth: bool,
     /// Uses the regression line's slope instead of the maximum deviation from the mean.
     pub slope: bool,
@@ -18,7 +17,6 @@ pub struct Criterion {
     pub percent: bool,
     /// Minimum time of a steady rate; 0: do not watch.
     pub duration_ns: Nanos,
-    /// Time before the first collection.
     pub ramp_ns: Nanos,
     /// `steadystate` was given, not only its duration.
     pub given: bool,

@@ -17,7 +17,6 @@ impl FioError {
         }
     }
 
-    /// Returns whether the user interrupted the run.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, FioError::Machine { source: machine::Error::Interrupted, .. })
     }

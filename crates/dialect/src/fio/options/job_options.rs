@@ -43,13 +43,11 @@ pub struct Options {
     pub run: u64,
     /// `percentage_random` of reads and of writes.
     pub random_percent: [u8; 2],
-    /// The value of `rw`, as fio names it.
     pub mode: &'static str,
     /// `rwmixread` (or 100 less `rwmixwrite`).
     pub mix_read: u8,
     /// `bs`, `bsrange` or `bssplit` of reads and of writes.
     pub blocks: [SizeMix; 2],
-    /// Sizes of trims, and of the writes after them.
     pub trim_blocks: SizeMix,
     /// `bs_is_seq_rand`: sizes are for sequential and random requests.
     pub blocks_by_order: bool,
@@ -64,9 +62,7 @@ pub struct Options {
     pub loops: u64,
     /// Clones alternate between several.
     pub directories: Vec<String>,
-    /// Several alternate.
     pub filenames: Vec<String>,
-    /// `nrfiles`, if names are generated.
     pub files: u32,
     /// Files that are used at the same time; 0: all.
     pub open_files: u64,
@@ -77,15 +73,12 @@ pub struct Options {
     /// Removes the file at the end, even if it existed before.
     pub unlink: bool,
     pub unlink_each_loop: bool,
-    /// Lays nothing out before the job.
     pub create_on_open: bool,
-    /// Lays out and keeps the files, without I/O.
     pub create_only: bool,
     pub allow_create: bool,
     /// `bwavgtime` and `iopsavgtime`: the half seconds that make a sample of the rates.
     pub bandwidth_windows: usize,
     pub iops_windows: usize,
-    /// `fill_device`: run until the disk is full.
     pub fills: bool,
     pub pre_read: bool,
     pub offset: Amount,
@@ -98,17 +91,13 @@ pub struct Options {
     pub depth: u32,
     /// Requests submitted together; `None`: all that are ready.
     pub batch: Option<u32>,
-    /// Buffers are registered with the kernel.
     pub fixedbufs: bool,
-    /// `iodepth_batch_complete_min`: completions to wait for.
     pub batch_complete: u32,
     /// `iodepth_low`: requests in flight at which the queue is refilled.
     pub low: Option<u32>,
     pub batch_complete_max: Option<u32>,
     pub engine: Engine,
-    /// The engine's name as written.
     pub engine_name: String,
-    /// The operation on whole files, instead of data transfers.
     pub file_operation: Option<FileOperation>,
     pub direct: bool,
     /// Implies `direct`, as in fio 3.33.
@@ -120,10 +109,8 @@ pub struct Options {
     /// `end_fsync` or `fsync_on_close`.
     pub end_fsync: bool,
     pub fallocate: Fallocate,
-    /// Fills the file before the job writes it.
     pub overwrite: bool,
     pub group_reporting: bool,
-    /// Starts when the jobs before it have ended.
     pub stonewall: bool,
     /// `exec_prerun` and `exec_postrun`: shell commands of each clone before and after the jobs of
     /// its set.
@@ -132,7 +119,6 @@ pub struct Options {
     pub scheduler: Option<String>,
     pub wait_for: Option<String>,
     pub new_group: bool,
-    /// Ends other jobs when this one is done.
     pub exitall: bool,
     pub exit_what: ExitWhat,
     pub exitall_on_error: bool,
@@ -160,14 +146,11 @@ pub struct Options {
     /// A range.
     pub start_delay_ns: [u64; 2],
     pub steady: Criterion,
-    /// `latency_target` and `max_latency`.
     pub latency: LatencyGoal,
     /// Bytes per second of reads and of writes.
     pub rate_bytes: [Option<u64>; 2],
     pub rate_iops: [Option<u64>; 2],
-    /// `rate_process=poisson`: random arrivals.
     pub poisson: bool,
-    /// Stops the job if its rate is lower.
     pub min_rates: MinRates,
     pub think_ns: u64,
     /// `thinktime_spin`: the part of a pause in which fio computes.
@@ -179,49 +162,37 @@ pub struct Options {
     /// Time between pauses; 0: only requests count.
     pub think_io_ns: u64,
     pub serialize_overlap: bool,
-    /// `lockmem`: bytes of memory that each clone locks.
     pub locked_bytes: u64,
     /// `hipri`: the kernel polls the device for completions.
     pub kernel_polls: bool,
     pub distribution: Distribution,
-    /// Draws blocks with repetition.
     pub no_random_map: bool,
     pub seed: Option<u64>,
-    /// `randrepeat`: use the same sequence in every run.
     pub repeatable: bool,
-    /// Drops the file from the cache first.
     pub invalidate: bool,
-    /// `mem`: huge pages for buffers.
     pub huge_pages: bool,
     /// `fadvise_hint`; `None`: by the order of the requests.
     pub hint: Option<Hint>,
     /// `buffer_compress_percentage`; `zero_buffers` is 100.
     pub compressible_percent: u8,
-    /// `dedupe_percentage`.
     pub duplicate_percent: u8,
     /// `dedupe_mode=working_set`: duplicates repeat a set of blocks, not a few.
     pub working_set: bool,
     /// Size of that set, in percent of the job's size.
     pub working_set_percent: u8,
-    /// `dedupe_global`: jobs share the set.
     pub global_set: bool,
-    /// Stamps blocks and checks them.
     pub verify: Option<Method>,
     pub pattern: Fill,
     /// Bytes after which the pattern restarts; 0: at each request.
     pub pattern_interval: u32,
-    /// Offset of the header in its block.
     pub verify_offset: u32,
-    /// Saves how much was written to a file.
     pub state_save: bool,
     /// `verify_state_save` was explicit, so failing to write the file is an error.
     pub state_asked: bool,
-    /// Verifies only as much as the file says.
     pub state_load: bool,
     /// `verify_policy=fsynced`: ignore writes after the last sync.
     pub state_synced: bool,
     pub replay: Replay,
-    /// The trace to replay, with these options applied.
     pub trace: Option<Arc<Trace>>,
     /// `verify_only` of a job whose writes are not simply its reads.
     pub checked: Option<Checked>,
@@ -231,26 +202,19 @@ pub struct Options {
     pub verify_backlog: u64,
     /// `verify_backlog_batch`: writes that are read back before the next one; 0: all.
     pub verify_batch: u64,
-    /// Writes blocks with wrong data to files.
     pub verify_dump: bool,
-    /// Checks an earlier job's data without writing.
     pub verify_only: bool,
-    /// Repeating data of writes; empty: random data.
+    /// Empty: random data.
     pub buffer_pattern: Vec<u8>,
-    /// Reads back what was written at the end.
     pub do_verify: bool,
     pub percentiles: Vec<f64>,
     pub clat_percentiles: bool,
     pub lat_percentiles: bool,
     pub slat_percentiles: bool,
-    /// Neither `disable_slat` nor `gtod_reduce`.
     pub times_submission: bool,
-    /// Neither `disable_clat` nor `gtod_reduce`.
     pub reports_completion: bool,
-    /// Neither `disable_lat` nor `gtod_reduce`.
     pub reports_latency: bool,
     pub unified: Unified,
-    /// Includes the job in the report.
     pub stats: bool,
     pub logs: Logs,
     pub kb_base: u64,
@@ -406,7 +370,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns whether files may differ in size.
     pub(crate) fn sizes_range(&self) -> bool {
         self.file_bytes.is_some_and(|[low, high]| low < high)
     }
@@ -424,7 +387,6 @@ impl Options {
         })
     }
 
-    /// Returns the requests after which a job pauses; `None`: only time counts.
     pub(crate) fn pauses_after(&self) -> Option<u64> {
         self.think_blocks.or((self.think_io_ns == 0).then_some(1))
     }
@@ -437,7 +399,6 @@ impl Options {
         }
     }
 
-    /// After a colon, `rw` has the gap between requests or the length of a run.
     pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
         let (mode, more) =
             text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));

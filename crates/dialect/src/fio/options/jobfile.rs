@@ -52,7 +52,6 @@ pub struct Section {
 }
 
 impl Section {
-    /// Returns whether this is a `[global]` section.
     pub fn is_global(&self) -> bool {
         self.name == "global"
     }
@@ -218,7 +217,6 @@ fn clean(line: &[u8]) -> Result<&str, String> {
     }
 }
 
-/// Replaces environment variables: `${NAME}`.
 fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -248,7 +246,6 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
 
 const FACTS: [&str; 3] = ["$ncpus", "$pagesize", "$mb_memory"];
 
-/// Replaces facts about the computer and evaluates products: `2*$pagesize`.
 fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
     let mut text = value;
     let mut any = false;

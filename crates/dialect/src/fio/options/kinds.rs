@@ -29,13 +29,11 @@ const ENGINES: [(&str, Engine); 17] = [
 /// The operation of an engine without data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOperation {
-    /// Opens the file, and creates it if missing; makes the directory.
     Create(Named),
     Stat(Named),
     Delete(Named),
 }
 
-/// The kind of entry that a job's names refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     File,
@@ -63,7 +61,6 @@ impl FileOperation {
         }
     }
 
-    /// Returns whether a second pass over the same names must fail.
     pub(crate) fn works_once(self) -> bool {
         matches!(self, FileOperation::Delete(_) | FileOperation::Create(Named::Directory))
     }
@@ -111,7 +108,6 @@ pub enum Checked {
 /// The moment at which a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncMode {
-    /// The call has returned.
     None,
     /// Data and metadata are on stable storage (O_SYNC).
     Full,
@@ -124,18 +120,15 @@ pub enum SyncMode {
 pub enum Fallocate {
     /// The full length, without reserving space.
     None,
-    /// The full length, with space reserved.
     Reserve,
 }
 
 /// The choice among files for a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FileService {
-    /// Files alternate request by request.
     RoundRobin,
     Sequential,
     Random,
-    /// Zipf's law with this exponent.
     Zipf(f64),
     /// Self-similar with this share.
     Pareto(f64),
@@ -153,7 +146,6 @@ impl FileService {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     Uniform,
-    /// Zipf's law with this exponent.
     Zipf(f64),
     /// Self-similar: 0.2 sends 80 % of the requests to 20 % of the blocks.
     Pareto(f64),
@@ -167,7 +159,6 @@ pub enum Distribution {
         access: u8,
         share: u8,
     },
-    /// Zones from the start of the file to its end.
     ManyZones(Vec<Zone>),
 }
 
@@ -189,7 +180,6 @@ pub struct Strides {
     pub size: u64,
     /// Bytes of a zone, if more.
     pub range: u64,
-    /// Bytes between two zones.
     pub skip: u64,
 }
 

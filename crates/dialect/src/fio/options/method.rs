@@ -61,7 +61,6 @@ pub(crate) const METHODS: [(&str, Method, u16, usize); 19] = [
 ];
 
 impl Method {
-    /// `None`: no verification.
     pub(crate) fn named(text: &str) -> Result<Option<Method>, Reason> {
         if matches!(text, "0" | "none") {
             return Ok(None);
@@ -87,7 +86,6 @@ impl Method {
         if matches!(self, Method::Pattern | Method::Nothing) { 0 } else { HEADER + self.facts().1 }
     }
 
-    /// Returns the size of a header with some data.
     pub(crate) fn min_bytes(self) -> u64 {
         match self {
             Method::Pattern | Method::Nothing => 1,

@@ -20,7 +20,6 @@ impl Fill {
         self.bytes.is_empty()
     }
 
-    /// The pattern restarts after each `interval` bytes (0: never).
     pub(crate) fn put(&self, offset: u64, interval: usize, buffer: &mut [u8]) {
         let step = if interval == 0 { buffer.len().max(1) } else { interval };
         for (index, chunk) in buffer.chunks_mut(step).enumerate() {
@@ -36,7 +35,6 @@ impl Fill {
         }
     }
 
-    /// Returns byte `at` of what [`Fill::put`] writes.
     pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
         // Without an interval the pattern continues over the whole buffer.
         let from = at.checked_div(interval).map_or(0, |chunk| chunk * interval);
@@ -51,7 +49,6 @@ impl Fill {
 /// fio 3.33 uses the first 512 bytes of a file, later versions all.
 const MAX_PATTERN: usize = 1 << 20;
 
-/// Parses `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several in a row.
 pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
     let mut fill = Fill::default();
     let mut rest = text;
@@ -90,7 +87,6 @@ const PATTERN_HINT: &str =
 /// No more is read than a pattern may have.
 const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
 
-/// Reads up to one byte more than a pattern may have; `None`: unreadable, empty or not a file.
 fn pattern_file(path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     PATTERN_FILE

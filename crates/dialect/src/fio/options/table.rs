@@ -1,7 +1,4 @@
 //! fio's options, one row each: names, effect of a value, or why it has no effect here.
-//!
-//! The parser, the command line, the help, the hint for a misspelt option and the refusal of an
-//! unsupported one all use these rows.
 
 mod help;
 
@@ -42,7 +39,6 @@ pub(crate) enum Group {
     Report,
 }
 
-/// Converts milliseconds to windows of [`SPREAD_NS`].
 fn windows(text: &str, kb_base: u64) -> Result<usize, Reason> {
     let window_ms = SPREAD_NS / 1_000_000;
     let ms = count(text, kb_base, window_ms, MAX_COUNT)?;
@@ -394,13 +390,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().flat_map(Row::names)
 }
 
-/// Returns whether an option does not take the next argument.
 pub(crate) fn is_flag(name: &str) -> bool {
     find(name).is_some_and(|row| matches!(row.takes, Flag(_) | OnlyZero(_) | Ignored(Form::Flag)))
 }
 
 impl Options {
-    /// An error is only the reason.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> ParseResult {
         let Some(row) = find(name) else { return Err(unknown(name)) };
         match row.takes {
@@ -440,7 +434,6 @@ fn percent(text: &str) -> Result<u8, Reason> {
     if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
 
-/// 0 and empty mean no limit.
 fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
     // As in fio, an empty part is a direction without a limit.
     let limited =

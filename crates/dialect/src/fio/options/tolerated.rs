@@ -93,7 +93,6 @@ impl Tolerated {
         Tolerated { reads, writes, verify, ignored: [Errors([0; 3]); 3] }
     }
 
-    /// The lists are for reads, writes and verification.
     pub(crate) fn ignore(&mut self, text: &str) -> Result<(), Reason> {
         let lists: Vec<&str> = text.split(',').collect();
         if lists.len() > 3 {

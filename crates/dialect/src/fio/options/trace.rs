@@ -22,10 +22,8 @@ const TRACE: Input = Input::new("a trace", 16 << 30);
 
 const MAX_FILES: usize = 1024;
 
-/// A recorded trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    /// Files in the order of addition.
     pub files: Vec<String>,
     pub entries: Vec<Entry>,
     /// Requests have times: version 3, or `wait` lines.
@@ -41,7 +39,7 @@ impl Trace {
     /// Parses the lines of a trace.
     ///
     /// # Errors
-    /// The text cannot be read or is not a trace; only the reason.
+    /// The text cannot be read or is not a trace.
     pub fn read(text: impl BufRead) -> Result<Trace, Reason> {
         let mut log = Log::new(text).map_err(|error| error.to_string())?;
         let mut entries = Vec::new();
@@ -108,7 +106,6 @@ impl Replay {
         !self.skip[2] && self.trace.as_ref().is_some_and(trims)
     }
 
-    /// `None`: no replay.
     pub(crate) fn settled(&self) -> Option<Arc<Trace>> {
         let trace = self.trace.as_ref()?;
         let wanted = |entry: &&Entry| match entry.action {

@@ -2,12 +2,10 @@
 //!
 //! An error is only the reason ("it is negative"); the caller adds the option's name and location.
 
-/// Why a value is invalid, and how to write it.
 pub(crate) type Reason = String;
 
 const TOO_LARGE: &str = "it is too large; write less than 2^64";
 
-/// The number is decimal, or hexadecimal after `0x`.
 fn digits(text: &str) -> Result<(u64, &str), Reason> {
     if text.starts_with('-') {
         return Err("it is negative; write 0 or more".into());
@@ -24,8 +22,7 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     Ok((number, &text[end..]))
 }
 
-/// Returns the factor of a suffix: a power of `kb_base` for `k`, `kb` and `ki` (and m, g, t, p). As
-/// in fio, `kib` is a power of the other base: of 1000 if `kb_base` is 1024.
+/// As in fio, `kib` is a power of the other base: of 1000 if `kb_base` is 1024.
 fn multiplier(unit: &str, kb_base: u64) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     let base = if unit.ends_with("ib") { 2024 - kb_base } else { kb_base };
@@ -107,7 +104,6 @@ pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
     }
 }
 
-/// Parses a time in nanoseconds: `30` (in `unit_ns`), `90s`, `1m30s`, `250ms`, `10us`, `2h`, `1d`.
 pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
     const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
     let mut rest = text;
@@ -148,7 +144,7 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     }
 }
 
-/// Parses a list of read, write, trim. A missing value repeats the one before it.
+/// A missing value repeats the one before it.
 pub(crate) fn by_direction<T: Clone>(
     text: &str,
     parse: impl Fn(&str) -> Result<T, Reason>,
@@ -233,7 +229,6 @@ mod tests {
         }
     }
 
-    /// Returns how Debian's fio 3.33 reads an option's values; `None`: it is not installed.
     fn of_fio(kb_base: u64, option: &str, values: &[String]) -> Option<Vec<u64>> {
         let mut command = std::process::Command::new("fio");
         command.args(["--debug=parse", "--parse-only", "--name=j"]);

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     Nothing,
-    /// A regular file of this many bytes.
     File(u64),
     /// A file from an earlier run, which may be laid out again.
     Made(u64),
@@ -68,7 +67,6 @@ pub struct ClonePlan {
     pub lengths: Vec<u64>,
     /// Bytes to transfer; `None`: until the time is over.
     pub limit_bytes: Option<u64>,
-    /// Passes that make up these bytes.
     pub passes: u64,
     /// The size ends within a request, which is not made.
     pub has_rest: bool,
@@ -112,7 +110,6 @@ pub(super) fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
 }
 
 impl Arrangement {
-    /// Returns the maximum if the clone's parts differ in length.
     pub(crate) fn file_bytes(&self, clone: &ClonePlan) -> u64 {
         let bytes = clone.files.iter().map(|&file| self.files[file].bytes);
         if clone.lengths.is_empty() { bytes.min() } else { bytes.max() }.unwrap_or(0)

@@ -215,7 +215,6 @@ fn check_overlaps(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Checks `rw=MODE:VALUE`, `number_ios` and `percentage_random`.
 fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();

@@ -17,11 +17,9 @@ use workload::{SizeMix, Sizes};
 pub struct Job {
     pub name: String,
     pub at: At,
-    /// The job's own and the global options.
     pub options: Options,
     /// The job's own options as written, for the report.
     pub given: Vec<(String, String)>,
-    /// fio's number of the reporting group.
     pub group_id: u32,
 }
 
@@ -47,7 +45,6 @@ impl Job {
         }
     }
 
-    /// Returns whether a trace or another job's writes replace the job's sequence.
     pub(crate) fn is_guided(&self) -> bool {
         self.options.trace.is_some() || self.options.checked.is_some()
     }
@@ -70,7 +67,6 @@ impl Job {
             && options.trace.is_none()
     }
 
-    /// Requires submitting calls that do not wait for requests.
     pub(crate) fn times_submission(&self) -> bool {
         self.options.times_submission
             && self.options.engine.is_async()
@@ -94,7 +90,6 @@ impl Job {
         self.used().filter_map(SizeMix::bounds).map(|(_, max)| u64::from(max)).max().unwrap_or(0)
     }
 
-    /// Returns the minimum size of requests.
     pub fn min_request_bytes(&self) -> u64 {
         let min = self.used().filter_map(SizeMix::bounds).map(|(min, _)| u64::from(min)).min();
         min.unwrap_or(0).max(1)
@@ -118,8 +113,6 @@ impl Job {
         }
     }
 
-    /// Returns whether offsets are random and requests differ in size, are longer than their
-    /// alignment, or choose their file first.
     fn may_overlap(&self) -> bool {
         let options = &self.options;
         let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
@@ -131,8 +124,6 @@ impl Job {
         options.random && options.trace.is_none() && (self.sizes().is_some() || closer || apart)
     }
 
-    /// Returns whether several files have random places of their own, and requests choose the file
-    /// first.
     pub(crate) fn takes_turns(&self) -> bool {
         let options = &self.options;
         self.file_count() > 1
@@ -145,14 +136,11 @@ impl Job {
             && options.random_percent == [100; 2]
     }
 
-    /// Returns how many files get all their requests before others are opened; `None`: all are
-    /// open.
     pub(crate) fn open_files(&self) -> Option<u64> {
         let open = self.options.open_files;
         (1..u64::from(self.file_count())).contains(&open).then_some(open).filter(|&open| open > 1)
     }
 
-    /// Returns whether a request's offset depends on earlier ones to its file.
     pub(crate) fn has_own_places(&self) -> bool {
         let options = &self.options;
         let some_follow = options.random && options.random_percent != [100; 2];
@@ -312,7 +300,6 @@ pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
 
 const MORE_THAN_FITS: u64 = 1 << 50;
 
-/// Resolves options that depend on each other.
 fn settle(options: &mut Options) {
     for mix in options.blocks.iter_mut().chain([&mut options.trim_blocks]) {
         if let SizeMix::Range { min_bytes, max_bytes, .. } = *mix {
@@ -487,9 +474,8 @@ impl Plan {
         }
     }
 
-    /// Returns whether a waiting job starts a new set; `begun_together` is the number of sets at
-    /// the last stonewall. Sets run one after the other, so the previous set must contain only the
-    /// job it names.
+    /// Sets run one after the other, so the previous set must contain only the job that the waiting
+    /// job names. `begun_together` is the number of sets at the last stonewall.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
         let Some(waited) = &job.options.wait_for else {
             let why = "it would run at the same time as jobs that wait for others (wait_for); give it a stonewall, or put it before them";

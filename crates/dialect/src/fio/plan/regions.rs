@@ -9,7 +9,6 @@ use crate::fio::options::value::Amount;
 use machine::units::show_size;
 use std::path::Path;
 
-/// The sizes that a range of `filesize` gives a clone's files, in order.
 pub(super) struct Sizes {
     range: Option<[u64; 2]>,
     unit: u64,
@@ -37,7 +36,6 @@ impl Sizes {
     }
 }
 
-/// Requests skip `hole` bytes after each `run`.
 pub(super) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
     let stride = run.saturating_add(hole);
     let moved = len / stride * run + (len % stride).min(run);
@@ -69,15 +67,11 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
 pub(super) struct Region {
     start: u64,
     len: u64,
-    /// End of the file: beyond the last request if the size is not a multiple of the request size.
     pub(super) end: u64,
-    /// The length to the existing file's end, for zones.
     zoned_len: u64,
-    /// The share, if `io_size` is a percentage.
     share_bytes: u64,
 }
 
-/// `found` is the existing file, and whether it may be overwritten.
 pub(super) fn region(
     job: &Job,
     clone: u32,
@@ -291,7 +285,6 @@ impl Work {
     }
 }
 
-/// Returns the option that prevents files of different sizes.
 fn hindrance(job: &Job) -> Option<&'static str> {
     let options = &job.options;
     let spreads = job.spreads() || job.has_own_places();

@@ -32,7 +32,6 @@ impl fmt::Display for VerifyState {
 }
 
 impl VerifyState {
-    /// Parses a state file.
     pub fn parse(text: &str) -> Option<VerifyState> {
         let mut lines = text.lines();
         lines.next().filter(|line| *line == TITLE)?;

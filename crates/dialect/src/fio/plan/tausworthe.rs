@@ -3,7 +3,6 @@
 //! L'Ecuyer, "Maximally equidistributed combined Tausworthe generators", Mathematics of Computation
 //! 65 (1996), with fio's seeds.
 
-/// Each purpose has its own seed.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
     FileSize = 7,
@@ -18,7 +17,6 @@ const SEED_FACTOR: u64 = 0x9e37_0001;
 const FIRST_STEPS: u32 = 6;
 
 impl Tausworthe {
-    /// Clones are counted over all jobs.
     pub(super) fn new(seed: u64, number: u32, purpose: Purpose) -> Tausworthe {
         let place = purpose as u32;
         let factor = SEED_FACTOR.wrapping_pow(4 + place);

@@ -13,24 +13,19 @@ use workload::{FreeMap, Normal, Permutation, SelfSimilar, Zipf, rng};
 mod own_places;
 mod spread;
 
-/// Sends the requests of a stream to its job's files.
-///
 /// The stream sees all files as one region and alternates between them. If the files follow one
 /// another, it sees a single file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileTurns {
     files: u64,
     request_bytes: u64,
-    /// First byte and length of each file's part; the longest if they differ.
     part: (u64, u64),
-    /// The length of each part, if they differ.
     lengths: Arc<[u64]>,
     service: FileService,
     draw: FileDraw,
     service_run: u64,
     open: u64,
     in_row: bool,
-    /// Writes after which a sync takes a turn; 0: none does.
     sync_every: [u64; 2],
     seed: u64,
     /// Length of a sequential run and of the gap after it; gap 0: none.
@@ -39,16 +34,13 @@ pub(crate) struct FileTurns {
     bell: Option<Normal>,
     rounds: Option<Rounds>,
     align: u64,
-    /// Requests differ in size.
     differ: bool,
     spread: Option<Arc<Spread>>,
     own_places: Option<Arc<OwnPlaces>>,
     random_percent: [u8; 2],
     /// Bytes of each file, and of the overlap with the previous sequential request; 0: none.
     backward: (u64, u64),
-    /// Each direction of a mix covers the whole file, with gaps.
     mixes_holes: bool,
-    /// The end of a pass of such a mix; `None`: the size ends it.
     ends: Option<Ends>,
     /// State that the stream's offset does not determine; shared by its threads.
     state: Option<Arc<Mutex<State>>>,
@@ -93,7 +85,6 @@ impl FileDraw {
 
 #[derive(Debug, Clone, Copy)]
 struct Ends {
-    /// The offset at which nothing is left for the next request.
     at: u64,
     passes: u64,
 }
@@ -140,11 +131,9 @@ impl Rounds {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Unvisited blocks of each file, if each is visited once.
     maps: Vec<FreeMap>,
     /// The order of blocks in the zone with this number.
     order: Option<(u64, Permutation)>,
-    /// Requests so far, if the drawing depends on it.
     drawn: u64,
     issued: u64,
     passes: u64,
@@ -152,20 +141,16 @@ struct State {
     stay: (u64, u64),
     /// Requests so far, and the next offsets of a sequential read and write.
     follow: (u64, [u64; 2]),
-    /// Bytes read and written in each file, if the directions have their own cursors.
     cursors: Vec<[u64; 2]>,
-    /// Each file's places, and the zone's bytes so far.
     places: Vec<FilePlace>,
     zone_bytes: u64,
-    /// Files that had no room when it was their turn.
     full: Vec<bool>,
     writes: u64,
     sync_file: Option<u32>,
 }
 
 impl FileTurns {
-    /// `passes` of `None` is endless. `part` is the first byte and the length used of each file;
-    /// `lengths` are those of the parts, if they differ.
+    /// `passes` of `None` is endless. `part` is the first byte and the length used of each file.
     pub(crate) fn new(
         job: &Job,
         files: u64,
@@ -290,7 +275,7 @@ impl FileTurns {
         self.all_bytes()
     }
 
-    /// Sets a request's file, offset and size; `false`: the files are full, which ends the stream.
+    /// Returns `false` if the files are full, which ends the stream.
     #[inline(always)]
     pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {
@@ -313,8 +298,8 @@ impl FileTurns {
         true
     }
 
-    /// Returns the file of the next request, or of a sync (not `moves`). As in fio, a full file
-    /// still gets syncs until a request finds it full.
+    /// `moves` is false for a sync. As in fio, a full file still gets syncs until a request finds
+    /// it full.
     fn file_in_row(&self, state: &mut State, at: u64, moves: bool) -> u64 {
         let State { cursors, full, stay, .. } = state;
         full.resize(self.files as usize, false);
@@ -380,7 +365,6 @@ impl FileTurns {
         }
     }
 
-    /// Returns the offset of the next overlapping request.
     fn backward(&self, cursor: u64) -> u64 {
         let (whole, back) = self.backward;
         match cursor {
@@ -389,7 +373,6 @@ impl FileTurns {
         }
     }
 
-    /// Picks a zone by its share of the requests, then any block.
     fn in_a_zone(&self, number: u64, len: u64) -> u64 {
         let drawn = rng::hash(self.seed, number);
         let chance = rng::below(drawn, 100);

@@ -18,7 +18,6 @@ impl<T: Serialize> Serialize for Ordered<T> {
     }
 }
 
-/// The directions, their combination, or both, by `unified_rw_reporting`.
 #[derive(Serialize)]
 pub(crate) struct Directions {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +67,6 @@ pub(crate) struct Direction {
     pub(crate) iops_samples: u64,
 }
 
-/// Latencies of completions, or total latencies with lat_percentiles.
 #[derive(Serialize)]
 pub(crate) struct PriorityReport {
     prioclass: u16,
@@ -265,7 +263,6 @@ fn deviation(histogram: &Histogram) -> f64 {
     (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
 }
 
-/// Includes percentiles if there are options, and buckets with `plus`.
 pub(crate) fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> Latency {
     Latency {
         min: histogram.min(),

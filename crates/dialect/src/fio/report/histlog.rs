@@ -3,7 +3,6 @@
 use crate::fio::run::histogram_log::Interval;
 use std::fmt::Write;
 
-/// Each line has the end of an interval, the direction, a request size and the counts.
 pub(crate) fn lines(intervals: &[Interval], from_ms: u64) -> String {
     let mut text = String::new();
     for Interval { end_ns, side, bytes, counts } in intervals {

@@ -16,7 +16,6 @@ use serde::Serialize;
 /// The version whose layout is written, in fio's format, with this program's name.
 pub const FIO_VERSION: &str = concat!("fio-3.33-halfpower-", env!("CARGO_PKG_VERSION"));
 
-/// The schema of the `halfpower` object.
 const SCHEMA: &str = "halfpower.fio/1";
 
 fn strings(given: &[(String, String)]) -> Ordered<String> {
@@ -294,8 +293,7 @@ const NS_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const US_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 const MS_BANDS: [u64; 12] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000, u64::MAX];
 
-/// Returns percentages. Bands exclude their upper bounds (times `unit` ns); the first begins at
-/// `from` ns.
+/// Bands exclude their upper bounds (times `unit` ns); the first begins at `from` ns.
 fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f64> {
     let total = latency.count().max(1) as f64;
     let mut low = from;

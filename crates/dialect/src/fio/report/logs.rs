@@ -32,7 +32,6 @@ impl Kind {
         }
     }
 
-    /// A rate has only one value.
     fn max_of(self, sum: Sum, width: u64) -> u64 {
         self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.max_ns)
     }

@@ -328,7 +328,6 @@ fn decimal(bytes: f64) -> String {
     short(bytes, 1000.0, ["B", "kB", "MB", "GB", "TB"])
 }
 
-/// Formats a whole job, and what fio does not report.
 fn job_text(text: &mut String, result: &JobResult) -> fmt::Result {
     if let Some(error) = &result.error {
         writeln!(text, "  failed: {}", error.text)?;

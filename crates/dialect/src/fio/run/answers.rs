@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 /// A report does not wait longer for streams that have no request to end.
 const ANSWER: Duration = Duration::from_millis(50);
 
-/// The last answer of each stream of a group.
 #[derive(Debug)]
 pub(crate) struct Board {
     asked: AtomicU64,
@@ -102,7 +101,6 @@ pub(crate) struct Running<'a> {
     pub(crate) status: &'a Status<'a>,
     pub(crate) board: Arc<Board>,
     pub(crate) unfinished: &'a Unfinished<'a>,
-    /// The result without this group, and the time since its start.
     pub(crate) so_far: FioResult,
 }
 

@@ -11,7 +11,6 @@ use measure::histogram::Histogram;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BacklogInterval {
     Writes(u64),
-    /// A pass of this many bytes.
     Bytes(u64),
 }
 
@@ -20,25 +19,20 @@ pub(crate) struct Backlog {
     /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<Contest>,
     every: BacklogInterval,
-    /// Writes read back before the next one; 0: all. As in fio, a batch that exceeds the interval
-    /// continues with later writes.
+    /// As in fio, a batch that exceeds the interval continues with later writes.
     batch: u64,
     batch_left: u64,
-    /// Writes or bytes since the last reading.
     counted: u64,
     written: PendingVerify,
     reading: Vec<Piece>,
-    /// `None`: the stream is writing.
     next: Option<usize>,
     free: Vec<u32>,
     issued: Box<[Read]>,
     latency: Histogram,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
-    /// Start of the current reading, and the time of all before it.
     reading_since: Nanos,
     reading_ns: Nanos,
-    /// Time of readings before the last own request.
     between_ns: Nanos,
 }
 
@@ -82,7 +76,6 @@ impl Backlog {
         }
     }
 
-    /// Returns the last request's excess over the pass; the next pass has its full length again.
     pub(crate) fn beyond(&self) -> u64 {
         match self.every {
             BacklogInterval::Bytes(pass) => self.counted.saturating_sub(pass),
@@ -185,7 +178,6 @@ mod tests {
     use crate::fio::options::job_options::Options;
     use std::sync::Arc;
 
-    /// Orders 60 writes and their reads, with a backlog of 16.
     fn order(batch: u64) -> String {
         let mut options = Options::default();
         options.set("verify", Some("crc32c")).unwrap();

@@ -55,7 +55,6 @@ impl State {
         write.number
     }
 
-    /// Returns the write that alone left these bytes, if it has ended and has the same `maker`.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) = self
@@ -72,7 +71,6 @@ impl State {
     }
 }
 
-/// Writes of all streams of a run to files in which requests may overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Contested(Mutex<State>);
 
@@ -90,12 +88,10 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// `maker` of `None`: the stream does not verify.
     pub(crate) fn new(all: Arc<Contested>, files: &[usize], maker: Option<usize>) -> Contest {
         Contest { all, files: files.into(), maker }
     }
 
-    /// Returns the number of a write or trim to be issued.
     pub(crate) fn begin(&self, piece: &Piece, stamped: bool) -> u64 {
         let maker = self.maker.filter(|_| stamped);
         self.all.with(|state| {

@@ -14,7 +14,6 @@ use std::sync::atomic::AtomicBool;
 pub(crate) type Watches = Vec<Option<Arc<Watch>>>;
 
 impl<M: Machine> Group<'_, M> {
-    /// Returns each clone's flow group and index in it.
     pub(crate) fn flows(&self) -> Vec<Option<(Arc<FlowGroup>, usize)>> {
         let of = |clone: &&ClonePlan| {
             Some(&self.job_of(clone).options).filter(|options| options.flow > 0)

@@ -1,5 +1,4 @@
-//! The part of a stream that every job has: requests, records, and state that several features
-//! need.
+//! The part of a stream that every job has.
 
 use super::failures::Failures;
 use super::guide::{Guide, TraceStep};
@@ -25,7 +24,6 @@ pub(crate) struct Core {
     pub(crate) trims: Option<Trims>,
     pub(crate) guide: Option<Guide>,
     pub(crate) rates: Option<Rates>,
-    /// The guide or the rates decide about the next request.
     pub(crate) is_led: bool,
     /// The next sync, and its file (`None`: all files).
     pub(crate) due: Option<(Stability, Option<u32>)>,
@@ -34,7 +32,6 @@ pub(crate) struct Core {
     /// The files have no room left, or a limit ended the stream.
     pub(crate) ended: bool,
     pub(crate) is_full: bool,
-    /// Whether to run until the disk is full, and whether it is full.
     pub(crate) fills: bool,
     pub(crate) no_space: bool,
     pub(crate) tolerated: Tolerated,
@@ -46,7 +43,6 @@ pub(crate) struct Core {
     pub(crate) leaves: bool,
     pub(crate) checks: bool,
     pub(crate) gives_priorities: bool,
-    /// Empty: use the stream's data.
     pub(crate) pattern: Box<[u8]>,
 }
 
@@ -58,9 +54,7 @@ pub(crate) struct Slot {
     pub(crate) returned_at: Nanos,
     pub(crate) bytes: u32,
     pub(crate) target: u32,
-    /// Index below [`SIDES`](super::stream_stats::SIDES).
     pub(crate) side: u8,
-    /// The priority to pass to the kernel, and the one that takes effect.
     pub(crate) given: u16,
     pub(crate) effective: u16,
 }
@@ -72,14 +66,12 @@ pub(crate) struct Issue {
     pub(crate) now: Nanos,
 }
 
-/// Requests whose submitting call has not returned.
 pub(crate) struct Submissions {
     pub(crate) open: Vec<u32>,
     /// A simulated machine has no call whose return it could report.
     pub(crate) reported: bool,
 }
 
-/// Trims instead of writing, or before each write.
 pub(crate) struct Trims {
     pub(crate) then_write: bool,
     pub(crate) next_is_one: bool,
@@ -136,7 +128,6 @@ impl Core {
         self.record.begin(self.measured_from);
     }
 
-    /// The rate does not catch up with this pause.
     pub(crate) fn skip(&mut self, pause: Nanos, side: usize) {
         self.stream.skip(|interval_ns| skipped_ns(pause as f64, interval_ns));
         if let Some(rates) = &mut self.rates {
@@ -368,7 +359,6 @@ impl Core {
         Some((slot.returned_at - slot.at).min(latency_ns))
     }
 
-    /// Returns whether a write follows.
     #[inline(always)]
     fn trim_ended(&mut self) -> bool {
         let Some(trims) = &mut self.trims else { return false };

@@ -96,7 +96,6 @@ pub trait AroundSets {
     }
 }
 
-/// Nothing is done.
 impl AroundSets for () {}
 
 /// Runs sets of jobs in order. Files stay, unless `cleanup` is set. A failed job has its error in

@@ -37,7 +37,6 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// The first error number stays.
     pub(crate) fn add(&mut self, other: Failures) {
         self.count += other.count;
         if self.first == 0 {

@@ -11,12 +11,10 @@ use machine::{Completion, Nanos, Next, Request, Stability};
 pub(crate) trait Filter: Send {
     fn begin(&mut self, core: &Core);
 
-    /// `None`: go on.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next>;
 
     fn issued(&mut self, core: &mut Core, issue: &Issue);
 
-    /// Handles a time at which the stream issues nothing.
     fn idle(&mut self, next: Next);
 
     /// `done` is absent if the request failed or is not in the measured part. `whole`: not a trim
@@ -32,7 +30,6 @@ pub(crate) trait Filter: Send {
 
     fn fails(&mut self);
 
-    /// Handles the end of a verification read.
     fn read_back(&mut self, completion: Completion, now: Nanos);
 
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);

@@ -13,7 +13,6 @@ const PAUSE_NS: Nanos = 50_000;
 /// A member silent for this long has failed; the others no longer wait.
 const SILENT_NS: Nanos = 5_000_000_000;
 
-/// The clones of all jobs that share a `flow_id`.
 #[derive(Debug)]
 pub(crate) struct FlowGroup {
     members: Vec<Member>,
@@ -140,7 +139,6 @@ impl Filter for Flow {
 mod tests {
     use super::*;
 
-    /// Returns each member's requests in `turns` turns.
     fn shares(flows: &[Flow], turns: u64, from: Nanos) -> Vec<u64> {
         let mut counts = vec![0; flows.len()];
         for turn in 0..turns {

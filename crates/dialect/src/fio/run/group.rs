@@ -32,12 +32,10 @@ pub(crate) struct Group<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) jobs: &'a [Job],
     pub(crate) number: usize,
-    /// All sets, and the jobs that do not run.
     pub(crate) asked: &'a Arrangement,
     pub(crate) not_run: &'a [NotRun],
     pub(crate) clones: Vec<&'a ClonePlan>,
     pub(crate) arrangement: &'a Arrangement,
-    /// Every file of the arrangement, and its storage.
     pub(crate) targets: &'a [M::Target],
     pub(crate) facts: &'a [TargetFacts],
     pub(crate) system_stats: &'a dyn SystemStats,
@@ -58,7 +56,6 @@ impl<'a, M: Machine> Group<'a, M> {
             .unwrap_or_else(|| self.never_opened())
     }
 
-    /// Each part has its job's index, for errors.
     pub(super) fn run_parts<S: RequestSource>(
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
@@ -114,7 +111,6 @@ impl<'a, M: Machine> Group<'a, M> {
         clone.files.iter().map(|&file| &self.targets[file]).collect()
     }
 
-    /// Returns the planned sizes of files that could not be created.
     pub(super) fn never_opened(&self) -> TargetFacts {
         let files = &self.asked.files;
         let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
@@ -129,7 +125,6 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// `None`: only at the end.
 pub(super) fn backlog(job: &Job, clone: &ClonePlan) -> Option<BacklogInterval> {
     let options = &job.options;
     let once = !repeats(job) || translate::engine(job).is_async();

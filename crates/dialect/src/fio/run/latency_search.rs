@@ -11,9 +11,7 @@ use machine::Nanos;
 pub(crate) enum Step {
     Issue,
     Hold,
-    /// The depth is found: start the measured part.
     Measure,
-    /// The window at the depth found is over.
     End,
 }
 
@@ -27,7 +25,6 @@ pub(crate) struct Search {
     failed: Option<u32>,
     /// Consecutive windows that met the target just below the depth that did not.
     held_in_row: u32,
-    /// Start of the window, its requests, and those that took too long.
     since: Nanos,
     done: u64,
     late: u64,
@@ -108,7 +105,6 @@ impl Search {
         (self.since, self.done, self.late) = (now, 0, 0);
     }
 
-    /// Returns whether the search is over.
     fn grow(&mut self, now: Nanos) -> bool {
         let before = self.depth;
         self.held = before;
@@ -151,8 +147,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Simulates a device that serves `depth` requests in `depth` times 100 us. Returns the depth
-    /// found and the steps reached.
+    /// Returns the depth found and the steps reached.
     fn searched(goal: LatencyGoal, max: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
         let mut search = Search::new(goal, max);
         let (mut now, mut in_flight, mut kinds) = (0, 0, [false; 2]);

@@ -16,7 +16,6 @@ const SETTLES_NS: Nanos = 2_000_000_000;
 pub enum StopReason {
     Latency(Nanos),
     Rate {
-        /// The rate is in bytes per second, not requests.
         bytes: bool,
         min: u64,
         reached: u64,
@@ -72,7 +71,6 @@ impl RateWatch {
         self.settled_at = now.saturating_add(SETTLES_NS);
     }
 
-    /// A side of 0 is a read, 1 a write.
     #[inline]
     pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<StopReason> {
         let done = self.done.get_mut(side)?;
@@ -101,7 +99,6 @@ impl RateWatch {
 mod tests {
     use super::*;
 
-    /// Returns the second in which a stream of 4096-byte requests gives up, and the reason.
     fn gives_up(min: MinRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, StopReason)> {
         let mut watch = RateWatch::new(min);
         watch.begin(0);

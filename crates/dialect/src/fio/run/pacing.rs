@@ -20,7 +20,6 @@ pub(crate) struct Pauses {
     issued: u64,
     side: usize,
     until: Nanos,
-    /// The rate does not catch up with the pauses.
     ignored: bool,
 }
 
@@ -76,7 +75,6 @@ impl Filter for Pauses {
     ignores!(idle completed synced owes left fails read_back fill check finish);
 }
 
-/// The common end of jobs with `exitall`.
 #[derive(Debug, Clone)]
 pub(crate) struct Exit {
     pub(crate) ends_if: [Arc<AtomicBool>; 2],
@@ -103,7 +101,6 @@ impl Filter for Exit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batching {
     submit: u32,
-    /// Completions to wait for before replacing any.
     complete: u32,
     filling: bool,
     row: u32,
@@ -111,7 +108,6 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
-    /// `None`: free slots are filled at once.
     pub(crate) fn of(job: &Job, depth: u32) -> Option<Batching> {
         let options = &job.options;
         // In fio 0 means all.

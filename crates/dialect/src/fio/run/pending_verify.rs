@@ -3,7 +3,6 @@ use super::verify::CloneVerify;
 use machine::{Nanos, Op, Request};
 use std::collections::BTreeMap;
 
-/// The bytes of one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) target: u32,

@@ -8,7 +8,6 @@ use workload::rng;
 
 const PURPOSE: u64 = 0xc3d9;
 
-/// Draws the priority of each request, as a kernel value.
 #[derive(Debug)]
 pub(crate) struct Priorities {
     asked: CommandPriority,

@@ -11,7 +11,6 @@ const PURPOSE_ARRIVALS: u64 = 0xa772;
 pub(crate) struct Rates {
     schedules: [Option<Schedule>; 2],
     used: [bool; 2],
-    /// Absent if sizes do not differ.
     sizes: Option<[SizeDraw; 2]>,
     seed: u64,
     drawn: u64,

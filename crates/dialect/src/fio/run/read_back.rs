@@ -40,7 +40,6 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// `bytes` is another limit. With `repeats` offsets may repeat.
     pub(crate) fn new(
         sequence: Sequence,
         turns: FileTurns,

@@ -29,7 +29,6 @@ pub struct CloneStats {
     /// Width of the windows in [`CloneStats::spread`].
     pub spread_ns: Nanos,
     pub spread: Vec<[Sum; SIDES]>,
-    /// Latencies of the syncs between requests.
     pub syncs: Histogram,
     /// Syncs of the whole file rather than only its data.
     pub full_syncs: u64,
@@ -187,15 +186,12 @@ pub struct CloneResult {
 pub struct JobResult {
     pub job: Job,
     pub clones: Vec<CloneResult>,
-    /// The job as a halfpower result.
     pub point: Point,
     /// Why the job failed; its figures then cover the work done before.
     pub error: Option<JobError>,
     /// Start of the measured part, milliseconds since 1970.
     pub began_unix_ms: u64,
-    /// Absent if not watched.
     pub steady: Option<Steady>,
-    /// Bytes found correct, if verification was requested.
     pub verified_bytes: Option<u64>,
     /// Blocks with wrong data, if the job continued.
     pub faults: Failures,
@@ -211,7 +207,6 @@ pub struct GroupResult {
     pub process_ns: Option<Nanos>,
     pub counts: Counts,
     pub disks: Vec<DiskUse>,
-    /// Storage under the files.
     pub facts: TargetFacts,
 }
 
@@ -227,7 +222,6 @@ impl GroupResult {
     }
 }
 
-/// Returns user and system time of a part in which the process used `process_ns`.
 fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
     let times = [cpu.user_ns, cpu.system_ns].map(|ns| ns as f64);
     let whole = times[0] + times[1];
@@ -239,9 +233,7 @@ fn part_of(cpu: CpuTimes, process_ns: Option<Nanos>) -> [f64; 2] {
 #[derive(Debug, Clone)]
 pub struct FioResult {
     pub plan: Plan,
-    /// Sets of jobs in order.
     pub groups: Vec<GroupResult>,
-    /// Warnings, and differences from fio.
     pub warnings: Vec<String>,
     /// The user ended the run; the last group has no points.
     pub interrupted: bool,
@@ -264,16 +256,12 @@ pub struct Entry<'a> {
     /// As in fio, a `name` setting names only the first clone.
     pub name: &'a str,
     pub clones: u32,
-    /// All clones together.
     pub recorded: CloneStats,
-    /// The first error of any job.
     pub error: Option<&'a JobError>,
-    /// Tolerated failures of its jobs.
     pub failures: Failures,
 }
 
 impl FioResult {
-    /// Returns the percentage for all processors, if the report has it.
     pub(crate) fn idle_percent(&self) -> Option<f64> {
         let sum = |of: fn(&Usage) -> Nanos| -> f64 {
             self.groups.iter().map(|group| of(&group.usage) as f64).sum()

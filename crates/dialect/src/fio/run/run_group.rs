@@ -210,7 +210,6 @@ impl<'a, M: Machine> Group<'a, M> {
         parts
     }
 
-    /// Returns sizes as the clone's streams see them.
     fn facts_for(&self, clone: &ClonePlan) -> TargetFacts {
         TargetFacts { size_bytes: self.arrangement.bytes(clone), ..self.facts_of(&[clone]) }
     }

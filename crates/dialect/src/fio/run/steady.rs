@@ -23,7 +23,6 @@ pub struct Steady {
     pub bytes: Vec<u64>,
 }
 
-/// Sums of one second, and the streams that have reported it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     sums: [u64; 2],
@@ -40,7 +39,6 @@ struct Board {
     verdict: Steady,
 }
 
-/// Watches the combined rate; streams report once a second.
 #[derive(Debug)]
 pub(crate) struct Watch {
     criterion: Criterion,
@@ -149,7 +147,6 @@ mod tests {
         Criterion { duration_ns: seconds * STEP_NS, ..criterion }
     }
 
-    /// Returns the second (from 1) of a steady rate.
     fn ends(criterion: Criterion, rates: &[u64]) -> Option<usize> {
         let watch = Watch::new(criterion, 1);
         rates

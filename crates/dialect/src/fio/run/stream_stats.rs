@@ -88,7 +88,6 @@ pub(crate) struct Done {
     pub(crate) bytes: u32,
     pub(crate) offset: u64,
     pub(crate) latency_ns: Nanos,
-    /// `None`: not measured.
     pub(crate) submission_ns: Option<Nanos>,
     /// The kernel's value; 0: the request has none of its own.
     pub(crate) priority: u16,
@@ -143,7 +142,6 @@ impl Windows {
 pub struct Line {
     /// The end of the request, since the start of the measured part.
     pub at_ns: Nanos,
-    /// Time from issue to completion.
     pub latency_ns: Nanos,
     /// Time from issue to the end of the submission; `None`: not measured.
     pub submission_ns: Option<Nanos>,
@@ -206,7 +204,6 @@ pub struct StreamStats {
     pub histograms: Option<HistogramLog>,
     pub syncs: Histogram,
     pub full_syncs: u64,
-    /// Requests by the number in flight: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,
     pub submitted: Batches,
     pub completed: Batches,
@@ -218,7 +215,6 @@ pub struct StreamStats {
     pub(crate) trace: Option<Vec<Entry>>,
     pub(crate) progress: Option<u64>,
     pub(crate) failures: Failures,
-    /// Absent if requests have no priorities of their own.
     pub(crate) priorities: Option<ByPriority>,
     pub(crate) depth_found: u32,
     pub(crate) end_sync: Option<(Nanos, Nanos)>,

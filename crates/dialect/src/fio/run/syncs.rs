@@ -11,7 +11,6 @@ use machine::{Nanos, Next, Op, Stability};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Passes {
-    /// 0: nothing happens between passes.
     pub(crate) bytes: u64,
     pub(crate) cold: bool,
     pub(crate) synced: bool,
@@ -24,7 +23,6 @@ pub(crate) struct Syncs {
     written: [u64; 2],
     last_file: u32,
     at_end: bool,
-    /// The last write is synced like those before it.
     last_too: bool,
     passes: Passes,
     progress: Option<Progress>,
@@ -107,9 +105,8 @@ fn leaves_rest(job: &Job) -> bool {
 }
 
 impl Filter for Syncs {
-    /// Syncs after every N writes and after each pass, and drops the cache between passes. As in
-    /// fio, syncs between writes do not wait for writes in flight, and the last write gets such a
-    /// sync only with `end_fsync`, or if the rest is too short for another write.
+    /// As in fio, syncs between writes do not wait for writes in flight, and the last write gets
+    /// such a sync only with `end_fsync`, or if the rest is too short for another write.
     fn before(&mut self, core: &mut Core, now: Nanos) -> Option<Next> {
         let sync = self.wanted();
         let turn = core.passed >= core.pass_bytes;

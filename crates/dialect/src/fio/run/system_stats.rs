@@ -3,7 +3,6 @@
 pub struct Counts {
     pub context_switches: u64,
     pub major_faults: u64,
-    /// Page faults without I/O.
     pub minor_faults: u64,
     /// User, system.
     pub cpu_ns: [u64; 2],

@@ -6,7 +6,6 @@ use super::system_stats::{Counts, DiskUse, SystemStats};
 use machine::{Machine, Nanos, TargetFacts, Usage};
 
 pub(crate) struct Unfinished<'a> {
-    /// The group with empty clones, and the job and clone of each stream.
     pub(crate) group: GroupResult,
     pub(crate) streams: Vec<(usize, usize)>,
     pub(crate) before: (Counts, Vec<DiskUse>),

@@ -111,15 +111,12 @@ pub(crate) struct Check {
     pub(crate) method: Method,
     /// Empty: any data.
     pub(crate) pattern: Fill,
-    /// 0: restart at each request.
     pub(crate) pattern_interval: usize,
-    /// `None`: a whole request.
     pub(crate) interval_bytes: Option<u32>,
     pub(crate) header_at: usize,
 }
 
 impl Check {
-    /// `None`: the job does not verify.
     pub(crate) fn of(options: &Options) -> Option<Check> {
         options.verifies().map(|method| Check {
             method,
@@ -153,7 +150,6 @@ impl Check {
         }
     }
 
-    /// Swaps the header with the bytes at its offset in the block.
     fn swap_header(&self, block: &mut [u8]) {
         let len = self.method.header_bytes();
         if self.header_at >= len && self.header_at + len <= block.len() {

@@ -13,7 +13,6 @@ use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 /// A stream that only reads checks its reads.
 pub(crate) struct Verification {
     pub(crate) stats: CloneVerify,
-    /// `None`: only at the end.
     pub(crate) every: Option<BacklogInterval>,
     pub(crate) batch: u64,
     pub(crate) repeats: bool,
@@ -23,10 +22,8 @@ pub(crate) struct Verification {
 pub(crate) struct Verifying {
     /// `None`: other streams verify the same files.
     stats: Option<CloneVerify>,
-    /// Set if other streams may write the same blocks, or if this stream's writes overlap.
     contest: Option<ContestState>,
     backlog: Option<Backlog>,
-    /// Kept if the sequence cannot reproduce the writes.
     kept: Option<PendingVerify>,
 }
 

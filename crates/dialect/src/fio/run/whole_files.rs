@@ -33,7 +33,6 @@ pub(crate) struct WholeFiles {
 }
 
 impl WholeFiles {
-    /// `None`: the job transfers data.
     pub(crate) fn of(job: &Job, clone: &ClonePlan) -> Result<Option<WholeFiles>, FioError> {
         let Some(operation) = job.options.file_operation else { return Ok(None) };
         let held = |file: &NamedFile| {

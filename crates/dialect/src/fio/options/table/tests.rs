@@ -1,5 +1,3 @@
-//! Tests of the option table.
-
 use super::*;
 use std::collections::BTreeSet;
 

@@ -17,7 +17,6 @@ pub(crate) struct OwnPlaces {
     random: bool,
     /// One entry if all files are alike; empty: each place is equally likely.
     draws: Vec<PlaceDraw>,
-    /// Each block is used once before any is used again.
     covers: bool,
     /// A file in order has no turn from its end to the end of the pass.
     ends: bool,
@@ -33,7 +32,6 @@ pub(crate) struct OwnPlaces {
 
 #[derive(Debug, Clone, Copy)]
 struct Zones {
-    /// Bytes transferred before the next zone.
     size: u64,
     range: u64,
     skip: u64,
@@ -50,7 +48,6 @@ pub(super) struct FilePlace {
 }
 
 impl OwnPlaces {
-    /// Returns `None` if the stream's own offsets are right. `passes` of `None` is endless.
     pub(super) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -90,7 +87,6 @@ impl OwnPlaces {
 }
 
 impl FileTurns {
-    /// `None`: no block is left.
     fn file_of_own(&self, state: &mut State) -> Option<usize> {
         let number = state.drawn;
         state.drawn += 1;
@@ -112,7 +108,6 @@ impl FileTurns {
         Some(next.0 as usize)
     }
 
-    /// `false`: no block is left.
     pub(super) fn place_own(
         &self,
         own: &OwnPlaces,
@@ -149,7 +144,6 @@ impl FileTurns {
         true
     }
 
-    /// `None`: no block is left.
     fn offset_in(
         &self,
         own: &OwnPlaces,

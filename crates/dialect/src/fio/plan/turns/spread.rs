@@ -10,7 +10,6 @@ use workload::{FreeMap, Normal, SelfSimilar, SizeDraw, Zipf, rng};
 pub(crate) struct Spread {
     align: u64,
     min_bytes: u64,
-    /// One entry if all files are alike.
     files: Vec<Places>,
     sizes: [SizeDraw; 2],
     /// No byte is used twice in a pass, as with fio's map of each file; requests then shrink to the
@@ -68,7 +67,6 @@ impl PlaceDraw {
 const DRAWS: u64 = 64;
 
 impl Spread {
-    /// `passes` of `None` is endless.
     pub(crate) fn new(
         job: &Job,
         (len, lengths): (u64, &[u64]),
@@ -115,7 +113,6 @@ impl Spread {
 }
 
 impl FileTurns {
-    /// Picks a file, with free space in it if that matters.
     fn file_of_spread(&self, spread: &Spread, state: &State, number: u64) -> u64 {
         let turn = number / self.service_run.max(1);
         let first = match self.service {
@@ -131,7 +128,6 @@ impl FileTurns {
         self.in_window(first, left)
     }
 
-    /// Counts `at` over the parts of all files again and again.
     fn file_at(&self, at: u64) -> u64 {
         let mut at = at % self.all_bytes().max(1);
         let files = (0..self.files).find(|&file| {
@@ -141,7 +137,6 @@ impl FileTurns {
         files.unwrap_or(0)
     }
 
-    /// May shrink the request; `false`: the files are full.
     pub(super) fn place_spread(
         &self,
         spread: &Spread,

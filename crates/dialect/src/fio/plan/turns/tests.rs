@@ -1,5 +1,3 @@
-//! Offsets of the requests of many kinds of jobs.
-
 use super::*;
 use crate::fio::plan::jobs::job;
 
@@ -216,7 +214,6 @@ fn sequential_mixes_have_a_cursor_for_each_direction() {
     assert_eq!(placed(&turns, &mix), [(0, 8), (0, 9), (0, 8), (0, 10), (0, 8), (0, 9)]);
 }
 
-/// Requests maximum sizes until the files are full.
 fn spread(settings: &str, files: u64, len: u64, max: usize) -> Vec<(u32, u64, u32)> {
     let job = job(settings);
     let turns = one_pass(&job, files, (4096, len), 1);
@@ -291,7 +288,6 @@ fn skewed_places_are_drawn_in_each_file() {
     assert!(even.iter().flatten().all(|hits| *hits == 1), "each block once in a pass");
 }
 
-/// Formats file and block: `0:0 1:0`.
 fn in_order(settings: &str, files: u64, blocks: u64, count: usize) -> String {
     let turns = FileTurns::new(&job(settings), files, ((0, blocks * 4096), &[]), 1, None);
     let op = if settings.contains("rw=write") { Op::Write } else { Op::Read };
