@@ -47,7 +47,6 @@ pub fn profile(options: &Options) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Replaces `*1`, `*2` ... by the command line's targets.
 fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     let mut used = vec![false; named.len()];
     for target in profile.spans.iter_mut().flat_map(|span| &mut span.targets) {
@@ -342,7 +341,7 @@ fn run_span<M: Machine>(
     Ok((span, interrupted))
 }
 
-/// Runs a span's targets once; `only_ns` limits the time and omits the warm-up.
+/// `only_ns` limits the time and omits the warm-up.
 fn run_targets<M: Machine>(
     machine: &M,
     span: &TimeSpan,
@@ -373,8 +372,7 @@ fn run_targets<M: Machine>(
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// Returns the results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
-/// single-request thread counts.
+/// Without depth (`-o` with neither io_uring nor libaio) each single-request thread counts.
 fn thread_results(
     target: &Target,
     facts: &TargetFacts,

@@ -9,7 +9,7 @@ use quick_xml::events::Event;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Nesting limit; the schema has seven levels.
+/// The schema has seven levels.
 const MAX_NESTING: usize = 16;
 
 #[derive(Debug, Default)]
@@ -136,7 +136,6 @@ impl Element {
         )
     }
 
-    /// Accepts only values that have no effect.
     fn only(&self, neutral: &[&str]) -> Result<()> {
         if neutral.contains(&self.value()) { Ok(()) } else { self.unsupported() }
     }
@@ -309,7 +308,6 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
-/// Returns the pool's thread numbers, with the target's weights.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {

@@ -158,7 +158,6 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (squares / count).sqrt())
 }
 
-/// Returns a phase as a run of a workload, for halfpower's own document.
 pub(super) fn sample(phase: &Phase, tasks: u32, latency: &Histogram) -> measure::Sample {
     let none = Histogram::new();
     let latency = match phase.direction {

@@ -50,8 +50,7 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 
-/// Returns how to open a file: it is created if it is missing or a directory is named, and a new
-/// file needs a size.
+/// A file is created if it is missing or a directory is named, and a new file needs a size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     no_drive(&job.path)?;
     let stripes = options
