@@ -285,7 +285,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         self.steps(clients.map(|client| (client, step.clone())), together)
     }
 
-    /// Lets clients, which are indices into `tasks`, do a step each.
+    /// Clients are indices into `tasks`.
     fn steps(
         &mut self,
         steps: impl IntoIterator<Item = (u32, Step)>,

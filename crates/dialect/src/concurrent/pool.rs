@@ -24,7 +24,6 @@ pub(crate) struct Pool {
 
 #[derive(Debug)]
 pub(crate) struct TargetResult {
-    /// The sample of all threads, or an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
     pub(crate) interrupted: bool,

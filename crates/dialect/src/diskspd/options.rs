@@ -90,7 +90,7 @@ struct Sizes {
     block: Option<Size>,
     random: Option<Option<Size>>,
     stride: Option<Size>,
-    /// `-s`, with or without a stride.
+    /// `-s`
     sequential: bool,
     base: Option<Size>,
     /// `-B<base>:<length>`
@@ -122,7 +122,7 @@ struct Reading {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An invalid or unsupported argument; the message names it.
+/// An invalid or unsupported argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut reading = Reading {

@@ -147,7 +147,7 @@ impl Target {
         }
     }
 
-    /// Applies `-rs`; 100 % and 0 % equal `-r` and `-s`.
+    /// 100 % and 0 % equal `-r` and `-s`.
     pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
         match percent {
             Some(0) => (self.random_bytes, self.random_percent) = (None, None),

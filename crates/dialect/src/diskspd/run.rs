@@ -78,14 +78,13 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Runs all time spans of a profile, which [`profile()`] loads.
+/// Runs all time spans of a profile.
 ///
 /// Named files that `-c` created stay after success; a failure or the user's interrupt, which also
 /// ends the results, removes them.
 ///
 /// # Errors
-/// A file is refused or too small, the file system is full, a request failed, or the interrupt came
-/// before a request completed.
+/// A file is refused or too small, a request failed, or the interrupt came before one completed.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -212,7 +211,7 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     Ok(specs)
 }
 
-/// Refuses settings that do not fit a file; returns each span's buffers.
+/// Returns each span's buffers.
 fn check<M: Machine>(
     machine: &M,
     profile: &Profile,
@@ -254,7 +253,7 @@ fn workload_of(
 
 const LARGEST_SOURCE: u64 = 1 << 30;
 
-/// Reads the data for the writes from the start of the file, repeated if the file is shorter.
+/// The data is repeated if the file is shorter.
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {

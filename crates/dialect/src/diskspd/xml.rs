@@ -144,7 +144,7 @@ impl Element {
 /// Reads a profile.
 ///
 /// # Errors
-/// Not XML, an unsupported element or an invalid value; the message names it.
+/// Not XML, an unsupported element or an invalid value.
 pub fn read_profile(text: &str) -> Result<Profile> {
     if text.contains('\0') {
         return refuse("the profile", "it contains a NUL", "is it a text?");

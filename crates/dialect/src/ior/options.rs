@@ -198,7 +198,7 @@ pub(super) fn hint() -> &'static str {
     "see halfpower ior --help"
 }
 
-/// Sets an option, which the user wrote as `words`; without a value, a flag is on.
+/// Without a value, a flag is on.
 fn set(
     options: &mut Options,
     row: &Row<Options, String>,
@@ -250,7 +250,7 @@ fn takes_value(row: &Row<Options, String>) -> bool {
     )
 }
 
-/// Finds an option's row; case matters only in names of one letter.
+/// Case matters only in names of one letter.
 fn find(name: &str) -> Option<&'static Row<Options, String>> {
     let is_short = name.chars().count() == 1;
     ROWS.iter().find(|row| {

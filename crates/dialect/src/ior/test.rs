@@ -521,8 +521,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Gives the files back, joined ones first: the holder can mark only a file that no other
-    /// process has open.
+    /// Joined files come first: the holder can mark only a file that no other process has open.
     fn release(&mut self, end: FileEnd) -> Result<(), Error> {
         if self.held.is_some() {
             self.all(|_| Step::Release { all: false, end: FileEnd::AsItWas }, false)?;

@@ -281,7 +281,7 @@ static OWN: &[Own<Options>] = &[
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An invalid or unsupported argument; the message names it.
+/// An invalid or unsupported argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();

@@ -33,8 +33,8 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// interrupt, which still reports what was done.
 ///
 /// # Errors
-/// A file is refused or too small, the file system is full, a request or a write to `out` failed,
-/// or the interrupt came before any figure.
+/// A file is refused, a request or a write to `out` failed, or the interrupt came before any
+/// figure.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,

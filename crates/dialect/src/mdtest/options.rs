@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const MAX_DIRECTORIES: u64 = 1 << 22;
 
-/// Maximum size of a file: these tests are about names, not data.
+/// These tests are about names, not data.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The parsed command line.
@@ -20,7 +20,7 @@ pub struct Options {
     pub directories: Vec<PathBuf>,
     /// `-n`: items of a task.
     pub items: Option<u64>,
-    /// `-I`: items in a directory.
+    /// `-I`
     pub per_directory: Option<u64>,
     /// `-z`, `-b`
     pub depth: u32,

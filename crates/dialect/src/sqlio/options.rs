@@ -205,7 +205,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An unknown option or an invalid value; the message names the argument.
+/// An unknown option or an invalid value.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();

@@ -115,8 +115,7 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
 /// after success. The user's interrupt ends it with the report of what was done.
 ///
 /// # Errors
-/// A file is refused or too small, the file system is full, a request or a write to `out` failed,
-/// or the interrupt came before a request completed.
+/// A file is refused, a request or a write to `out` failed, or no request completed.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;
