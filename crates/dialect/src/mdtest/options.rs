@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const MAX_DIRECTORIES: u64 = 1 << 22;
 
-/// These tests are about names, not data.
+/// Maximum size of a file: these tests are about names, not data.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The parsed command line.
