@@ -38,10 +38,9 @@ pub(crate) struct RequestShape {
     pub(crate) follows_percent: Option<u8>,
     /// The region's ranges in order, with shares that sum to 100; if empty, the workload decides.
     pub(crate) ranges: Vec<RequestRange>,
-    /// Requests in a burst, and the pause after it.
     pub(crate) burst: Option<(u32, Nanos)>,
     pub(crate) pattern: Option<u64>,
-    /// Data of the writes; each continues where the previous one ended.
+    /// Each write continues where the previous one ended.
     pub(crate) source: Option<Arc<[u8]>>,
     /// Reads copy their data again in blocks of this size.
     pub(crate) copy_block: Option<usize>,
@@ -51,7 +50,6 @@ pub(crate) struct RequestShape {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RequestRange {
-    /// Percentage of the requests.
     pub(crate) percent: u8,
     /// End of the range, as a fraction of the region.
     pub(crate) end: f64,
@@ -79,7 +77,6 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RunPlan {
-    /// Initial time that is not measured.
     pub(crate) ramp_ns: Nanos,
     pub(crate) rest_ns: Nanos,
     /// After the first stream's end the others continue without counting ([`Trace::counted`]).
@@ -122,7 +119,6 @@ pub struct Interval {
     pub min_ns: u64,
     pub max_ns: u64,
     pub sum_ns: f64,
-    /// Sum of the squared latencies.
     pub squares_ns2: f64,
 }
 
@@ -173,15 +169,14 @@ pub(crate) struct Trace {
     /// Offset in bytes and latency of every request, in order of completion.
     pub(crate) log: Vec<(u64, Nanos)>,
     pub(crate) intervals: Vec<[Interval; 2]>,
-    /// Times of the start and of the last completion.
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,
     /// Completed requests and time when the first stream of a stonewalled run finished.
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
-/// Runs all jobs at once; the first error ends the run. After the user's interrupt the results are
-/// those until then ([`machine::Usage::interrupted`]); it is an error if no request completed.
+/// After the user's interrupt the results are those until then ([`machine::Usage::interrupted`]);
+/// it is an error if no request completed.
 pub(crate) fn run<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -267,7 +262,7 @@ pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFac
     Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
 }
 
-/// Returns the workload of a single thread; `None` if the threads share the pattern.
+/// Returns `None` if the threads share the pattern.
 fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> {
     let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
     let apart = workload.threads > 1 && shape.threads != ThreadOrder::Pattern;

@@ -19,7 +19,6 @@ pub enum Step {
     Begin(MetadataPlan, ClientFiles),
     /// Look up, open and read the files of another task.
     Visit(ClientFiles),
-    /// Apply an operation to all files.
     Phase(Operation),
     /// Remove the directories, which are empty after a round.
     End,
@@ -47,7 +46,6 @@ pub enum Reply {
 
 type Record = Box<dyn FnMut(Operation, Nanos) + Send>;
 
-/// The times of operations, by thread.
 type Times = Vec<Arc<Mutex<Histogram>>>;
 
 fn no_files() -> machine::Error {
@@ -57,7 +55,6 @@ fn no_files() -> machine::Error {
 struct Open<'f, S: FileSystem> {
     plan: MetadataPlan,
     session: Session<'f, S, Record>,
-    /// Another task's files, which this one looks up, opens and reads.
     visited: Option<Session<'f, S, Record>>,
     times: Times,
 }
@@ -239,7 +236,6 @@ pub fn run(
     Ok(Measured { results, ended: None })
 }
 
-/// One task's share of an operation, over all rounds.
 #[derive(Default, Clone)]
 struct Share {
     operations: u64,
@@ -289,7 +285,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         self.steps(clients.map(|client| (client, step.clone())), together)
     }
 
-    /// Lets clients, which are indices into `tasks`, do a step each.
+    /// Clients are indices into `tasks`.
     fn steps(
         &mut self,
         steps: impl IntoIterator<Item = (u32, Step)>,
@@ -321,7 +317,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         self.all(&Step::End, false).map(drop)
     }
 
-    /// Lets each task make its directories or join the first one's, then join those that it visits.
     fn begin(&mut self) -> Result<(), Error> {
         let plan = self.plan;
         let clients = self.members.len() as u32;
@@ -347,7 +342,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Returns the directories that were made or joined.
     fn ready(
         &mut self,
         steps: impl Iterator<Item = (u32, Step)>,
@@ -389,7 +383,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// Returns the result of the complete phases; `None` without any.
+    /// Returns `None` without any complete phase.
     fn result(&self, interrupted: bool) -> Option<MetadataResult> {
         let clients = self.members.len() as u32;
         let mut result = MetadataResult::new(self.plan, clients, &self.rounds).ok()?;
@@ -423,7 +417,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Some(result)
     }
 
-    /// Warns about tasks that began late or were slow, over all rounds of an operation.
     fn unequal(&self) -> Vec<String> {
         let of = |operation: Operation| {
             let shares = &self.shares[operation as usize];

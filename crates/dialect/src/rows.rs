@@ -1,5 +1,5 @@
 //! The options of a tool as table rows: names, how an option takes its value, and what that
-//! changes. Parser, help and refusals share them.
+//! changes.
 
 use crate::parse::{refuse, shortened};
 use machine::{Error, Result};
@@ -13,7 +13,6 @@ pub(crate) enum OptionKind<O: 'static, E: 'static> {
     Text(fn(&mut O, String)),
     /// Only values that describe what halfpower does anyway, and a hint for others.
     OnlyValues(&'static [&'static str], &'static str),
-    /// A flag that is supported only when off, with a hint.
     OnlyZero(&'static str),
     /// Has no counterpart here, or always applies. As in fio, a malformed value is an error.
     Ignored(Form),
@@ -29,7 +28,6 @@ pub(crate) enum Form {
     Text,
 }
 
-/// One option, or several refused for the same reason.
 pub(crate) struct Row<O: 'static, E: 'static, G = ()> {
     names: &'static str,
     pub(crate) group: G,
@@ -61,8 +59,7 @@ pub(crate) fn put<T, E>(
 /// An option of halfpower's own: `--name value`, `--name=value`, or a flag.
 pub(crate) type Own<O> = Row<O, Error>;
 
-/// Sets an option of halfpower's own: `word` follows the two dashes, `next` gives the next
-/// argument.
+/// `word` follows the two dashes, `next` gives the next argument.
 pub(crate) fn set_own<'w, O>(
     rows: &[Own<O>],
     options: &mut O,

@@ -50,7 +50,6 @@ pub enum Error {
     Machine(#[from] machine::Error),
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// Tasks refused or failed; the message names them.
     #[error("{message}")]
     Tasks {
         message: String,
@@ -208,7 +207,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// Runs and times `work`.
     pub(crate) fn of<F: TaskFiles, T>(
         files: &F,
         work: impl FnOnce() -> machine::Result<T>,
@@ -239,7 +237,6 @@ impl Span {
 /// Finds the size of a directory's file system, if known.
 pub type SpaceOf<'a> = &'a dyn Fn(&Path) -> Option<FileSystemSpace>;
 
-/// The size of a file system and the shares in use, as IOR and mdtest write them.
 pub(crate) struct SpaceWords {
     pub(crate) capacity: String,
     pub(crate) used: String,
@@ -287,8 +284,7 @@ pub(crate) fn name(members: &[Member], task: usize) -> String {
     format!("task {task} ({})", members[task].host)
 }
 
-/// Warns about tasks that began late or are slow. `begins` are of a common start, on one clock;
-/// each task did `amounts` in `times_ns`.
+/// `begins` are of a common start, on one clock; each task did `amounts` in `times_ns`.
 pub(crate) fn unequal(
     members: &[Member],
     phase: &str,

@@ -227,7 +227,6 @@ fn each_thread_of_a_pool_keeps_its_requests_outstanding_over_all_targets() {
     }
 }
 
-/// Each thread takes one block in eight.
 #[test]
 fn threads_in_stripes_write_every_block() {
     let here = tempfile::tempdir().unwrap();

@@ -613,7 +613,6 @@ fn written_data_is_read_back_and_changes_are_found() {
     assert!(error.contains("64 blocks are not what was written"), "{error}");
 }
 
-/// Returns side, offset and bytes of each request in a recorded trace.
 fn traced(result: &FioResult, path: &Path) -> Vec<(dialect::fio::Action, u64, u32)> {
     let (_, text) = logs(result).into_iter().find(|(written, _)| written == path).unwrap();
     let trace = Trace::read(text.as_bytes()).unwrap();

@@ -34,7 +34,6 @@ fn plan(text: &str) -> Result<Plan, FioError> {
     Plan::new(&parse(text)?.sections, &[])
 }
 
-/// Returns the error, which must be of usage and have a hint after a semicolon or in brackets.
 fn refused(text: &str) -> String {
     match plan(text) {
         Ok(plan) => panic!("accepted: {text:?} as {plan:?}"),

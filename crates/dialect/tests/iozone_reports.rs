@@ -12,8 +12,6 @@ fn options(line: &str) -> Options {
     parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap()
 }
 
-/// Returns a rate that identifies test, file and record: 1000 kB/s per place of the test, a hundred
-/// per power of the sizes.
 fn measured(options: &Options, cell: Cell, test: Test) -> Measured {
     let place = options.passes().iter().position(|one| *one == test).unwrap() as u64 + 1;
     let kib = place * 1000

@@ -245,7 +245,6 @@ fn clients_elsewhere_and_lists_that_are_none_are_refused_before_anything_is_made
     assert!(result.unwrap_err().to_string().contains("no-list"));
 }
 
-/// Without such a directory, the children's names begin with `-f`.
 #[test]
 fn children_have_files_named_after_the_test_file() {
     let here = tempfile::tempdir().unwrap();

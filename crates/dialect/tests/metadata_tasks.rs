@@ -116,7 +116,6 @@ fn directories_form_a_tree() {
     assert!(error.is_usage() && error.to_string().contains("below each is 1"), "{error}");
 }
 
-/// The first task visits another's files, one of which is removed before it is read.
 struct Meddled<'f> {
     tasks: Several<'f>,
     own: Vec<PathBuf>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-/// Finds Debian's program; `None`, with a message, if it is neither installed nor required.
+/// Returns `None`, with a message, if the program is neither installed nor required.
 fn original() -> Option<PathBuf> {
     let found = ["/usr/bin/postmark", "/usr/games/postmark"]
         .iter()
@@ -67,12 +67,10 @@ fn terse_fields(line: &str) -> Option<Vec<f64>> {
     (fields.len() == 13 && line.split(' ').count() == 13).then_some(fields)
 }
 
-/// Returns the bytes read and written: single-precision rates times their seconds.
 fn terse_bytes(text: &str) -> Vec<f64> {
     text.lines().filter_map(terse_fields).flat_map(|f| [f[11] * f[0], f[12] * f[0]]).collect()
 }
 
-/// Replaces what depends on the time by `_`: rates and whole seconds.
 fn normalised(text: &str) -> String {
     let line = |line: &str| {
         if let Some(f) = terse_fields(line) {

@@ -131,7 +131,6 @@ fn threads_engines_and_durability_change_no_count() {
     }
 }
 
-/// Two operations of 1 ms: a transaction takes 2 ms in any slice.
 #[test]
 fn sub_second_times_and_the_interval_are_those_of_the_clock() {
     let result = ran(&Config::default());

@@ -4,7 +4,6 @@ use dialect::reading::read_report;
 use proptest::prelude::*;
 use results::compare::{Measure, Side, read_table};
 
-/// Texts that each make a reader begin.
 const MARKS: [&str; 6] = [
     "{\"fio version\":",
     "<Results>",
@@ -86,7 +85,6 @@ proptest! {
     }
 }
 
-/// Returns an entry of fio's JSON: a clone that made 1000 reads at this rate.
 fn fios_clone(iops: u32, mean_ns: u32, bins: &str) -> String {
     format!(
         r#"{{"jobname":"j","groupid":0,"elapsed":2,"job options":{{"rw":"randread","numjobs":"2"}},"usr_cpu":10.0,"sys_cpu":20.0,"job_runtime":1000,
@@ -146,7 +144,6 @@ fn repeated_reports_of_fio_are_runs_and_unfinished_ones_are_not() {
     assert!(error.contains("line 5"), "{error}");
 }
 
-/// Returns a table with a figure for strided reads, and none in the columns before.
 fn iozones_table() -> String {
     let row = "              64       4     1001     1002     1003     1004";
     format!("{IOZONES_HEAD}\n{row}{:>47}\n\niozone test complete.\n", 1009)

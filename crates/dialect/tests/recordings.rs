@@ -30,7 +30,6 @@ fn snapshot(text: &str) -> &str {
     text.splitn(3, "---\n").nth(2).expect("a snapshot has a head")
 }
 
-/// Splits a text into the terse line, JSON and normal report of one run of fio 3.33.
 fn three_forms(text: &str) -> [String; 3] {
     let (before, rest) = text.split_once("{\n").expect("JSON");
     let (json, normal) = rest.split_once("\n}\n").expect("the end of the JSON");

@@ -10,7 +10,6 @@ fn options(line: &str) -> Options {
     parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap()
 }
 
-/// Computes the figures of 12,656 requests of 8 KB in 30 s, most within a millisecond.
 fn some_figures() -> Figures {
     let mut latency = Histogram::new();
     for (ms, count) in [(0, 9872), (1, 253), (2, 253), (9, 1000), (23, 10), (24, 268), (1586, 1000)]

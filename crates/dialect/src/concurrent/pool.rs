@@ -24,7 +24,6 @@ pub(crate) struct Pool {
 
 #[derive(Debug)]
 pub(crate) struct TargetResult {
-    /// The sample of all threads, or an error if no request of the target completed.
     pub(crate) sample: Result<Sample>,
     pub(crate) threads: Vec<(u32, StreamResult)>,
     pub(crate) interrupted: bool,
@@ -36,8 +35,7 @@ impl TargetResult {
     }
 }
 
-/// Runs all jobs in one pool. All workloads must have its number of threads, the same engine and
-/// the same access mode.
+/// All workloads must have the pool's number of threads, the same engine and the same access mode.
 pub(crate) fn run_pool<M: Machine>(
     machine: &M,
     jobs: &[ToolJob<'_, M::Target>],
@@ -114,9 +112,7 @@ fn run_once<M: Machine>(
 }
 
 enum Turns {
-    /// Draws a target by weight, then waits until it is ready.
     Drawn { up_to: Box<[u64]>, seed: u64, count: u64, next: Option<usize> },
-    /// Visits the targets round robin, skipping those without a free request.
     Each { first: usize },
 }
 

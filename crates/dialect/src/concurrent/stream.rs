@@ -13,7 +13,6 @@ const REST_NS: Nanos = 10_000_000;
 
 pub(super) struct Shared {
     pub(super) stonewall: bool,
-    /// Whether a stream has finished; with a stonewall the others then stop counting.
     pub(super) first_done: AtomicBool,
     /// Whether a stream read wrong data: then no stream issues more requests.
     pub(super) stop: AtomicBool,
@@ -30,9 +29,7 @@ pub(super) struct ToolStream {
     requests: Box<[(Request, Nanos)]>,
     in_flight: u32,
     scratch: Box<[u8]>,
-    /// Position of the next write in [`RequestShape::source`].
     source_at: usize,
-    /// Seed and counter of the shape's random choices.
     seed: u64,
     drawn: u64,
     last: Option<u64>,
@@ -45,7 +42,6 @@ pub(super) struct ToolStream {
 
 /// Offsets of a thread that starts between two offsets of the first thread; they wrap around.
 struct Between {
-    /// Distance of the first offset from the region's start.
     first_bytes: u64,
     step_bytes: u64,
     count: u64,
@@ -53,7 +49,7 @@ struct Between {
 }
 
 impl Between {
-    /// Returns the offsets; `None` if the thread starts at one of the first thread's.
+    /// Returns `None` if the thread starts at an offset of the first thread.
     fn new(thread: u64, request_bytes: u32, shape: &RequestShape) -> Option<Between> {
         let ThreadOrder::Apart { bytes, room_bytes } = shape.threads else { return None };
         let step_bytes = shape.step_bytes.unwrap_or(u64::from(request_bytes));
@@ -77,7 +73,7 @@ impl Between {
 }
 
 impl ToolStream {
-    /// Creates a thread's stream; `region` is its first byte and length.
+    /// The places of `region` are its first byte and its length.
     pub(super) fn new(
         stream: Stream,
         thread: u64,
@@ -143,7 +139,6 @@ impl ToolStream {
         self.region.0 + (index * step + self.rotate_bytes) % (count * step)
     }
 
-    /// Applies the shape's own distribution, if any.
     #[inline]
     fn draw(&mut self, request: &mut Request) {
         if self.shape.follows_percent.is_none() && self.shape.ranges.is_empty() {
@@ -166,7 +161,6 @@ impl ToolStream {
         self.last = Some(request.offset);
     }
 
-    /// Draws a range by its share, then an offset in it.
     fn in_a_range(&self, drawn: u64, count: u64) -> u64 {
         let chance = rng::below(drawn, 100);
         let (mut requests, mut from) = (0, 0);
@@ -183,7 +177,6 @@ impl ToolStream {
         0
     }
 
-    /// Returns the pause after a burst, if one is due.
     #[inline]
     fn rest(&mut self, now: Nanos) -> Option<Next> {
         let (count, pause) = self.shape.burst?;

@@ -45,7 +45,6 @@ fn stream_of(
     stream
 }
 
-/// Returns the block of the next request, which takes `ns`; `None` at the end.
 fn step(stream: &mut ToolStream, now: &mut Nanos, ns: Nanos) -> Option<f64> {
     loop {
         match stream.next(*now) {
@@ -182,7 +181,6 @@ fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
     );
 }
 
-/// Returns the targets that a thread draws for `count` requests, which complete in order.
 fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32> {
     let timed = Workload {
         stop: Stop::AfterNs(1_000_000),
@@ -262,7 +260,6 @@ fn data_that_is_not_the_pattern_stops_everybody() {
     assert_eq!((stream.next(1010), other.next(1010)), (Next::Done, Next::Done));
 }
 
-/// Streams that have nothing to do when their time ends have still run until then.
 #[test]
 fn a_run_by_the_clock_has_its_length() {
     let second = 1_000_000_000;

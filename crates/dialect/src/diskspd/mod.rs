@@ -1,7 +1,4 @@
 //! diskspd: Microsoft's storage load generator (DISKSPD 2.2).
-//!
-//! Adds unsampled percentiles, and points with processor cost and warnings. Refuses by name what a
-//! file or device here cannot provide.
 
 mod help;
 mod options;

@@ -11,23 +11,21 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     /// The profile to run; with `-X` only its format is set.
     pub profile: Profile,
-    /// `-X`: file of the profile.
+    /// `-X`
     pub file: Option<PathBuf>,
     /// Targets in addition to `-X`; `*1` in the profile is the first of them.
     pub targets: Vec<PathBuf>,
-    /// Settings for all time spans of `-X`.
     pub overrides: Overrides,
-    /// `-Rp`: show the profile and run nothing.
+    /// `-Rp`
     pub profile_only: bool,
     /// `-z` without a number: take the seed from the clock ([`Options::seeded`]).
     pub clock_seeds: bool,
-    /// The arguments as typed, for the report.
     pub typed: Option<String>,
     /// `--json`
     pub json: Option<PathBuf>,
-    /// `--destroy-data`: files or devices that may be overwritten.
+    /// `--destroy-data`
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they hold a file system.
+    /// `--destroy-signature`
     pub destroy_signed: bool,
 }
 
@@ -44,7 +42,6 @@ pub struct Overrides {
     pub seed: Option<u32>,
 }
 
-/// A size in bytes, or in blocks with the suffix `b`.
 #[derive(Clone, Copy)]
 enum Size {
     Bytes(u64),
@@ -93,7 +90,7 @@ struct Sizes {
     block: Option<Size>,
     random: Option<Option<Size>>,
     stride: Option<Size>,
-    /// `-s`, with or without a stride.
+    /// `-s`
     sequential: bool,
     base: Option<Size>,
     /// `-B<base>:<length>`
@@ -125,7 +122,7 @@ struct Reading {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An invalid or unsupported argument; the message names it.
+/// An invalid or unsupported argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut reading = Reading {

@@ -16,7 +16,7 @@ pub struct ThreadPool {
 }
 
 impl TimeSpan {
-    /// Shares threads among all targets. A single target that all threads use gets them as its own.
+    /// A single target that all threads use gets them as its own.
     pub(super) fn share_threads(&mut self, threads: u32, outstanding: Option<u32>) {
         for target in &mut self.targets {
             target.threads = threads;
@@ -121,7 +121,6 @@ impl ThreadPool {
         }
     }
 
-    /// Returns weights by thread, then target; 0: the thread skips the target.
     fn weights(&self, targets: &[Target]) -> Vec<Vec<u32>> {
         let of = |thread: u32, target: &Target| {
             let own = target.thread_weights.iter().find(|(number, _)| *number == thread);
@@ -153,7 +152,7 @@ impl ThreadPool {
         element == "ThreadsPerFile" || (element == "RequestCount" && self.outstanding.is_some())
     }
 
-    /// Returns the pool to run; `None`: each target has its own threads.
+    /// Returns `None` if each target has its own threads.
     pub(super) fn plan(&self, span: &TimeSpan, engines: &[Engine]) -> Option<concurrent::Pool> {
         let weights = self.weights(&span.targets);
         let each = self.singles(&span.targets, engines) as usize;

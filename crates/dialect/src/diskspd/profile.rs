@@ -69,13 +69,13 @@ pub struct Target {
     pub ranges: Vec<(u8, RangeLength)>,
     /// `-i`: requests in a burst; requires a pause.
     pub burst: Option<u32>,
-    /// `-j`: pause between bursts.
+    /// `-j`
     pub pause_ms: Option<u32>,
     /// `-s`: distance between sequential requests; `None`: the block size.
     pub stride_bytes: Option<u64>,
-    /// `-si`: threads share one sequence.
+    /// `-si`
     pub interlocked: bool,
-    /// `-B`: first byte in use.
+    /// `-B`
     pub base_bytes: u64,
     /// `-f`: end of the bytes in use.
     pub max_bytes: Option<u64>,
@@ -93,7 +93,7 @@ pub struct Target {
     pub caching: Caching,
     /// `-Sw`, `-Sh`: a write completes when it is on stable storage.
     pub write_through: bool,
-    /// `-c`: create the file with this size.
+    /// `-c`
     pub create_bytes: Option<u64>,
     /// `-Z`
     pub source: Source,
@@ -147,7 +147,7 @@ impl Target {
         }
     }
 
-    /// Applies `-rs`; 100 % and 0 % equal `-r` and `-s`.
+    /// 100 % and 0 % equal `-r` and `-s`.
     pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
         match percent {
             Some(0) => (self.random_bytes, self.random_percent) = (None, None),
@@ -297,7 +297,7 @@ impl Target {
         Ok(())
     }
 
-    /// Returns the ranges, then the remainder; refuses ranges that exceed `bytes` together.
+    /// Returns the ranges, then the remainder.
     pub(crate) fn whole_ranges(&self, bytes: u64) -> Result<Vec<RequestRange>> {
         let (mut end, mut requests) = (0.0_f64, 0);
         let mut ranges = Vec::new();
@@ -408,19 +408,19 @@ impl Target {
 /// One run of its targets at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSpan {
-    /// `-d`: measured seconds.
+    /// `-d`
     pub duration_s: u32,
     /// `-W`
     pub warm_up_s: u32,
     /// `-C`
     pub cool_down_s: u32,
-    /// `-z`: seed of random offsets and data.
+    /// `-z`
     pub seed: u32,
     /// `-L`
     pub latency: bool,
     /// `-x`: only for the report.
     pub completion_routines: bool,
-    /// `-D`: report the rate's deviation over intervals of this length.
+    /// `-D`
     pub interval_ms: Option<u32>,
     /// `-a`; empty: all.
     pub processors: Vec<u32>,

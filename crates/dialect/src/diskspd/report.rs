@@ -11,7 +11,6 @@ fn size(bytes: u64) -> String {
     unit.map_or(format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
 }
 
-/// Formats a size in the largest unit that divides it.
 fn exact(bytes: u64) -> String {
     let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let unit = units.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));

@@ -47,7 +47,6 @@ pub fn profile(options: &Options) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Replaces `*1`, `*2` ... by the command line's targets.
 fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     let mut used = vec![false; named.len()];
     for target in profile.spans.iter_mut().flat_map(|span| &mut span.targets) {
@@ -79,14 +78,13 @@ fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Runs all time spans of a profile, which [`profile()`] loads.
+/// Runs all time spans of a profile.
 ///
 /// Named files that `-c` created stay after success; a failure or the user's interrupt, which also
 /// ends the results, removes them.
 ///
 /// # Errors
-/// A file is refused or too small, the file system is full, a request failed, or the interrupt came
-/// before a request completed.
+/// A file is refused or too small, a request failed, or the interrupt came before one completed.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -213,7 +211,7 @@ fn specs(options: &Options, profile: &Profile) -> Result<Vec<TargetSpec>> {
     Ok(specs)
 }
 
-/// Refuses settings that do not fit a file; returns each span's buffers.
+/// Returns each span's buffers.
 fn check<M: Machine>(
     machine: &M,
     profile: &Profile,
@@ -255,7 +253,7 @@ fn workload_of(
 
 const LARGEST_SOURCE: u64 = 1 << 30;
 
-/// Reads the data for the writes from the start of the file, repeated if the file is shorter.
+/// The data is repeated if the file is shorter.
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
@@ -342,7 +340,7 @@ fn run_span<M: Machine>(
     Ok((span, interrupted))
 }
 
-/// Runs a span's targets once; `only_ns` limits the time and omits the warm-up.
+/// `only_ns` limits the time and omits the warm-up.
 fn run_targets<M: Machine>(
     machine: &M,
     span: &TimeSpan,
@@ -373,8 +371,7 @@ fn run_targets<M: Machine>(
     Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
-/// Returns the results of each thread. Without depth (`-o` with neither io_uring nor libaio) each
-/// single-request thread counts.
+/// Without depth (`-o` with neither io_uring nor libaio) each single-request thread counts.
 fn thread_results(
     target: &Target,
     facts: &TargetFacts,

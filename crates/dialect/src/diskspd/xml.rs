@@ -9,7 +9,7 @@ use quick_xml::events::Event;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Nesting limit; the schema has seven levels.
+/// The schema has seven levels.
 const MAX_NESTING: usize = 16;
 
 #[derive(Debug, Default)]
@@ -136,7 +136,6 @@ impl Element {
         )
     }
 
-    /// Accepts only values that have no effect.
     fn only(&self, neutral: &[&str]) -> Result<()> {
         if neutral.contains(&self.value()) { Ok(()) } else { self.unsupported() }
     }
@@ -145,7 +144,7 @@ impl Element {
 /// Reads a profile.
 ///
 /// # Errors
-/// Not XML, an unsupported element or an invalid value; the message names it.
+/// Not XML, an unsupported element or an invalid value.
 pub fn read_profile(text: &str) -> Result<Profile> {
     if text.contains('\0') {
         return refuse("the profile", "it contains a NUL", "is it a text?");
@@ -309,7 +308,6 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
-/// Returns the pool's thread numbers, with the target's weights.
 fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
     let one = |element: &Element| {
         if element.name != "ThreadTarget" {

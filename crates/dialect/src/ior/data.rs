@@ -80,7 +80,6 @@ impl Data {
         data
     }
 
-    /// Returns whether `got` is what the task wrote there.
     pub(super) fn is_right(&mut self, offset: u64, task: u64) -> bool {
         self.at(offset, task);
         let first = (offset % PERIOD as u64) as usize;
@@ -94,7 +93,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The bytes at a place do not depend on the transfers that wrote it.
         #[test]
         fn any_transfers_write_the_same_bytes(
             offset in 0u64..3_000_000, transfer in 1usize..5000, other in 1usize..5000, task in 0u64..9,

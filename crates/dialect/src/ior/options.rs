@@ -63,7 +63,7 @@ pub struct Options {
     /// `-k`, `-K`
     pub keep: bool,
     pub keep_with_error: bool,
-    /// `-E`: write into the existing file.
+    /// `-E`
     pub existing: bool,
     /// `-m`: one file per repetition.
     pub multi_file: bool,
@@ -89,7 +89,7 @@ pub struct Options {
     pub tasks: Option<u32>,
     /// `-T`
     pub max_minutes: u64,
-    /// `-u`: a directory for each task.
+    /// `-u`
     pub unique_directory: bool,
     /// `-v`, as often as it was given.
     pub verbose: u32,
@@ -100,7 +100,6 @@ pub struct Options {
     pub format: Format,
     /// The file for the results, instead of standard output.
     pub summary_file: Option<PathBuf>,
-    /// Print the test without running it.
     pub dry_run: bool,
 }
 
@@ -171,7 +170,6 @@ pub struct Tests {
     /// Tasks as threads of this process; 0: one, or those that mpirun starts.
     pub tasks_here: u32,
     pub json: Option<PathBuf>,
-    /// The command line, for the report.
     pub command: String,
     /// Files that may be overwritten.
     pub destroy: Vec<PathBuf>,
@@ -200,7 +198,7 @@ pub(super) fn hint() -> &'static str {
     "see halfpower ior --help"
 }
 
-/// Sets an option, which the user wrote as `words`; without a value, a flag is on.
+/// Without a value, a flag is on.
 fn set(
     options: &mut Options,
     row: &Row<Options, String>,
@@ -252,7 +250,7 @@ fn takes_value(row: &Row<Options, String>) -> bool {
     )
 }
 
-/// Finds an option's row; case matters only in names of one letter.
+/// Case matters only in names of one letter.
 fn find(name: &str) -> Option<&'static Row<Options, String>> {
     let is_short = name.chars().count() == 1;
     ROWS.iter().find(|row| {
@@ -268,7 +266,6 @@ fn unknown<T>(words: &str) -> Result<T> {
     refuse(shortened(words), "unknown option", hint())
 }
 
-/// Parses a directive: `name=value`.
 fn directive(options: &mut Options, words: &str) -> Result<()> {
     let (name, value) =
         words.split_once('=').map_or((words, None), |(name, value)| (name, Some(value.trim())));
@@ -279,7 +276,6 @@ fn directive(options: &mut Options, words: &str) -> Result<()> {
 }
 
 impl Tests {
-    /// Returns whether a file is a test file, or one that a task makes with its name.
     fn uses(&self, path: &Path) -> bool {
         let name = path.as_os_str().as_encoded_bytes();
         let is = |file: &PathBuf| {
@@ -289,7 +285,6 @@ impl Tests {
         self.tests.iter().any(|test| test.test_files.iter().any(is))
     }
 
-    /// Adds a script's tests, with the options before it.
     fn script(&mut self, options: &mut Options, path: &str) -> Result<()> {
         let failed = |line: usize, why: String| {
             Error::refused(format!("-f {path}, line {line}"), why, hint())

@@ -12,12 +12,11 @@ pub(super) struct Part {
     pub(super) closes: bool,
 }
 
-/// A phase of all tasks; the times exclude the tasks' agreement between its parts.
+/// The times exclude the tasks' agreement between the parts of the phase.
 pub(super) struct Done {
     pub(super) tasks: Vec<Accessed>,
     /// The spans of the tasks in the first part, on one clock.
     pub(super) begins: Vec<Span>,
-    /// The time of each task in all parts.
     pub(super) times_ns: Vec<Nanos>,
     pub(super) open_ns: Nanos,
     pub(super) transfer_ns: Nanos,

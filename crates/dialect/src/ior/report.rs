@@ -12,7 +12,6 @@ use std::fmt::Write;
 /// The version of IOR whose language and report these are.
 const VERSION: &str = "4.0.0";
 
-/// Formats a size: `1.50 GiB`, `262144 bytes`.
 fn size(bytes: u64) -> String {
     let in_unit = |unit: u64, name: &str| {
         if bytes.is_multiple_of(unit) {
@@ -108,7 +107,6 @@ pub(super) fn test(
     text
 }
 
-/// Formats a number in ten characters.
 fn number(value: f64) -> String {
     let text = match value {
         value if value >= 1e6 => format!("{value:.0}"),
@@ -171,7 +169,6 @@ struct Summary<'r> {
     rates: Vec<f64>,
     operations: Vec<f64>,
     times: Vec<f64>,
-    /// Means of repetitions that a deadline ended.
     stonewall: Option<(f64, f64)>,
 }
 
@@ -414,7 +411,6 @@ fn parameters(number: usize, test: &TestResult, around: &Surroundings<'_>) -> Va
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Formats the results with IOR's keys.
 pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>) -> String {
     let of = |(number, test): (usize, &TestResult)| {
         let given: serde_json::Map<String, Value> = options(test, &test.options)
@@ -452,7 +448,6 @@ pub(super) fn json(tests: &Tests, result: &IorResult, around: &Surroundings<'_>)
     serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
 }
 
-/// Formats one line per phase.
 pub(super) fn csv(result: &IorResult) -> String {
     let mut text = String::from(
         "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n",

@@ -150,7 +150,7 @@ impl IorResult {
     }
 }
 
-/// Returns the mean and the standard deviation, which divides by the number of values.
+/// The deviation divides by the number of values.
 pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -158,7 +158,6 @@ pub(crate) fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, (squares / count).sqrt())
 }
 
-/// Returns a phase as a run of a workload, for halfpower's own document.
 pub(super) fn sample(phase: &Phase, tasks: u32, latency: &Histogram) -> measure::Sample {
     let none = Histogram::new();
     let latency = match phase.direction {

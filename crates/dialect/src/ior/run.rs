@@ -110,7 +110,6 @@ fn used(options: &Options, members: &[Member]) -> Result<usize, Error> {
     Err(error.into())
 }
 
-/// Opens the status file; `None`: this test writes none.
 pub(super) fn status_output(options: &Options, tests: &Tests) -> Result<Option<Output>, Error> {
     let Some(path) = options.status_file.as_deref().filter(|_| options.write) else {
         return Ok(None);

@@ -20,9 +20,8 @@ pub struct Layout {
     pub segments: u64,
     /// One file per task, instead of one for all.
     pub per_task: bool,
-    /// Random order of a task's transfers.
     pub random: bool,
-    /// Seed of that order, and of the data.
+    /// Seed of the random order, and of the data.
     pub signature: u64,
 }
 
@@ -49,14 +48,12 @@ impl Layout {
 /// An instruction for a task.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
-    /// Prepare for a test.
     Begin(Layout),
     /// Check files before any task writes one.
     Check {
         wanted: Vec<Wanted>,
         directory: PathBuf,
     },
-    /// Make a directory for a task's own file.
     MakeDirectory(PathBuf),
     /// Make or take the file that all write.
     Hold {
@@ -91,7 +88,6 @@ pub enum FileEnd {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Access {
     pub wanted: Wanted,
-    /// The task whose transfers are made.
     pub of_task: u64,
     pub open_as: OpenAs,
     pub opens: bool,
@@ -102,7 +98,6 @@ pub struct Access {
     pub sync_each: bool,
     /// Flush to stable storage once, after the transfers.
     pub sync: bool,
-    /// Compare reads with what was written.
     pub verify: bool,
     pub closes: bool,
 }
@@ -150,9 +145,7 @@ pub struct Task<'f, F: TaskFiles> {
     files: &'f F,
     layout: Option<(Layout, Data, Option<Permutation>)>,
     taken: HashMap<PathBuf, Taken<F::File>>,
-    /// Directories made for the task's own file, and removed with it.
     directories: Vec<PathBuf>,
-    /// Transfers of the present phase so far.
     done: u64,
 }
 
@@ -311,7 +304,6 @@ impl<'f, F: TaskFiles> Task<'f, F> {
     }
 }
 
-/// Takes the file of a path; it stays taken until it is given back.
 fn take<'t, F: TaskFiles>(
     files: &F,
     all: &'t mut HashMap<PathBuf, Taken<F::File>>,
@@ -373,7 +365,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The tasks' transfers cover the file once.
         #[test]
         fn the_tasks_share_the_file(tasks in 1u64..6, per_block in 1u64..5, segments in 1u64..5, transfer in 1u64..100) {
             let layout = Layout {

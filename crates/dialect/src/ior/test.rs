@@ -26,7 +26,6 @@ pub(super) struct Test<'a, C: Crew + ?Sized> {
     layout: Layout,
     pub(super) result: TestResult,
     pub(super) warnings: Vec<String>,
-    /// Latencies by phase.
     pub(super) latencies: Vec<Histogram>,
     /// The shared file's number in its file system, while it is held.
     held: Option<u64>,
@@ -182,7 +181,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Wanted { path, writes, destroy, sharing, number: None }
     }
 
-    /// Asks all tasks before anything is written.
     pub(super) fn check(&mut self) -> Result<(), Error> {
         let files = if self.options.multi_file { self.options.repetitions } else { 1 };
         let writes = self.options.write;
@@ -429,7 +427,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(done)
     }
 
-    /// Returns the state at the deadline; `None` if all were done before it.
+    /// Returns `None` if all were done before the deadline.
     fn stonewall(&self, tasks: &[Accessed]) -> Option<Stonewall> {
         let of = |tasks: &[Accessed]| tasks.iter().map(|one| one.transfers).collect::<Vec<_>>();
         let counts = of(tasks);
@@ -445,7 +443,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         })
     }
 
-    /// Warns about files of the wrong length.
     fn check_size(&mut self, done: &[Accessed]) {
         let whole = self.layout.transfers();
         if done.iter().any(|one| one.transfers < whole) {
@@ -506,7 +503,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         phase
     }
 
-    /// Warns about tasks far from the mean time (`-j`).
     fn outliers(&mut self, direction: Direction, times_ns: &[Nanos]) {
         let limit = self.options.outlier_s as f64;
         if limit == 0.0 {
@@ -525,8 +521,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Gives the files back, joined ones first: the holder can mark only a file that no other
-    /// process has open.
+    /// Joined files come first: the holder can mark only a file that no other process has open.
     fn release(&mut self, end: FileEnd) -> Result<(), Error> {
         if self.held.is_some() {
             self.all(|_| Step::Release { all: false, end: FileEnd::AsItWas }, false)?;

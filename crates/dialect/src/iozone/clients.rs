@@ -15,12 +15,11 @@ const CLIENTS: Input = Input::new("a list of clients", 1 << 20);
 pub struct Client {
     pub host: String,
     pub directory: PathBuf,
-    /// The test file; `None`: the default name.
+    /// `None`: the default name.
     pub file: Option<PathBuf>,
 }
 
 impl Client {
-    /// Parses name, directory, path of iozone and optionally the test file.
     fn parse(list: &Path, number: usize, line: &str) -> Result<Client> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields.as_slice() {
@@ -95,7 +94,6 @@ impl Options {
         Ok(self)
     }
 
-    /// Refuses clients on another computer or without their directory.
     pub(super) fn check_clients(&self, name: &str) -> Result<()> {
         for client in &self.clients[..self.max_children().min(self.clients.len())] {
             if !client.is_here(name) {

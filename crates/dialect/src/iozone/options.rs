@@ -9,7 +9,6 @@ use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 
 /// Maximum processes or threads of the throughput mode.
 pub const MAX_CHILDREN: u32 = 1024;
-/// Maximum file size: 1 PiB, more than any test fills.
 const MAX_FILE: u64 = 1 << 50;
 /// The pattern of `-+d`.
 const DIAGNOSTIC: u8 = 0xa5;
@@ -19,25 +18,24 @@ pub const LAST_TEST: u8 = 12;
 /// The parsed command line. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The arguments as typed, for the report.
     pub typed: Option<String>,
-    /// `-a`: every file size with every record size.
+    /// `-a`
     pub auto: bool,
     /// `-z`: small records with large files too (`-A` is `-a -z`).
     pub all_records: bool,
-    /// `-s`: file sizes.
+    /// `-s`
     pub files: Vec<u64>,
-    /// `-n`, `-g`: smallest and largest file of the automatic mode.
+    /// `-n`, `-g`
     pub file_range: (Option<u64>, Option<u64>),
-    /// `-r`: record sizes.
+    /// `-r`
     pub records: Vec<u64>,
-    /// `-y`, `-q`: smallest and largest record of the automatic mode.
+    /// `-y`, `-q`
     pub record_range: (Option<u64>, Option<u64>),
     /// `-i`: test numbers, in order; empty: 0 to 7.
     pub tests: Vec<u8>,
     /// `-f`: the test file, or a directory for it.
     pub file: Option<PathBuf>,
-    /// `-F`: files of the throughput mode, one per process.
+    /// `-F`
     pub process_files: Vec<PathBuf>,
     /// `-I`
     pub direct: bool,
@@ -48,14 +46,14 @@ pub struct Options {
     pub read_sync: bool,
     /// `-+D`: the same as `-o`.
     pub dsync: bool,
-    /// `-e`: include the flush in the time.
+    /// `-e`
     pub flush: bool,
     /// `-c`: include closing the file, which takes microseconds on a local file system and is not
     /// timed separately.
     pub close: bool,
-    /// `-t`: throughput mode with each of these numbers of processes.
+    /// `-t`
     pub children: Vec<u32>,
-    /// `-l`, `-u`: throughput mode with every number of processes in this range.
+    /// `-l`, `-u`
     pub child_range: (Option<u32>, Option<u32>),
     /// `-T`: only changes the report; here the processes are always threads.
     pub threads: bool,
@@ -70,51 +68,51 @@ pub struct Options {
     pub mmap_async: bool,
     /// `-W`: test files are always locked.
     pub lock: bool,
-    /// `-O`: report operations per second.
+    /// `-O`
     pub operations: bool,
-    /// `-N`: report microseconds per operation.
+    /// `-N`
     pub microseconds: bool,
-    /// `-R`: tables for a spreadsheet.
+    /// `-R`
     pub excel: bool,
     /// `--force`
     pub force: bool,
-    /// `-b`: the tables of `-R` as a file.
+    /// `-b`
     pub excel_file: Option<PathBuf>,
-    /// `-M`: name the machine in the report.
+    /// `-M`
     pub machine: bool,
-    /// `-w`: keep the test files.
+    /// `-w`
     pub keep: bool,
     /// `-x`: the first process to finish does not stop others.
     pub no_stonewall: bool,
     /// `-V`: writes carry this pattern and reads verify it.
     pub verify: Option<u8>,
-    /// `-p`: empty the processor's cache before each test.
+    /// `-p`
     pub purge: bool,
     /// `-U`: mount point that the original remounts, for an empty page cache.
     pub uncached: Option<PathBuf>,
-    /// `-S`: size of the processor's cache, for `-p`.
+    /// `-S`
     pub cache_bytes: Option<u64>,
-    /// `-L`: size of its cache lines.
+    /// `-L`
     pub line_bytes: Option<u64>,
     /// `-j`: stride in records.
     pub stride: Option<u32>,
-    /// `-J`: milliseconds between requests.
+    /// `-J`
     pub think_ms: Option<u32>,
     /// `-P`: first processor to which processes are bound.
     pub bind: Option<u32>,
-    /// `-Q`: write offset and latency of each request to files.
+    /// `-Q`
     pub latency_files: bool,
-    /// `-+u`: report processor usage.
+    /// `-+u`
     pub cpu: bool,
     /// `-E`: the default tests include 9 to 12.
     pub extensions: bool,
-    /// `-C`: report each process.
+    /// `-C`
     pub each_child: bool,
-    /// `-+n`: skip the repeated tests (rewrite, reread).
+    /// `-+n`
     pub no_retests: bool,
     /// `-+p`: percentage of readers in the mixed test; `None`: every other process reads.
     pub readers_percent: Option<u32>,
-    /// `-+q`: pause between tests.
+    /// `-+q`
     pub rest_s: Option<u32>,
     /// `-+m`
     pub client_list: Option<PathBuf>,
@@ -128,9 +126,9 @@ pub struct Options {
     pub repeats: Option<u32>,
     /// `--seed`
     pub seed: Option<u64>,
-    /// `--destroy-data`: files or devices that may be overwritten.
+    /// `--destroy-data`
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they hold a file system.
+    /// `--destroy-signature`
     pub destroy_signed: bool,
 }
 
@@ -176,7 +174,6 @@ struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// Returns the rest of the option's argument, or the next argument.
     fn value(&mut self, option: &str) -> Result<&'a str> {
         let glued = std::mem::take(&mut self.cluster);
         if !glued.is_empty() {
@@ -284,7 +281,7 @@ static OWN: &[Own<Options>] = &[
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An invalid or unsupported argument; the message names it.
+/// An invalid or unsupported argument.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
@@ -403,7 +400,6 @@ impl Options {
         Ok(())
     }
 
-    /// Takes every argument up to the next option, for `-F`.
     fn process_files(&mut self, words: &mut Words<'_>) -> Result<()> {
         self.process_files = vec![words.path("-F")?];
         while let Some(word) = words.words.as_slice().first().filter(|word| !word.starts_with('-'))
@@ -422,7 +418,7 @@ impl Options {
         !self.children.is_empty() || self.child_range != (None, None)
     }
 
-    /// Returns the maximum number of concurrent processes; 0 without the throughput mode.
+    /// Returns 0 without the throughput mode.
     pub(super) fn max_children(&self) -> usize {
         let counts =
             self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);

@@ -8,7 +8,6 @@ const REVISION: &str = "3.487";
 const HEADER_1: &str = "                                                              random    random     bkwd    record    stride";
 const HEADER_2: &str = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
 
-/// Names of tests 9 to 12.
 const POSITIONED: [&str; 8] =
     ["pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv"];
 

@@ -33,8 +33,8 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// interrupt, which still reports what was done.
 ///
 /// # Errors
-/// A file is refused or too small, the file system is full, a request or a write to `out` failed,
-/// or the interrupt came before any figure.
+/// A file is refused, a request or a write to `out` failed, or the interrupt came before any
+/// figure.
 pub fn run<M: Machine>(
     machine: &M,
     options: &Options,
@@ -211,7 +211,6 @@ fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the job of one process, or of a numbered child of the throughput mode.
 fn job<'t, M: Machine>(
     options: &Options,
     (runner, file): (&'t Runner<'_, M>, usize),
@@ -252,7 +251,6 @@ fn plan(options: &Options, stonewall: bool) -> RunPlan {
     }
 }
 
-/// Walks through more memory than the cache holds.
 fn purge(options: &Options) {
     if options.purge {
         let mut memory = vec![1u8; options.cache_bytes.unwrap_or(CACHE_BYTES) as usize];
@@ -262,7 +260,6 @@ fn purge(options: &Options) {
     }
 }
 
-/// Repeats tests in turn; `run` returns the time of one.
 fn repeat(
     options: &Options,
     tests: usize,
@@ -274,7 +271,6 @@ fn repeat(
     })
 }
 
-/// Returns the time of the requests, and of the final flush if that counts.
 fn time_of(ran: &ToolResult) -> Nanos {
     ran.span.1.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0)
 }
@@ -320,7 +316,6 @@ fn single<M: Machine>(
     })
 }
 
-/// Shows the present work, after `done` of `all` bytes.
 fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
     let (file, record) = (show_size(cell.file_bytes), show_size(cell.record_bytes));
     let bytes = cell.file_bytes.saturating_mul(options.passes().len() as u64);
@@ -332,7 +327,7 @@ fn show_work(options: &Options, cell: Cell, done: u64, all: u64) {
     );
 }
 
-/// Runs a cell; returns the tests that have figures, and whether the user interrupted it.
+/// Returns the tests that have figures, and whether the user interrupted the cell.
 fn one_cell<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -367,7 +362,6 @@ fn one_cell<M: Machine>(
     Ok((measured.collect(), interrupted))
 }
 
-/// Returns whether the user interrupted it; passes on any other error.
 fn is_interrupted(ended: Result<()>) -> Result<bool> {
     match ended {
         Ok(()) => Ok(false),
@@ -405,7 +399,6 @@ fn measured(
     measured
 }
 
-/// Returns the name of a test's file for `-Q`, if it has one.
 fn latency_file(test: Test) -> Option<&'static str> {
     match test {
         Test::Write => Some("wol.dat"),
@@ -476,8 +469,7 @@ fn throughput<M: Machine>(
     Ok(())
 }
 
-/// Repeats a test with all children; returns the median repeat, if there is a figure, and whether
-/// the user interrupted it.
+/// Returns the median repeat, if there is a figure, and whether the user interrupted the test.
 fn side_by_side<M: Machine>(
     options: &Options,
     runner: &Runner<'_, M>,
@@ -556,7 +548,6 @@ fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
     Child { bytes, elapsed_ns, operations: bytes / cell.record_bytes }
 }
 
-/// Returns the warnings of all points, without duplicates.
 fn warnings<M: Machine>(machine: &M, result: &IozoneResult) -> Vec<String> {
     let points = || {
         result

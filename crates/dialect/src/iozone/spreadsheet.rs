@@ -74,7 +74,6 @@ pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     sheet
 }
 
-/// Writes figures from the second column on; unknown ones stay blank.
 fn numbers(sheet: &mut Vec<u8>, row: usize, values: impl Iterator<Item = Option<f64>>) {
     for (column, value) in values.take(254).enumerate() {
         value.into_iter().for_each(|value| number(sheet, row, column + 1, value));

@@ -15,13 +15,12 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The parsed command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The command line, for the report.
     pub command: String,
     /// `-d`; the tasks use them in turn.
     pub directories: Vec<PathBuf>,
     /// `-n`: items of a task.
     pub items: Option<u64>,
-    /// `-I`: items in a directory.
+    /// `-I`
     pub per_directory: Option<u64>,
     /// `-z`, `-b`
     pub depth: u32,
@@ -300,7 +299,7 @@ impl Options {
         Ok(self)
     }
 
-    /// Returns the number of directories in a tree; `None`: too many.
+    /// Returns `None` if there are too many.
     fn tree(&self) -> Option<u64> {
         let mut level = 1u64;
         let mut all = 1u64;
@@ -319,7 +318,6 @@ impl Options {
         all.saturating_mul(self.write_bytes)
     }
 
-    /// Returns the number of directories that hold items.
     fn holding(&self, all: u64) -> u64 {
         if self.leaf_only {
             u64::from(self.branch).saturating_pow(self.depth).min(all)

@@ -86,7 +86,6 @@ pub fn run(
     Ok(result)
 }
 
-/// Opens the status file; `None`: this run writes none.
 fn status_output(options: &Options) -> Result<Option<Output>, Error> {
     let path = options.status_file.as_deref().filter(|_| options.create);
     Ok(path.map(|path| Output::new("-x", path, options.force, &[])).transpose()?)
@@ -183,7 +182,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Returns the tasks that make a tree.
     fn planters(&self) -> Vec<usize> {
         let count = self.members.len();
         if self.options.unique {
@@ -193,7 +191,7 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         }
     }
 
-    /// Prepares an iteration; all tasks check their directories before anything is made.
+    /// All tasks check their directories before anything is made.
     fn check(&mut self, iteration: u32) -> Result<(), Error> {
         let plan = self.plan(iteration);
         self.result.directories = plan.tree(0).len() as u64;
@@ -283,7 +281,6 @@ impl<'a, C: Crew + ?Sized> Test<'a, C> {
         Ok(())
     }
 
-    /// After the deadline, lets all tasks make as many items as the fastest.
     fn catch_up(&mut self, kind: Kind, mut done: Done, most: u64) -> Result<Done, Error> {
         let counts = done.counts.clone();
         let step = |task: u64| {

@@ -67,7 +67,6 @@ impl Plan {
 pub struct Items {
     pub kind: Kind,
     pub operation: Operation,
-    /// The task that made the items.
     pub of_task: u64,
     pub from: u64,
     pub upto: u64,
@@ -88,7 +87,6 @@ pub enum Step {
     Items(Items),
     RemoveTree,
     Keep,
-    /// Remove what is left of the task's items.
     CleanUp,
 }
 
@@ -276,7 +274,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(Reply::Done { span: Span { from, to: files.now() }, count: done, latency, wrong })
     }
 
-    /// Does the operation on one item; returns whether its data is right.
+    /// Returns whether the item's data is right.
     fn one(&mut self, plan: &Plan, items: &Items, path: &Path) -> Result<bool> {
         let files = self.files;
         match (items.operation, items.kind) {
@@ -305,7 +303,7 @@ impl<'f, F: TaskFiles> Task<'f, F> {
         Ok(true)
     }
 
-    /// Removes the task's own items and tree. Errors only mean that they were gone.
+    /// Errors only mean that the items were gone.
     fn clean_up(&mut self) {
         let Some((plan, task)) = &self.plan else { return };
         let tree = plan.tree(*task);

@@ -17,7 +17,6 @@ pub enum ReportStyle {
 /// A change to the list of locations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocationEdit {
-    /// Replaces all locations.
     Replace(PathBuf, u32),
     Add(PathBuf, u32),
     Remove(PathBuf),
@@ -66,7 +65,6 @@ pub enum Complaint {
         what: String,
         given: String,
     },
-    /// The line begins with `!`.
     #[error(
         "Error: '!' starts no shell here, because what a shell does would be measured with the files: use another terminal"
     )]

@@ -62,7 +62,7 @@ impl Config {
     /// Returns the configuration at the first `run` of a file of commands, or at its end.
     ///
     /// # Errors
-    /// A sentence about a line that is not a command or names another file.
+    /// A line is not a command or names another file.
     pub fn of_commands(text: &str) -> Result<Config, String> {
         let mut config = Config::default();
         for (number, line) in text.lines().enumerate() {

@@ -7,8 +7,7 @@ use results::{LatencySummary, OperationRate};
 use workload::smallfile::SmallFilePlan;
 
 impl PostmarkResult {
-    /// Returns commands for the settings that affect the work and are not the default. The location
-    /// is part of the target instead.
+    /// Returns commands for the settings that affect the work and are not the default.
     pub fn settings(&self) -> String {
         let (plan, usual) = (&self.plan, SmallFilePlan::default());
         let engine = match self.engine {

@@ -85,7 +85,7 @@ pub struct Interval {
     pub high_per_s: f64,
 }
 
-/// Computes a rate; a time of zero counts as one nanosecond.
+/// A time of zero counts as one nanosecond.
 pub(crate) fn per_second(amount: f64, ns: u64) -> f64 {
     amount * 1e9 / ns.max(1) as f64
 }

@@ -129,7 +129,7 @@ impl<W: FileWork> Worker<W> {
     }
 }
 
-/// Runs one phase and returns its time. The first worker prints; the others have their own threads.
+/// The first worker prints; the others have their own threads.
 fn phase<F: FileSystem, W: FileWork + Send>(
     phase: Phase,
     workers: &mut [Worker<W>],
@@ -260,7 +260,6 @@ fn once<F: FileSystem>(
     Ok(result)
 }
 
-/// Returns about how many operations a run has: two for each file and each transaction.
 fn operations(config: &Config) -> u64 {
     2 * (u64::from(config.plan.number) + u64::from(config.plan.transactions))
 }
@@ -419,7 +418,6 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     warnings
 }
 
-/// Warns if the run never waited for a device.
 fn cache_doubt(result: &PostmarkResult) -> Option<String> {
     let asked = result.counts.read_bytes as f64;
     let from_cache =

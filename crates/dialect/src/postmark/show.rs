@@ -74,7 +74,6 @@ pub fn show(config: &Config) -> String {
     text
 }
 
-/// Formats a size in the largest unit that gives at least one.
 fn size(bytes: u32) -> String {
     let value = f64::from(bytes);
     if bytes >> 20 > 0 {

@@ -1,6 +1,5 @@
 use results::compare::{Measure, Measurement, Reading};
 
-/// Returns a case, without its empty settings.
 pub(super) fn case(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Measurement {
     let keys: Vec<(String, String)> = settings
         .iter()

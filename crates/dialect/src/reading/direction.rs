@@ -3,7 +3,6 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// The percentiles that are compared, with fio's names.
 pub(super) const PERCENTILES: [(&str, Measure); 3] = [
     ("50.00", Measure::LatencyP50),
     ("99.00", Measure::LatencyP99),
@@ -28,7 +27,7 @@ impl Direction {
         self.group == other.group && self.does == other.does && self.settings == other.settings
     }
 
-    /// Adds a clone that ran at the same time. Percentiles cannot be added.
+    /// Percentiles cannot be added.
     fn add(&mut self, clone: &Direction) {
         let requests = self.requests + clone.requests;
         let sum = |one: &Direction| Some(one.mean_ns? * one.requests);
@@ -62,7 +61,7 @@ impl Direction {
     }
 }
 
-/// Returns the cases of a run. Clones of a job ran at once, so they are one case.
+/// Clones of a job ran at once, so they are one case.
 pub(super) fn cases(run: Vec<Direction>) -> Vec<Measurement> {
     let mut joined: Vec<Direction> = Vec::new();
     for one in run {

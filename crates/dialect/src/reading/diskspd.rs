@@ -11,14 +11,12 @@ fn children<'a>(element: &'a Element, name: &'a str) -> impl Iterator<Item = &'a
     element.children.iter().filter(move |child| child.name == name)
 }
 
-/// Returns the number in an element; `None` if the element is missing.
 fn number(element: &Element, path: &str) -> Result<Option<f64>, String> {
     let Some(value) = child(element, path).map(Element::value) else { return Ok(None) };
     let number = value.parse().map_err(|_| format!("<{path}> is '{value}', not a number"))?;
     Ok(Some(number))
 }
 
-/// Returns one case per time span, over all targets.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let root = tree(text).map_err(|error| error.to_string())?;
     let results = child(&root, "Results").ok_or("it has no <Results>")?;

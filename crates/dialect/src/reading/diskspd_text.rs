@@ -80,7 +80,6 @@ impl Settings {
     }
 }
 
-/// Returns one case per time span, over all targets.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut settings: Vec<Settings> = Vec::new();
     let mut all = Vec::new();

@@ -10,7 +10,6 @@ pub(super) fn is_report(text: &str) -> bool {
         .is_some_and(|head| head.contains("MiB/s [last]") && head.contains("operation"))
 }
 
-/// Columns that identify a phase.
 const SETTINGS: [&str; 14] = [
     "label",
     "path type",
@@ -38,8 +37,7 @@ const FIGURES: [(&str, Measure, f64); 5] = [
     ("Ent lat us [avg]", Measure::LatencyMean, 1e3),
 ];
 
-/// Returns one case per line. `[last]` counts until the last thread was done. Repeated lines are
-/// runs.
+/// `[last]` counts until the last thread was done. Repeated lines are runs.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let head = reader.headers().map_err(|error| error.to_string())?.clone();

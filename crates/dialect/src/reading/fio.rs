@@ -19,7 +19,6 @@ const SETTINGS: [&str; 12] = [
 ];
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
-/// Reads all reports in a text, ignoring text before and between them.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut runs: Vec<Value> = Vec::new();
     let mut from = text.find('{').ok_or("it has no JSON object")?;
@@ -56,8 +55,8 @@ fn is_unfinished(report: &Value, next: &Value) -> bool {
     matches!((written_ms(report), began_ms(next)), (Some(written), Some(began)) if began < written - 1000.0)
 }
 
-/// Returns the cases of one run. Clones ran at once, so they are one case, though each has its own
-/// entry unless they are reported as a group.
+/// Clones ran at once, so they are one case, though each has its own entry unless they are reported
+/// as a group.
 fn cases(document: &Value) -> Result<Vec<Measurement>, String> {
     let jobs = document["jobs"].as_array().ok_or("it has no jobs")?;
     let global = &document["global options"];
@@ -80,7 +79,7 @@ fn positive(value: &Value) -> Option<f64> {
 
 #[derive(PartialEq)]
 struct Case {
-    /// The job's group; groups run one after the other.
+    /// Groups run one after the other.
     group: Option<u64>,
     does: &'static str,
     settings: Vec<(&'static str, String)>,
@@ -159,7 +158,7 @@ fn mean(figures: &[&Value]) -> Option<f64> {
     mean(only)
 }
 
-/// Returns a percentile over all requests. Clones can only be combined from buckets (`json+`).
+/// Clones can only be combined from buckets (`json+`).
 fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     ["clat", "lat"].iter().find_map(|name| match figures {
         [only] => {
@@ -188,8 +187,7 @@ fn percentile(figures: &[&Value], key: &str) -> Option<f64> {
     })
 }
 
-/// Returns the processor time per request of all directions. The report's percentages are of the
-/// run time of all clones of an entry.
+/// The report's percentages are of the run time of all clones of an entry.
 fn cpu_ns(clones: &[&Value]) -> Option<f64> {
     let (mut ns, mut requests) = (0.0, 0.0);
     for job in clones {

@@ -117,8 +117,7 @@ fn measured(kind: Kind, does: &str, entries: &[Entry], last_ms: f64) -> Measurem
     case(&format!("{does}s"), &settings, readings)
 }
 
-/// Returns the mean and percentiles. A percentile is the smallest latency that this share of
-/// requests does not exceed.
+/// A percentile is the smallest latency that this share of requests does not exceed.
 fn latencies(entries: &[Entry], mean: f64) -> Vec<Reading> {
     let mut sorted: Vec<f64> = entries.iter().map(|entry| entry.value).collect();
     sorted.sort_by(f64::total_cmp);

@@ -11,7 +11,6 @@ const PERCENTILES_FROM: usize = 12;
 const PERCENTILE_COUNT: usize = 20;
 const TOTAL_MEAN: usize = PERCENTILES_FROM + PERCENTILE_COUNT + 2;
 
-/// Returns whether a line is terse: a version, then text fields.
 pub(super) fn is_terse(line: &str) -> bool {
     matches!(line.split_once(';'), Some(("2" | "3" | "4" | "5", rest)) if rest.contains("%="))
 }

@@ -52,7 +52,6 @@ fn bytes(text: &str, line: usize, letters_are_binary: bool) -> Result<f64, Strin
     Ok(number(digits, line)? * if binary { 1024f64 } else { 1000.0 }.powi(power))
 }
 
-/// Returns the nanoseconds of the unit in `clat (usec): ...`.
 fn unit_ns(line: &str) -> Option<f64> {
     match between(line, "(", ")")? {
         "nsec" => Some(1.0),

@@ -8,7 +8,6 @@ pub(super) fn is_report(text: &str) -> bool {
     text.contains("\"bwMiB\"") || text.contains("\"bwMeanMIB\"")
 }
 
-/// Options that identify a test.
 const OPTIONS: [&str; 10] = [
     "api",
     "access",
@@ -22,7 +21,7 @@ const OPTIONS: [&str; 10] = [
     "aggregate filesize",
 ];
 
-/// Returns one case per direction of each test; repetitions are runs.
+/// Repetitions are runs.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     // IOR prints a banner before it on some systems.
     let from = text.find('{').ok_or("it has no JSON object")?;
@@ -59,7 +58,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Collects the rows; some versions have a list per repetition.
+/// Some versions have a list per repetition.
 fn flatten<'a>(value: &'a Value, rows: &mut Vec<&'a Value>) {
     match value {
         Value::Array(list) => list.iter().for_each(|one| flatten(one, rows)),

@@ -27,7 +27,6 @@ pub(super) const TESTS: [(&str, usize); 21] = [
 ];
 const SIZES: [usize; 2] = [16, 8];
 
-/// Returns a number of the table as a reading, in the table's unit.
 pub(super) fn reading(text: &str, value: f64) -> Reading {
     if text.contains("operations per second") {
         Reading::value(Measure::Iops, value)
@@ -71,7 +70,7 @@ struct Row {
 }
 
 impl Columns {
-    /// Returns the columns below this line; `None`: it is not the head of a table.
+    /// Returns `None` if the line is not the head of a table.
     fn of(line: &str) -> Option<Columns> {
         let words: Vec<&str> = line.split_whitespace().skip_while(|word| *word != "kB").collect();
         if words.get(1) != Some(&"reclen") {
@@ -81,7 +80,7 @@ impl Columns {
         Some(Columns { indent: end.saturating_sub(SIZES[0]), names: words.len() })
     }
 
-    /// Parses a line below the head; `None`: the table has ended.
+    /// Returns `None` if the table has ended.
     fn row(&self, line: &str) -> Result<Option<Row>, String> {
         let cells = cells(line, self.indent);
         if cells.is_empty() {

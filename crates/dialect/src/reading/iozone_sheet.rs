@@ -6,7 +6,7 @@ use super::lines::{at, number};
 use crate::iozone::Test;
 use results::compare::Measurement;
 
-/// Returns the test whose table begins with this line; capitals differ between versions.
+/// Capitals differ between versions.
 fn table(line: &str) -> Option<&'static str> {
     let title = line.trim().trim_matches('"').trim();
     let mut tests = Test::CLASSIC.iter().chain(&Test::POSITIONED).zip(TESTS);
@@ -29,7 +29,6 @@ fn cells(line: &str, place: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
     Ok((quoted, plain))
 }
 
-/// Returns one case per test, file and record size.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut current: Option<(&str, Option<Vec<f64>>)> = None;

@@ -6,7 +6,6 @@ use results::compare::{Measure, Measurement, Reading};
 
 pub(super) const MARK: &str = "Children see throughput for";
 
-/// Returns one case per test.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let [mut file, mut record] = [String::new(), String::new()];

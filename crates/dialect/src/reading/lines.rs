@@ -1,12 +1,12 @@
 //! Lines with their numbers, for errors.
 
-/// Parses a number; the error names `line`, which counts from 0.
+/// `line` counts from 0.
 pub(super) fn number(text: &str, line: usize) -> Result<f64, String> {
     let value = text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     value.ok_or_else(|| at(line, format_args!("'{}' is not a number", text.trim())))
 }
 
-/// Formats an error; `line` counts from 0.
+/// `line` counts from 0.
 pub(super) fn at(line: usize, why: impl std::fmt::Display) -> String {
     format!("line {}: {why}", line + 1)
 }

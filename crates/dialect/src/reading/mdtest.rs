@@ -6,7 +6,6 @@ use results::compare::{Measure, Measurement, Reading};
 
 pub(super) const MARK: &str = "SUMMARY rate";
 
-/// Returns one case per operation of all tables.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut in_table = false;

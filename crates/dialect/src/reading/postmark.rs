@@ -1,7 +1,6 @@
 use super::case::case;
 use results::compare::{Measure, Measurement, Reading};
 
-/// Returns one case for each line with a rate, of all reports.
 pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     let mut all = Vec::new();
     let mut phase = "";

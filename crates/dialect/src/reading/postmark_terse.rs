@@ -18,8 +18,6 @@ const OPERATIONS: [&str; 9] = [
 ];
 const DATA: [&str; 2] = ["data read", "data written"];
 
-/// Returns whether a line has whole seconds of the run and its transactions, then rates with two
-/// decimals.
 pub(super) fn is_terse(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());

@@ -22,7 +22,7 @@ struct Run {
 }
 
 impl Run {
-    /// Returns the cases; a run without a time has no rates.
+    /// A run without a time has no rates.
     fn cases(self) -> Vec<Measurement> {
         let mut cases = Vec::new();
         for (side, does) in ["read", "write"].into_iter().enumerate() {
@@ -78,7 +78,6 @@ pub(super) fn read(text: &str) -> Result<Vec<Measurement>, String> {
     Ok(all)
 }
 
-/// Returns the number before a word in `6000 reads, 4000 writes`.
 fn before(text: &str, name: &str, place: usize) -> Result<f64, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let index = words.iter().position(|word| word.trim_end_matches(',') == name);

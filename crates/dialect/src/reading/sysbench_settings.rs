@@ -14,7 +14,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Keeps the setting of a line; `false`: the line has none.
+    /// Returns `false` if the line has no setting.
     pub(super) fn keep(&mut self, line: &str) -> bool {
         let (setting, value) = if let Some(count) = line.strip_prefix("Number of threads: ") {
             (&mut self.threads, count)
@@ -47,7 +47,6 @@ impl Settings {
         case(name, &settings, readings)
     }
 
-    /// Returns the case of one direction: `rndrd reads`.
     pub(super) fn direction(&self, does: &str, readings: Vec<Reading>) -> Measurement {
         self.case(&format!("{} {does}s", self.order), does, readings)
     }

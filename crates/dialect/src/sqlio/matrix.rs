@@ -1,6 +1,5 @@
 //! The published study in one command: 8 KB requests, 4 outstanding per thread, 1 to 256 threads on
-//! 80 GB, the better of two runs of 300 s, with partitions at sector 63 and at 64 KB. Every request
-//! is shifted ([`run`]), or two targets run in turn ([`in_turn`]).
+//! 80 GB, the better of two runs of 300 s, with partitions at sector 63 and at 64 KB.
 
 use super::report::cut;
 use super::run::{check_destroy, check_writable, spec};
@@ -22,7 +21,6 @@ const MIN_RUNS: u32 = 2;
 const MAX_RUNS: u32 = 4;
 /// A point on two targets is decided when any change is below this share.
 pub const DECIDED: f64 = 0.02;
-/// Default maximum of runs per point and target.
 const MAX_RUNS_IN_TURN: u32 = 32;
 
 /// One point of the study at one partition start.
@@ -149,9 +147,6 @@ pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
 }
 
 /// Opens targets and refuses points that are invalid on one of them.
-///
-/// # Errors
-/// The reason.
 pub fn open<'m, M: Machine>(
     machine: &'m M,
     specs: &[TargetSpec],
@@ -167,7 +162,7 @@ pub fn open<'m, M: Machine>(
     })
 }
 
-/// Returns the workloads in table order; the partition starts of a point are adjacent.
+/// Returns the workloads in table order.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
     let max = options.max_threads.unwrap_or(super::MAX_THREADS);

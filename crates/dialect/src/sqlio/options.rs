@@ -9,11 +9,9 @@ use workload::MAX_DEPTH;
 
 /// Maximum threads over all files.
 pub const MAX_THREADS: u32 = 256;
-/// The default file.
 pub const DEFAULT_FILE: &str = "testfile.dat";
 /// The default of `-F`.
 pub const DEFAULT_PARAMETERS: &str = "param.txt";
-/// Maximum size of a file: just under an exbibyte.
 const MAX_FILE_MB: u64 = (1 << 40) - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,13 +81,13 @@ pub struct Options {
     pub outstanding: Option<u32>,
     /// `-b`, which is in KB.
     pub block_bytes: Option<u32>,
-    /// `-i`: rows of a stripe pattern.
+    /// `-i`
     pub rows: Option<u32>,
     /// `-m`
     pub multi: Option<Multi>,
     /// `-B`
     pub caching: Option<Caching>,
-    /// `-S`: first block of the region.
+    /// `-S`
     pub start_block: Option<u64>,
     /// `-p`: one processor; true for `-pI`, which in the original is only a preference.
     pub processor: Option<(bool, u32)>,
@@ -112,7 +110,7 @@ pub struct Options {
     pub json: Option<PathBuf>,
     /// `--size`: size of a new file in bytes.
     pub size: Option<u64>,
-    /// `--matrix`: the published study.
+    /// `--matrix`
     pub matrix: bool,
     /// `--align`: partition starts, emulated by shifting every request.
     pub align: Vec<u64>,
@@ -122,9 +120,9 @@ pub struct Options {
     pub max_threads: Option<u32>,
     /// `--seed`
     pub seed: Option<u64>,
-    /// `--destroy-data`: files or devices that may be overwritten.
+    /// `--destroy-data`
     pub destroy: Vec<PathBuf>,
-    /// `--destroy-signature`: even if they hold a file system.
+    /// `--destroy-signature`
     pub destroy_signed: bool,
 }
 
@@ -145,7 +143,6 @@ impl fmt::Display for FileLine {
     }
 }
 
-/// Parses a mask, decimal or with 0x.
 fn mask(words: &str, text: &str) -> Result<u64> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
@@ -208,7 +205,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// An unknown option or an invalid value; the message names the argument.
+/// An unknown option or an invalid value.
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();

@@ -64,7 +64,6 @@ pub(super) fn cut(value: f64) -> f64 {
     ((value * 100.0 + 1e-9).floor()) / 100.0
 }
 
-/// Joins names: `a`, `a and b`, `a, b and c`.
 fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),

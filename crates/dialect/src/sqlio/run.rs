@@ -50,8 +50,7 @@ pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 
-/// Returns how to open a file: it is created if it is missing or a directory is named, and a new
-/// file needs a size.
+/// A file is created if it is missing or a directory is named, and a new file needs a size.
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     no_drive(&job.path)?;
     let stripes = options
@@ -116,8 +115,7 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
 /// after success. The user's interrupt ends it with the report of what was done.
 ///
 /// # Errors
-/// A file is refused or too small, the file system is full, a request or a write to `out` failed,
-/// or the interrupt came before a request completed.
+/// A file is refused, a request or a write to `out` failed, or no request completed.
 pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;

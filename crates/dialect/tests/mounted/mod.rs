@@ -6,7 +6,7 @@ use std::process::Command;
 pub struct Mounted(tempfile::TempDir);
 
 impl Mounted {
-    /// Mounts a tmpfs; `None`, with a message, if the user may not mount and it is not required.
+    /// Returns `None`, with a message, if the user may not mount and it is not required.
     pub fn tmpfs(size: &str) -> Option<Mounted> {
         let directory = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
