@@ -20,7 +20,6 @@ const MIN_COMPLETIONS: u64 = 72;
 /// The required gain: waiting for more costs latency, polling costs a CPU.
 const WORTH: f64 = 1.02;
 
-/// The minimum polling time; if even this does not pay, the stream only sleeps.
 const MIN_POLL_NS: Nanos = 10_000;
 
 #[derive(Default)]
@@ -39,7 +38,7 @@ pub(crate) struct PartCounters {
 }
 
 impl PartCounters {
-    /// Makes the counters; `streams` is the number over all parts of a run.
+    /// `streams` is the number over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -317,7 +316,6 @@ mod tests {
         (if waits.polled { Reap::Poll } else { Reap::AtLeast(waits.completions) }, now)
     }
 
-    /// Returns requests per second at 5 us a wakeup and 5 us a request; polling saves no wakeup.
     fn wakes(way: Reap) -> f64 {
         let completions = if let Reap::AtLeast(min) = way { min } else { 1 };
         1e9 / (5000.0 + 5000.0 / f64::from(completions))
@@ -397,7 +395,7 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Returns a polling stream's sleeps and polls on a device with one completion per interval.
+    /// Returns sleeps and polls.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

@@ -16,7 +16,7 @@ pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
 /// The system may take this long to remove an ended thread.
 const REMOVAL: Duration = Duration::from_millis(200);
 
-/// Starts a stream's thread. If the system refuses it, threads that only show something end.
+/// If the system refuses a thread, threads that only show something end.
 fn spawn<'s, T: Send + 's>(
     scope: &'s std::thread::Scope<'s, '_>,
     body: impl FnOnce() -> T + Send + 's,
@@ -45,10 +45,8 @@ fn spawn<'s, T: Send + 's>(
 /// The stack of a stream's thread, which keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
-/// The time for all streams to wake before their common start.
 const WAKE_NS: Nanos = 200_000;
 
-/// The common start, right after the counters are read. Also tracks the streams' end.
 #[derive(Default)]
 struct StartBarrier {
     state: Mutex<Progress>,
@@ -339,7 +337,7 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
     }
 }
 
-/// Returns the first error; a cause comes before `Interrupted`, which the other streams return.
+/// A cause comes before `Interrupted`, which the other streams return.
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()

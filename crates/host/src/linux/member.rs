@@ -1,5 +1,4 @@
-//! The members of a target: files and devices that the user named, and test files. Each is opened
-//! and checked once, for all runs.
+//! The members of a target: files and devices that the user named, and test files.
 
 use super::clock::Clock;
 use super::hold::{explain_open, hold, identity};
@@ -217,7 +216,6 @@ impl Member {
         })
     }
 
-    /// Reuses a kept test file, or recreates it for a larger size or another state.
     fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there > 0 && fill.size.is_none_or(|size| size <= there);
@@ -268,7 +266,6 @@ impl Member {
         Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
-    /// Returns the maximum number of bytes that [`Member::fill`] writes.
     pub(crate) fn fill_bytes(&self) -> u64 {
         match self.to_fill {
             Some(FillTo::End | FillTo::Time) => self.size,
@@ -429,7 +426,7 @@ impl Member {
     }
 }
 
-/// Lengthens a file; `reserve` preallocates the space if the file system supports that.
+/// `reserve` preallocates the space if the file system supports that.
 fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     let reserved =
         if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };

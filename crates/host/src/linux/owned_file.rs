@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The attempts to make a file, in case another process removes the hidden one.
 const ATTEMPTS: u32 = 100;
 
 /// The suffix of test files, named `halfpower-MARK.tmp`.
@@ -83,12 +82,11 @@ impl OwnedFile {
         &self.file
     }
 
-    /// Keeps a file under a name chosen by the user; a later run may overwrite it if unchanged.
+    /// A later run may overwrite the file if it is unchanged.
     pub(crate) fn keep(&mut self) {
         self.kept |= self.is_named;
     }
 
-    /// Lets other processes of a group write it; other runs still cannot.
     pub(crate) fn share(&self) -> io::Result<()> {
         sys::try_share(&self.file)
     }
@@ -108,7 +106,7 @@ impl OwnedFile {
         self.kept = false;
     }
 
-    /// Marks the file as kept; it must not change afterwards.
+    /// The file must not change afterwards.
     fn mark_kept(&mut self) -> io::Result<()> {
         // No process may have it open for writing, including this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
@@ -187,8 +185,6 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     }
 }
 
-/// Creates and locks a file or directory under a hidden name that a later run recognizes. Retries
-/// if another process removes it before the lock.
 pub(crate) fn make_hidden(
     directory: &File,
     make: impl Fn(&str) -> io::Result<File>,
@@ -273,7 +269,6 @@ fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
     Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Removes an unlocked regular file with our mark; returns its bytes.
 fn remove_leftover(
     directory: &File,
     name: &OsStr,
@@ -287,7 +282,6 @@ fn remove_leftover(
     (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
 }
 
-/// Removes test files with our mark and no lock. Returns their number and bytes.
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
@@ -377,7 +371,6 @@ fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
     }
 }
 
-/// Opens the file again with other flags, even if its path now leads elsewhere.
 pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let open = |flags| {

@@ -18,7 +18,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// The wait for a row that another stream updates.
 const RETRY_NS: Nanos = 50_000;
 
 /// The alignment of scratch pieces, for direct I/O.
@@ -46,9 +45,7 @@ impl Layout {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Parity from the written data, which is the whole row.
     Whole,
-    /// Parity from the old data and the old parity.
     Modify,
     Rest,
     None,
@@ -85,7 +82,6 @@ pub(crate) struct ParitySession<'a, S, T> {
     stride: u64,
     work: Box<[Work]>,
     known: Vec<u32>,
-    /// Slots that wait for rows, in arrival order.
     waiting: VecDeque<u32>,
     tally: &'a PartCounters,
     parity_ns: Nanos,
@@ -287,7 +283,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Computes a failed member's data; a rebuild then writes it.
     fn restore(&mut self, slot: u32) -> Option<Completion> {
         let Work { request, at, .. } = self.work[slot as usize];
         let mut scratch = self.scratch_of(slot);
@@ -329,7 +324,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// Reads the same part of each member: the first to `at`, the others to the scratch.
+    /// The first member's part goes to `at`, the others to the scratch.
     fn read_parts(
         &mut self,
         slot: u32,
@@ -377,7 +372,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
     }
 }
 
-/// The scratch of a slot; the same pieces get the same addresses.
+/// The same pieces get the same addresses.
 struct Scratch {
     next: *mut u8,
     left: u64,
@@ -410,7 +405,7 @@ impl Sum {
         Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
     }
 
-    /// Adds a source; one that is the sum itself must be first.
+    /// A source that is the sum itself must be first.
     fn add(&mut self, source: *mut u8) {
         if self.count == Sum::AT_ONCE {
             self.pass();

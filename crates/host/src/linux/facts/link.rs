@@ -106,7 +106,7 @@ impl Links {
         );
     }
 
-    /// Adds a PCI Express link if it is narrower than all below. Returns the narrowest so far.
+    /// Returns the narrowest rate so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
         let (Some(speed), Some(width)) =
             (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
@@ -171,7 +171,7 @@ impl Links {
         }
     }
 
-    /// Adds the SAS port of a disk or its expander; a wide port sums its phys.
+    /// A wide port sums its phys.
     fn sas(&mut self, device: &Path) {
         let Some(port) = device.parent() else { return };
         let mut rate = 0.0;

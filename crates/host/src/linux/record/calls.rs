@@ -9,7 +9,6 @@ pub(super) enum Call {
     Sync(Access),
     /// `sync_file_range(fd, offset, bytes, flags)`.
     SyncRange,
-    /// `sync()`.
     SyncSystem,
     Copy(CopyCall),
     /// `readahead(fd, offset, bytes)`.
@@ -54,7 +53,6 @@ pub(super) struct OpenCall {
     pub(super) flags: Option<usize>,
 }
 
-/// A call that gives a file another name. A name may be relative to the directory of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RenameCall {
     pub(super) from: usize,
@@ -74,7 +72,7 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// A call such as `copy_file_range`. Without a pointer to an offset, the file's position is used.
+/// Without a pointer to an offset, the file's position is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
     /// The descriptor that is read, and the pointer to its offset.
