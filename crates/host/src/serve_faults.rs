@@ -71,7 +71,7 @@ struct Held {
     file: u32,
     request: Request,
     at: *mut u8,
-    /// The time of completion; `None` if it never completes.
+    /// `None` if it never completes.
     due: Option<Nanos>,
     result: i32,
 }
@@ -82,7 +82,6 @@ impl Held {
     }
 }
 
-/// The state shared with the session under test.
 struct World {
     random: RefCell<Random>,
     faults: Faults,
@@ -92,7 +91,6 @@ struct World {
     queued: RefCell<Vec<Held>>,
     at_kernel: RefCell<Vec<Held>>,
     submissions: Cell<u64>,
-    /// Whether a fault occurred after which the run must fail.
     fatal: Cell<bool>,
     dropped: Cell<bool>,
 }
@@ -329,7 +327,7 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
-    /// Whether some writes discard instead; a stripe cannot.
+    /// A stripe cannot discard.
     discards: bool,
     issued_at: Nanos,
 }

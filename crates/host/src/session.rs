@@ -37,7 +37,7 @@ pub(crate) trait Session {
 
     fn queued(&mut self) -> u32;
 
-    /// Syncs in the calling thread: one target, or all.
+    /// Syncs everything written to one target, or to all, in the calling thread.
     fn sync(&mut self, what: Stability, target: Option<u32>) -> io::Result<()>;
 }
 

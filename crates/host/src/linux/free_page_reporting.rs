@@ -39,7 +39,8 @@ pub(crate) fn reclaims_free_memory(roots: &Roots) -> bool {
     files::entries(&driver).map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
 }
 
-/// Returns a sentence if memory had been reclaimed.
+/// Drops the page cache of a range, and first reads more of it if the guest then lacks memory for
+/// `wanted` bytes. Returns a sentence if memory had been reclaimed.
 pub(crate) fn drop_cache(
     file: &File,
     (start, len): (u64, u64),

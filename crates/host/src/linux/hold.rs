@@ -121,8 +121,7 @@ pub(super) fn check_number(metadata: &fs::Metadata, number: u64, path: &Path) ->
     ))
 }
 
-/// Returns possible uses that the kernel does not show; fails for a certain one. A group's
-/// processes may write the file.
+/// A group's processes may write the file.
 fn unused(
     file: &File,
     is_device: bool,

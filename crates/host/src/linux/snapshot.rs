@@ -61,7 +61,7 @@ impl MachineMeters {
         others.own_processes.extend_from_slice(processes);
     }
 
-    /// Returns the baseline; zero until the programs were watched long enough.
+    /// Returns zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Others { watched: Some(watched), own_processes } = &mut *others else {
@@ -157,7 +157,7 @@ impl Snapshot {
 }
 
 impl<'a> Meters<'a> {
-    /// Opens the CPU counters if requested; they count threads that start later.
+    /// The CPU counters count threads that start later.
     pub(crate) fn new<S>(
         clock: Clock,
         machine: &'a MachineMeters,
@@ -196,7 +196,7 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Fills `usage` for the whole run; returns each part's device use.
+    /// Returns each part's device use.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -237,7 +237,6 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
-    /// Converts the kernel's monotonic time.
     pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
         let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
         let since = at as i128 - i128::from(self.moment.kernel_at);

@@ -38,7 +38,6 @@ pub struct HostTaskFile {
 }
 
 enum Held {
-    /// Made by halfpower, now or by an earlier run that kept it.
     Made(OwnedFile),
     /// The user's file, or one held by another process of the group.
     Other(Arc<File>),
@@ -91,7 +90,6 @@ fn look_at(path: &Path) -> Result<fs::Metadata> {
     })
 }
 
-/// Opens the user's file, or one that the group holds.
 fn take_existing(wanted: &Wanted) -> Result<Arc<File>> {
     let path = &wanted.path;
     check_kind(&look_at(path)?, path)?;
@@ -239,7 +237,6 @@ impl TaskFiles for HostTaskFiles {
     }
 }
 
-/// Turns a full file system into a failed run, whose message says what helps.
 fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Path) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Error::Unsupported(format!(

@@ -31,7 +31,6 @@ pub(crate) fn permitted() -> bool {
     instances().is_some_and(|dir| rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
-/// An instance of this process, removed on drop.
 pub(crate) struct TraceInstance {
     dir: PathBuf,
 }
@@ -88,7 +87,7 @@ pub(crate) fn remove_stale(parent: &Path) {
     }
 }
 
-/// Removes an instance. The kernel refuses while events are active.
+/// The kernel refuses while events are active.
 pub(crate) fn remove(dir: &Path) {
     let _ = fs::write(dir.join("events/enable"), "0");
     let _ = fs::remove_dir(dir);

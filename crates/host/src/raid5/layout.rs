@@ -57,7 +57,7 @@ impl Layout {
         (self.parity_member(row) + 1 + column) % self.members
     }
 
-    /// Returns the column of a member's data in a row; parity comes after all data.
+    /// Parity comes after all data.
     pub(crate) fn column(self, row: u64, member: u32) -> u32 {
         (member + self.members - self.parity_member(row) - 1) % self.members
     }
@@ -188,7 +188,6 @@ mod tests {
             }
         }
 
-        /// Checks that bands have every byte of the request once, each at its offset.
         #[test]
         fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
             let layout = Layout { members, chunk };

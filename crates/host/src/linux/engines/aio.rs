@@ -45,7 +45,6 @@ pub(crate) struct NativeAio<'a> {
     queued: Vec<*mut ControlBlock>,
     events: Box<[Event]>,
     ready: usize,
-    /// Requests that the kernel refused at submission, reaped as failures.
     refused: Vec<Completion>,
     priority: u16,
 }

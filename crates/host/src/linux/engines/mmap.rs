@@ -66,8 +66,6 @@ impl Mapping {
         Ok(Mapping { base: base.cast(), len, durable })
     }
 
-    /// Brings a written range to stable storage.
-    ///
     /// # Safety
     /// The range is inside the mapping.
     unsafe fn flush(&self, offset: usize, len: usize) -> rustix::io::Result<()> {
@@ -117,7 +115,6 @@ impl BlockingSession for Mapped<'_> {
 }
 
 thread_local! {
-    /// The mapped range, and whether a page failed.
     static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
 }
 

@@ -85,7 +85,7 @@ impl Queue {
         }
     }
 
-    /// Takes an entry in parts: a whole one would go through memory for every request.
+    /// A whole entry would go through memory for every request.
     #[cold]
     #[inline(never)]
     fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {

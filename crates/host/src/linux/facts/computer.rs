@@ -38,7 +38,7 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Returns the CPU model; on ARM, the device tree's board name.
+/// On ARM, this is the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
     let board = || {
         text(roots.sys.join("firmware/devicetree/base/model"))
@@ -253,7 +253,6 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     settings
 }
 
-/// Returns the value, or each distinct value with its CPU count.
 fn of_all_processors(cpu: &Path, file: &str) -> Option<String> {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     for name in names(cpu) {

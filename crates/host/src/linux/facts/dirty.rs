@@ -12,7 +12,6 @@ const HELD_PERCENT: f64 = 95.0;
 /// The pages that a CPU may count locally before updating the system's count (mm/vmstat.c).
 const UNCOUNTED_PAGES: f64 = 125.0;
 
-/// The share of the limit from which uncounted pages matter.
 const UNCOUNTED_SHARE: f64 = 0.02;
 
 pub(crate) struct DirtyWatch {

@@ -88,7 +88,6 @@ pub(super) fn count(path: &Path) -> Option<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Common {
     Nothing,
-    /// Extents in common that are only reflink copies.
     Shared,
     Own,
 }

@@ -50,7 +50,6 @@ pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
     pub(crate) held: Vec<String>,
-    /// Possible uses that the kernel does not show.
     pub(crate) unknown: Vec<String>,
 }
 
@@ -64,7 +63,7 @@ impl Uses {
     }
 }
 
-/// Returns the uses of a file or device; `is_written`: it is open for writing anywhere, if known.
+/// `is_written`: the file is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,
@@ -167,8 +166,7 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Returns mounted devices with their mount points. btrfs has several devices, and its mounts show
-/// no block device's number.
+/// btrfs has several devices, and its mounts show no block device's number.
 fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in spaces.mounts() {

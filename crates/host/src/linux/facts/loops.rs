@@ -75,8 +75,7 @@ impl Loop {
         }
     }
 
-    /// Returns whether the backing file can have this size. Without a limit, the device ends at the
-    /// last whole sector.
+    /// Without a limit, the device ends at the last whole sector.
     fn fits(&self, size: u64) -> bool {
         match self.bytes.end {
             u64::MAX => self.bytes.start.saturating_add(self.size) == size / 512 * 512,

@@ -70,7 +70,6 @@ struct Namespace {
     mounts: Vec<Mount>,
 }
 
-/// The mount namespaces of the processes that this process may inspect.
 pub(crate) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {

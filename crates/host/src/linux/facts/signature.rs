@@ -55,7 +55,7 @@ impl Medium {
         }
     }
 
-    /// Reads a head, which is zero-filled past the end of the medium.
+    /// The bytes past the end of the medium are zero.
     fn head(&mut self, offset: u64) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
         let len = self.end.saturating_sub(offset).min(HEAD as u64) as usize;

@@ -60,7 +60,7 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Removes what halfpower made in a directory, whose path in the tree is `at`.
+    /// `at` is the directory's path in the tree.
     fn empty(&mut self, directory: &File, at: &str, place: Place) -> io::Result<()> {
         for entry in Dir::read_from(directory)? {
             let entry = entry?;
@@ -88,7 +88,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Removes a subdirectory, and lists entries that stay; `false` if a mount prevents it.
+    /// Returns `false` if a mount prevents it.
     fn remove_below(
         &mut self,
         directory: &File,
@@ -116,7 +116,7 @@ impl Tree<'_> {
     }
 }
 
-/// Removes a name; returns `false` if a mount point prevents it.
+/// Returns `false` if a mount point prevents it.
 fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
     match unlinkat(directory, name, flags) {
         Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
@@ -155,7 +155,7 @@ enum Place {
 }
 
 impl Place {
-    /// Returns the place of a directory with this name; `None` if halfpower makes none here.
+    /// Returns `None` if halfpower makes no such directory here.
     fn of(self, name: &[u8]) -> Option<Place> {
         let in_tree = || number(name.strip_prefix(TREE)?);
         match self {

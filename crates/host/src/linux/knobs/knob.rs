@@ -13,7 +13,6 @@ pub(super) enum Keeper {
         devices: Vec<String>,
         attribute: String,
     },
-    /// A kernel parameter (`vm.dirty_ratio`).
     Sysctl(String),
     /// An option in `/etc/fstab`: the value itself, or this prefix and the value.
     Fstab {
@@ -43,7 +42,7 @@ pub(super) fn safe(_present: &str, _value: &str) -> Option<String> {
 }
 
 impl HostKnob {
-    /// Returns a knob without values to try; `None` if no place can be read.
+    /// Returns `None` if no place can be read.
     pub(super) fn at(
         roots: &Roots,
         name: &str,

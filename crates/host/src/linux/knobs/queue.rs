@@ -12,7 +12,6 @@ use std::path::Path;
 enum On {
     /// The device below the page cache: the file system's, or the target itself.
     Top,
-    /// The devices that requests reach: whole disks, loop devices.
     Disks,
 }
 

@@ -89,7 +89,6 @@ impl Session {
         Ok(())
     }
 
-    /// Sets a place, or restores it if `value` is `None`.
     fn put(&mut self, index: usize, value: Option<&str>) -> Result<()> {
         let entry = &self.entries[index];
         let wanted = value.unwrap_or(&entry.before).to_owned();

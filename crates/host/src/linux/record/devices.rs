@@ -19,7 +19,6 @@ pub(super) struct DeviceRequest {
     pub(super) thread: i32,
     pub(super) device: (u32, u32),
     pub(super) access: Access,
-    /// Whether it is metadata of the file system, such as its journal.
     pub(super) metadata: bool,
     pub(super) offset: u64,
     pub(super) bytes: u64,
@@ -39,7 +38,6 @@ struct Queued {
 pub(super) struct Devices(BTreeMap<((u32, u32), u64), Queued>);
 
 impl Devices {
-    /// Takes a step; returns the requests that are done.
     pub(super) fn see(
         &mut self,
         at: Nanos,

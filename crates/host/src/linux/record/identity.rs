@@ -17,11 +17,9 @@ pub(super) struct Found {
     pub(super) file: TracedFile,
     pub(super) open: OpenFile,
     pub(super) position: Option<u64>,
-    /// Whether the descriptor has O_CLOEXEC.
     pub(super) ends_at_exec: bool,
 }
 
-/// Looks at a descriptor; `None` if the process or the descriptor is gone.
 pub(super) fn look(thread: i32, descriptor: i32) -> Option<Found> {
     let path = format!("/proc/{thread}/fd/{descriptor}");
     // Follows the kernel's link to the open file itself.
@@ -165,12 +163,10 @@ fn kind(metadata: &Metadata, name: &str) -> Kind {
     }
 }
 
-/// Returns whether no storage holds the file of this name, unless one is mounted there.
 fn is_virtual(name: &str) -> bool {
     ["/proc/", "/sys/", "/dev/shm/", "/memfd:"].iter().any(|start| name.starts_with(start))
 }
 
-/// Parses flags of open(2).
 pub(super) fn open_file(flags: i32) -> OpenFile {
     OpenFile {
         direct: flags & libc::O_DIRECT != 0,

@@ -25,7 +25,6 @@ pub(super) enum What {
         flags: u64,
     },
     Ended,
-    /// The process begins another program.
     Executed,
     /// A page of a mapped file was not in the page tables.
     Fault {
@@ -97,7 +96,7 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Adds system calls' events; returns names for `set_event`, and the places of file names.
+    /// Returns names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,
@@ -127,7 +126,7 @@ impl Decoder {
         Ok((names, places))
     }
 
-    /// Adds an event; returns `false` if the kernel lacks it.
+    /// Returns `false` if the kernel lacks the event.
     pub(super) fn other(
         &mut self,
         instance: &TraceInstance,

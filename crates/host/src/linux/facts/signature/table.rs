@@ -3,7 +3,6 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum At {
-    /// Bytes from the start.
     Start(u64),
     /// `before` bytes before the end, which is rounded down to a multiple of `unit` bytes.
     End { unit: u64, before: u64 },

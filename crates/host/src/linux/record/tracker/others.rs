@@ -45,7 +45,6 @@ impl<W: Write> Tracker<W> {
         })
     }
 
-    /// Adds a request of a followed or kernel thread: write-back, or what a throttle delays.
     pub(super) fn device_request(&mut self, done: DeviceRequest) -> Result<()> {
         let is_own = self.is_followed(done.thread);
         let number = rustix::fs::makedev(done.device.0, done.device.1);
