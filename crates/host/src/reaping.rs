@@ -25,7 +25,6 @@ const MIN_POLL_NS: Nanos = 10_000;
 #[derive(Default)]
 pub(crate) struct PartCounters {
     waits: AtomicU64,
-    /// The learned number of completions; the maximum over streams.
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
@@ -69,7 +68,7 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// Returns the waits so far; `None` for blocking calls.
+    /// Returns `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -102,8 +101,6 @@ struct Polling {
 }
 
 impl Polling {
-    /// Returns when polling ends.
-    ///
     /// Uses the time between completions: a stream that wakes late finds several.
     fn completed(&mut self, polled: bool, completions: u64, now: Nanos) -> Nanos {
         let waited = now.saturating_sub(self.since) / completions.max(1);

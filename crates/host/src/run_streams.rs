@@ -69,7 +69,6 @@ impl Drop for End<'_> {
     }
 }
 
-/// A stream's report that it is ready: it waits for the start or, if it cannot start, drops this.
 pub(crate) struct Ready<'a> {
     barrier: &'a StartBarrier,
 }
@@ -166,7 +165,6 @@ pub(crate) fn watched<T, S: Send>(
 
 pub(crate) struct RunOutcome<T> {
     pub(crate) began: Nanos,
-    /// Time for which ready streams waited for the agreed start.
     pub(crate) waited_ns: Nanos,
     pub(crate) ends: Vec<PartEnd<T>>,
     pub(crate) gaps: Gaps,

@@ -38,7 +38,7 @@ impl Outstanding {
     }
 }
 
-/// The requests in flight. Their buffers are leaked, not freed, however the loop ends.
+/// The buffers are leaked, not freed, however the loop ends.
 struct Flight<'a, S> {
     session: ManuallyDrop<S>,
     arena: &'a mut Arena,

@@ -25,7 +25,6 @@ impl Recorded {
     }
 }
 
-/// `None` if this computer permits no recording.
 fn record(command: &[&str], anonymous: bool) -> Option<Recorded> {
     let subject = Subject::Command(command.iter().map(Into::into).collect());
     let recorder = match Recorder::new(&subject) {

@@ -121,7 +121,6 @@ struct Bio {
     own: bool,
 }
 
-/// Returns `None` if the trace lost events.
 fn times(
     trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,

@@ -81,7 +81,7 @@ impl Time for Clock {
     }
 }
 
-/// Reads both clocks together; the closest of several tries, because of interrupts.
+/// Takes the closest of several tries, because of interrupts.
 fn together() -> (u64, Nanos) {
     let once = |_| {
         let before = ticks();

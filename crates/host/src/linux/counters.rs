@@ -204,7 +204,6 @@ pub(super) fn process_times() -> (Nanos, Nanos) {
 /// Counts of this process since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessCounts {
-    /// Voluntary and involuntary switches.
     pub context_switches: u64,
     pub major_faults: u64,
     pub minor_faults: u64,
@@ -241,7 +240,6 @@ pub struct DeviceSnapshot {
     pub devices: u64,
     /// Reads: completed, merged, 512-byte sectors, total milliseconds.
     pub reads: [u64; 4],
-    /// Writes, as in `reads`.
     pub writes: [u64; 4],
     pub in_flight: u64,
     /// Milliseconds with a request in flight, summed over devices; sampled at the scheduler tick,

@@ -265,7 +265,6 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     removed
 }
 
-/// Some file systems do not count inodes.
 fn check_inodes(parent: &File, location: &Path, subdirectories: u32) -> Result<(), FileError> {
     let free =
         fstatvfs(parent).ok().filter(|counted| counted.f_files > 0).map(|counted| counted.f_favail);

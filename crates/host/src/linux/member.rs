@@ -55,7 +55,7 @@ fn made_in(directory: &Path, number: u64) -> Result<PathBuf> {
 }
 
 impl Member {
-    /// Opens a member; overwrites nothing before [`Member::fill`].
+    /// Overwrites nothing before [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         sys::check_proc()?;
         let shown = path.display().to_string();
@@ -258,7 +258,7 @@ impl Member {
         })
     }
 
-    /// Returns a new file's file system, the bytes needed, and the bytes free.
+    /// Returns the file system, the bytes needed, and the bytes free.
     pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
         let metadata =
             self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
@@ -410,7 +410,7 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// Fails unless the path still leads to the open file: it may have been replaced, or unmounted.
+    /// The path may have been replaced, or unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),

@@ -17,10 +17,10 @@ use std::sync::{Barrier, OnceLock};
 /// The maximum size of a buffer: several times a thread's share of any CPU cache, if memory allows.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The minimum size of a buffer: smaller ones would measure the caches.
+/// Smaller buffers would measure the caches.
 const MIN_BYTES: u64 = 8 << 20;
 
-/// The memory of a thread, in buffers: it has two, and an in-memory file.
+/// Each thread has two buffers, and an in-memory file.
 const BUFFERS: u64 = 3;
 
 const SHARE: u64 = 2;

@@ -19,7 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const ATTEMPTS: u32 = 100;
 
-/// The suffix of test files, named `halfpower-MARK.tmp`.
 pub(super) const SUFFIX: &str = ".tmp";
 
 /// A file that halfpower made. It has a name because file systems treat an unnamed file (O_TMPFILE)
@@ -106,7 +105,6 @@ impl OwnedFile {
         self.kept = false;
     }
 
-    /// The file must not change afterwards.
     fn mark_kept(&mut self) -> io::Result<()> {
         // No process may have it open for writing, including this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
@@ -301,7 +299,7 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// Opens and locks a kept file. `None` if it may have changed, or is in use.
+/// Returns `None` if the file may have changed, or is in use.
 pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
     // Opening a device may have side effects.

@@ -136,7 +136,7 @@ pub(super) struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// Makes a limit of `ns`, which must be below a second.
+    /// `ns` must be below a second.
     pub(super) const fn new(ns: u32) -> TimeLimit {
         TimeLimit { seconds: 0, nanoseconds: ns as i64 }
     }
@@ -272,7 +272,7 @@ pub(super) struct Rings {
 unsafe impl Send for Rings {}
 
 impl Rings {
-    /// Makes rings with room for `entries` or more; needs Linux 5.11.
+    /// Needs Linux 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
         let mut parameters =
             Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
@@ -351,7 +351,6 @@ impl Rings {
         self.features & FEATURE_MIN_TIMEOUT != 0
     }
 
-    /// Returns `false` if the ring is full.
     #[inline(always)]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         if self.tail == self.full_at {

@@ -182,7 +182,6 @@ fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
         .collect()
 }
 
-/// Does nothing after an interrupt.
 fn settle<S: RequestSource>(
     part: &Part<'_, HostTarget, S>,
     files: PartFiles,

@@ -61,7 +61,6 @@ impl MachineMeters {
         others.own_processes.extend_from_slice(processes);
     }
 
-    /// Returns zero until the programs were watched long enough.
     fn baseline(&self) -> IdleBaseline {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let Others { watched: Some(watched), own_processes } = &mut *others else {
@@ -85,7 +84,7 @@ pub(crate) struct Meters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// The time of a clock that continues while the computer is suspended.
+    /// This clock continues while the computer is suspended.
     boot_at: Nanos,
     waited_ns: Option<Nanos>,
 }
@@ -96,8 +95,8 @@ impl Moment {
     }
 }
 
-/// Returns how long this process did not run, and why. `gaps`: none of its threads read the clock;
-/// `steal_ns`: time taken by the hypervisor; `held_ns`: time throttled by a quota.
+/// `gaps`: no thread read the clock; `steal_ns`: time taken by the hypervisor; `held_ns`: time
+/// throttled by a quota.
 pub(crate) fn pause(
     before: &Moment,
     after: &Moment,
@@ -196,7 +195,6 @@ impl<'a> Meters<'a> {
         }
     }
 
-    /// Returns each part's device use.
     pub(crate) fn between(
         &self,
         before: &Snapshot,
@@ -255,7 +253,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the wait for a CPU, the second field of schedstat (proc(5)).
+/// Reads the second field of schedstat (proc(5)).
 pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()

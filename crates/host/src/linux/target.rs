@@ -34,7 +34,6 @@ pub struct HostTarget {
     /// Whether to trust the parity that an earlier run left.
     as_is: bool,
     pub(crate) grown: bool,
-    /// Files for runs that need unwritten or preallocated space, one for each member.
     scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
@@ -327,7 +326,7 @@ fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether it may be written; a rebuild writes only the failed member's replacement.
+/// A rebuild writes only the failed member's replacement.
 fn is_writable(members: &[Member], set: &StripeSet) -> bool {
     let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
     let written =

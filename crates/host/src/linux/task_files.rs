@@ -39,7 +39,6 @@ pub struct HostTaskFile {
 
 enum Held {
     Made(OwnedFile),
-    /// The user's file, or one held by another process of the group.
     Other(Arc<File>),
 }
 
@@ -247,7 +246,7 @@ fn full(otherwise: impl FnOnce(io::Error) -> Error, error: io::Error, path: &Pat
     }
 }
 
-/// Closes a file whose file system may report a late error, as network file systems do.
+/// Network file systems may report a late error.
 fn close(file: File) -> io::Result<()> {
     // SAFETY: the descriptor is owned, and nothing else closes it.
     if unsafe { libc::close(file.into_raw_fd()) } < 0 {

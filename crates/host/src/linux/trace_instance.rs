@@ -36,8 +36,7 @@ pub(crate) struct TraceInstance {
 }
 
 impl TraceInstance {
-    /// Makes an instance with an empty buffer of `buffer_kib` per processor, on the monotonic
-    /// clock, and removes those of killed processes.
+    /// The events have the monotonic clock. Removes the instances of killed processes first.
     pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);

@@ -62,7 +62,6 @@ impl Layout {
         (member + self.members - self.parity_member(row) - 1) % self.members
     }
 
-    /// Returns the members of a band's row whose data or parity the band does not have.
     pub(crate) fn outside(self, band: &Band) -> impl Iterator<Item = u32> + use<> {
         let (row, columns) = (band.row, band.columns.clone());
         (0..self.members)

@@ -175,7 +175,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         }
     }
 
-    /// Reads the data and, for a failed member's data, what else its row has: no byte twice.
     fn read(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
         let Work { request, at, .. } = self.work[slot as usize];
         for piece in self.layout.pieces(request.offset, request.len) {

@@ -40,8 +40,7 @@ pub(crate) struct Ring<'a> {
 }
 
 impl<'f> Open<'f> for Ring<'f> {
-    /// Probes with zero entries: the kernel checks permission first; a real ring takes
-    /// milliseconds.
+    /// The kernel checks permission first; a real ring takes milliseconds.
     fn available() -> bool {
         let mut parameters = [0u8; 120];
         // SAFETY: the parameters are as long as the kernel's `struct io_uring_params`.

@@ -195,8 +195,7 @@ fn held_exclusively(path: &Path) -> bool {
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Returns other processes, except `others`, that write a file or device, or serve a file system
-/// from it. `is_written` as in [`uses`]; `Some(false)` usually saves the search.
+/// Omits `others`. `Some(false)` for `is_written` usually saves the search.
 pub(crate) fn users(
     roots: &Roots,
     spaces: &Namespaces,
@@ -254,7 +253,6 @@ pub(crate) fn users(
     uses
 }
 
-/// Reads the open mode from `/proc/PID/fdinfo` (proc(5)).
 fn is_for_writing(info: &Path) -> bool {
     let info = text(info).unwrap_or_default();
     let flags = info

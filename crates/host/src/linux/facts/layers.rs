@@ -224,7 +224,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Follows an overlay: the upper directory gets writes; without one, the lowest has most files.
+    /// The upper directory gets writes; without one, the lowest has most files.
     fn overlay(&mut self, mount: &Mount) {
         let below = mount
             .option("upperdir")

@@ -96,7 +96,7 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// Returns the mounts of this namespace, and file systems visible only in others.
+    /// Includes file systems visible only in other namespaces.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();

@@ -182,7 +182,7 @@ pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Returns the files of this process's version-2 group, or of the whole system if that is the root.
+/// Returns the files of the whole system if this process's group is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
@@ -194,7 +194,7 @@ pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     })
 }
 
-/// Returns the CPUs that a quota allows: 0.5 is half the time of one.
+/// 0.5 is half the time of one CPU.
 pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {
         let reported = text(dir.join("cpu.max"))?;

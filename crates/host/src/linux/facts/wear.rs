@@ -7,7 +7,7 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The time for an answer; a drive takes less, unless it sleeps or hangs.
+/// A drive answers faster, unless it sleeps or hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 /// The maximum size of an answer; that for one drive has up to 100 KiB.

@@ -10,7 +10,7 @@ use std::os::fd::IntoRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The levels of the deepest tree: each directory has two or more below it, with 32-bit numbers.
+/// Each directory has two or more below it, with 32-bit numbers.
 pub(super) const MAX_LEVELS: usize = 33;
 
 pub(super) const SUBDIRECTORY: &[u8; 1] = b"s";

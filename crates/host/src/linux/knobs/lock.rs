@@ -29,8 +29,8 @@ impl From<io::Error> for LockError {
 }
 
 impl Lock {
-    /// Takes a lock; fails immediately if it is held. Restricts a lock file that other users can
-    /// open, and replaces it if one of them holds the lock.
+    /// Restricts a lock file that other users can open, and replaces it if one of them holds the
+    /// lock.
     pub(super) fn take(directory: &Directory, name: &OsStr) -> Result<Lock, LockError> {
         for _ in 0..ATTEMPTS {
             let file = match directory.create(name, 0o600) {

@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// Writes a value with one call, as the kernel takes each write as a whole value.
+/// The kernel takes each write as a whole value.
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
     use io::Write;
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())

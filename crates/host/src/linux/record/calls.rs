@@ -11,7 +11,6 @@ pub(super) enum Call {
     SyncRange,
     SyncSystem,
     Copy(CopyCall),
-    /// `readahead(fd, offset, bytes)`.
     ReadAhead,
     /// `posix_fadvise(fd, offset, bytes, advice)`.
     Advise,
@@ -20,15 +19,12 @@ pub(super) enum Call {
     ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
     Allocate,
-    /// `ftruncate(fd, bytes)`.
     Truncate,
     Open(OpenCall),
     Rename(RenameCall),
     Close,
-    /// `close_range(first, last, flags)`.
     CloseRange,
     Duplicate,
-    /// `fcntl(fd, command, argument)`.
     Control,
     Seek,
     /// `mmap(address, bytes, protection, flags, fd, offset)`.
@@ -40,9 +36,9 @@ pub(super) enum Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) access: Access,
-    /// The argument with the count of bytes; without it only the result shows them.
+    /// Without it only the result shows the count of bytes.
     pub(super) bytes: Option<usize>,
-    /// The argument with the offset; without it the file's position is used.
+    /// Without it the file's position is used.
     pub(super) offset: Option<usize>,
     pub(super) flags: Option<usize>,
 }
@@ -57,7 +53,6 @@ pub(super) struct OpenCall {
 pub(super) struct RenameCall {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Whether a descriptor comes before each name.
     pub(super) has_directories: bool,
     pub(super) flags: Option<usize>,
 }
@@ -72,7 +67,6 @@ const fn rename(from: usize, to: usize, has_directories: bool, flags: Option<usi
     Call::Rename(RenameCall { from, to, has_directories, flags })
 }
 
-/// Without a pointer to an offset, the file's position is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CopyCall {
     /// The descriptor that is read, and the pointer to its offset.

@@ -20,7 +20,7 @@ pub(super) struct TraceClock {
     pairs: Option<[Pair; 2]>,
 }
 
-/// The minimum distance of two pairs; closer ones show the rate too badly.
+/// Closer pairs show the rate too badly.
 const MIN_APART_NS: Nanos = 20_000_000;
 
 impl TraceClock {

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 pub(super) type OpenId = usize;
 
-/// An open file, which several descriptors and processes may share.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) file: Index,

@@ -5,7 +5,7 @@ use apptrace::Access;
 use machine::Nanos;
 use std::collections::BTreeMap;
 
-/// The maximum requests under way that are remembered; the kernel drops some without a completion.
+/// The kernel drops some requests without a completion.
 const MAX_PENDING: usize = 1 << 14;
 
 const SECTOR_BYTES: u64 = 512;
@@ -33,7 +33,6 @@ struct Queued {
     metadata: bool,
 }
 
-/// The requests under way, followed through splits and merges from the queue to their completion.
 #[derive(Default)]
 pub(super) struct Devices(BTreeMap<((u32, u32), u64), Queued>);
 

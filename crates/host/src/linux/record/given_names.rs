@@ -38,7 +38,6 @@ const OPEN_CLOEXEC: libc::c_ulong = 8;
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 
-/// The number of a call's trace event, and the offset of the name's address in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NamePlace {
     pub(super) event: u16,
@@ -199,7 +198,7 @@ impl GivenNames {
         });
     }
 
-    /// Returns the name nearest to this time; earlier ones are of calls that were not seen.
+    /// Earlier names are of calls that were not seen.
     pub(super) fn take(&mut self, of: (i32, Which), at: Nanos) -> Option<String> {
         let names = self.waiting.get_mut(&of)?;
         let is_nearer =

@@ -134,8 +134,7 @@ pub(super) fn descriptor_of(name: &Path) -> Option<i32> {
     number.to_str()?.parse().ok()
 }
 
-/// Returns whether a thread's names mean the same files as ours: not in a container. A thread that
-/// is gone is taken for one of ours.
+/// A thread that is gone is taken for one of ours.
 fn is_in_our_mounts(thread: i32) -> bool {
     let of = |thread: &str| fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
     of(&thread.to_string()).is_none_or(|mounts| Some(mounts) == of("self"))

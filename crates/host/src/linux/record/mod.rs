@@ -93,7 +93,6 @@ pub enum Subject {
     /// A running process with all its threads and children.
     Process(u32),
     ControlGroup(PathBuf),
-    /// Requests from any program to a block device.
     Device(PathBuf),
 }
 
@@ -118,7 +117,7 @@ pub struct Recorder {
     pipes: Vec<Pipes>,
     decoder: Decoder,
     clock: TraceClock,
-    /// The copied names; `None` if not permitted: files closed at once may then have no name.
+    /// `None` if not permitted: files closed at once may then have no name.
     names: Option<NameReader>,
     processes: BTreeSet<u32>,
     child: Option<StoppedChild>,

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 const MAX_PAGES: u32 = 256;
 
-/// An instance's events. Fields are dropped in this order: files before the instance.
+/// Fields are dropped in this order: files before the instance.
 pub(super) struct Pipes {
     processors: Vec<File>,
     pub(super) instance: TraceInstance,

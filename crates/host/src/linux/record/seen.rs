@@ -32,7 +32,7 @@ pub(super) enum What {
         inode: u64,
         page: u64,
     },
-    /// A name of a file was removed; `result` is as of a system call.
+    /// `result` is as of a system call.
     Unlinked {
         device: u32,
         inode: u64,
@@ -96,7 +96,6 @@ impl Decoder {
         self.0[index] = Some(layout);
     }
 
-    /// Returns names for `set_event`, and the places of file names.
     pub(super) fn calls(
         &mut self,
         instance: &TraceInstance,

@@ -70,10 +70,8 @@ pub(super) struct Tracker<W: Write> {
     start: Nanos,
     names: Names,
     identities: HashMap<Identity, Index>,
-    /// The key is device and inode.
     inodes: HashMap<(u64, u64), Index>,
     file_systems: HashSet<u64>,
-    /// Sizes as far as the requests show them, by file.
     sizes: Vec<Option<u64>>,
     pub(super) descriptors: Descriptors,
     threads: HashMap<i32, ThreadState>,
@@ -210,7 +208,6 @@ impl<W: Write> Tracker<W> {
         }
     }
 
-    /// Writes the requests that started before all that are still under way.
     pub(super) fn write(&mut self, until: Nanos) -> Result<()> {
         let waits = |pending: &&Pending| match (pending.call, pending.file) {
             (Call::Transfer(_), Some((_, kind, _))) => kind != Kind::Stream,

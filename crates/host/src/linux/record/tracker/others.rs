@@ -104,7 +104,7 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// Returns whether it is a kernel thread, which has no command line.
+/// A kernel thread has no command line.
 fn is_kernel_thread(thread: i32) -> bool {
     thread == 0
         || std::fs::read(format!("/proc/{thread}/cmdline")).is_ok_and(|words| words.is_empty())
