@@ -28,16 +28,13 @@ pub(crate) struct PartCounters {
     min_completions: AtomicU32,
     polled: AtomicBool,
     unregistered: AtomicBool,
-    /// Total time that streams' threads were runnable but not scheduled.
     unserved_ns: AtomicU64,
     /// The time spent on parity, and its input bytes.
     parity: (AtomicU64, AtomicU64),
-    /// Whether polling in every stream would leave the kernel no CPU.
     crowded: bool,
 }
 
 impl PartCounters {
-    /// `streams` is the number over all parts of a run.
     pub(crate) fn new(streams: usize, processors: usize) -> PartCounters {
         PartCounters { crowded: streams >= processors, ..PartCounters::default() }
     }
@@ -68,7 +65,6 @@ impl PartCounters {
         self.unregistered.load(Ordering::Relaxed)
     }
 
-    /// Returns `None` for blocking calls.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);
         let completions = self.min_completions.load(Ordering::Relaxed);
@@ -87,7 +83,6 @@ pub(crate) struct Reaping<'a> {
     poll_until: Nanos,
     polled: bool,
     trials: Option<Box<Trials>>,
-    /// Whether it neither polls nor learns.
     sleeps: bool,
     tally: &'a PartCounters,
 }
@@ -392,7 +387,6 @@ mod tests {
         assert_eq!(Reaping::new(Reap::AtLeast(1), 32, 0, &tally).wait(5, 0), Wait::One);
     }
 
-    /// Returns sleeps and polls.
     fn polls(every: Nanos, completions: u32) -> (u64, u64) {
         const POLL_NS: Nanos = 500;
         let tally = PartCounters::default();

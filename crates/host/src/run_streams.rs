@@ -42,7 +42,6 @@ fn spawn<'s, T: Send + 's>(
     started
 }
 
-/// The stack of a stream's thread, which keeps everything large in its arena.
 pub(crate) const STACK_BYTES: usize = 256 << 10;
 
 const WAKE_NS: Nanos = 200_000;
@@ -128,7 +127,6 @@ impl StartBarrier {
 pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) sources: &'p mut [S],
     pub(crate) serve: W,
-    /// The part's last stream calls it with the time of its last completion, unless one failed.
     pub(crate) finish: F,
 }
 

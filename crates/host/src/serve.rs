@@ -239,7 +239,6 @@ impl Ending {
         halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
     }
 
-    /// `nothing_taken`: the kernel has no request.
     #[cold]
     #[inline(never)]
     fn refused(

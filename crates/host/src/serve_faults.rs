@@ -60,7 +60,6 @@ struct Faults {
     queue_full: u64,
     broken_queue: u64,
     failed_sync: u64,
-    /// The submission from which on the kernel accepts nothing.
     takes_nothing_after: Option<u64>,
     interrupt_at: Option<Nanos>,
 }
@@ -325,7 +324,6 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
-    /// A stripe cannot discard.
     discards: bool,
     issued_at: Nanos,
 }

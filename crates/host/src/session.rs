@@ -10,7 +10,6 @@ pub(crate) const TICK_NS: Nanos = 50_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// A wait for one completion, or [`TICK_NS`].
     One,
     /// A wait for this many or, after the first, [`machine::REAP_WAIT_NS`]; at most [`TICK_NS`].
     Several(u32),

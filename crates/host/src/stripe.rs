@@ -42,7 +42,6 @@ impl StripeSet {
         smallest / self.chunk * self.chunk * self.data_members()
     }
 
-    /// Returns the part of each member that holds a region (offset, length), rounded out to chunks.
     pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
         let members = self.data_members();
         let first = (start / members).saturating_sub(self.chunk);

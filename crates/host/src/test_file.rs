@@ -89,8 +89,7 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Writes random data; `write` gets their offset. Returns the total. Ends at `max` or, if no
-    /// size was given, at the time limit but not below the minimum.
+    /// Ends at `max` or, if no size was given, at the time limit but not below the minimum.
     pub(crate) fn write(
         &self,
         max: u64,

@@ -19,7 +19,6 @@ type Number = (u32, u32);
 pub(crate) struct BlockTrace {
     instance: TraceInstance,
     disks: BTreeMap<Number, Number>,
-    /// The calling thread's name, which its threads share.
     own: String,
 }
 

@@ -19,7 +19,6 @@ const GROWN_START: u64 = 256 * units::KIB;
 
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// The path, for messages and for facts that are known only by path.
     pub(crate) path: PathBuf,
     pub(crate) kind: TargetKind,
     pub(crate) size: u64,
@@ -410,7 +409,6 @@ impl Member {
         reopen(&self.file, writes && self.writable, flags)
     }
 
-    /// The path may have been replaced, or unmounted.
     pub(crate) fn check_path(&self) -> Result<()> {
         let same = match (fs::metadata(&self.path), self.file.metadata()) {
             (Ok(there), Ok(own)) => identity(&there) == identity(&own),
@@ -426,7 +424,6 @@ impl Member {
     }
 }
 
-/// `reserve` preallocates the space if the file system supports that.
 fn lengthen(file: &File, bytes: u64, reserve: bool) -> io::Result<()> {
     let reserved =
         if reserve { sys::reserve(file, bytes) } else { Err(io::ErrorKind::Unsupported.into()) };

@@ -25,7 +25,6 @@ const BUFFERS: u64 = 3;
 
 const SHARE: u64 = 2;
 
-/// The second buffer serves the in-memory file.
 type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
 /// The last two go through the kernel to an in-memory file.

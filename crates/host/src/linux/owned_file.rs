@@ -31,18 +31,15 @@ pub(crate) struct OwnedFile {
     file: Arc<File>,
     is_named: bool,
     kept: bool,
-    /// Whether an earlier run kept it, and nothing has written it since.
     untouched: AtomicBool,
 }
 
 impl OwnedFile {
-    /// Creates a file under a generated name or `own_name`, which must be free.
     pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
         OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
-    /// Creates a file in the same directory, even if the path now leads elsewhere.
     pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
         OwnedFile::create_in(
             self.directory.clone(),
@@ -81,7 +78,6 @@ impl OwnedFile {
         &self.file
     }
 
-    /// A later run may overwrite the file if it is unchanged.
     pub(crate) fn keep(&mut self) {
         self.kept |= self.is_named;
     }
@@ -229,7 +225,6 @@ fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
     }
 }
 
-/// Removes hidden, unlocked files that killed runs had not yet given their name.
 pub(crate) fn remove_parts(directory: &File, progress: &mut Progress<'_>) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for name in files::entries(&sys::path_of(directory)) {

@@ -277,7 +277,6 @@ fn rounded(bytes: u64) -> String {
 
 struct End {
     sync_ns: Option<Nanos>,
-    /// The time of the sync in which its thread was runnable but not scheduled.
     sync_unserved_ns: Option<Nanos>,
     process_ns: Nanos,
     dirty: Option<DirtyUse>,
@@ -387,7 +386,6 @@ fn streams<S: RequestSource>(
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
-/// Returns `false` if the engine lacks this null backend.
 pub(crate) fn measure_ceiling<S: RequestSource>(
     context: &Context<'_>,
     target: &HostTarget,

@@ -156,7 +156,6 @@ impl Snapshot {
 }
 
 impl<'a> Meters<'a> {
-    /// The CPU counters count threads that start later.
     pub(crate) fn new<S>(
         clock: Clock,
         machine: &'a MachineMeters,

@@ -28,7 +28,6 @@ pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockExclusive)
 }
 
-/// Turns an exclusive lock into a shared one.
 pub(crate) fn try_share(file: &File) -> io::Result<()> {
     lock(file, fs::FlockOperation::NonBlockingLockShared)
 }
@@ -90,7 +89,6 @@ pub(crate) fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
-/// Returns the bytes available to an ordinary user; `None` if the file system does not count them.
 pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let stat = fs::statvfs(path)?;
     // ramfs, and tmpfs without a limit, report zero blocks.

@@ -66,7 +66,6 @@ struct Work {
     left: u32,
     expected: u64,
     moved: u64,
-    /// The first error, which is the result of the whole request.
     error: i32,
     rows: Range<u64>,
 }
@@ -323,7 +322,6 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
         self.parity_ns += self.time.now() - began;
     }
 
-    /// The first member's part goes to `at`, the others to the scratch.
     fn read_parts(
         &mut self,
         slot: u32,

@@ -20,7 +20,7 @@ pub(crate) struct Mapped<'a> {
 struct Mapping {
     base: *mut u8,
     len: usize,
-    /// Whether a write completes when it is on stable storage: stores do not know O_DSYNC.
+    /// Stores do not know O_DSYNC.
     durable: bool,
 }
 

@@ -161,7 +161,6 @@ engines! {
     Null: queued null::Null;
 }
 
-/// Returns the time of the last completion.
 pub(crate) fn run<S: RequestSource>(
     engine: Engine,
     backend: Option<NullBackend>,

@@ -60,7 +60,6 @@ impl Pipe {
 }
 
 impl Spliced<'_> {
-    /// Returns the bytes moved until the end of the file or an error.
     fn transfer(&mut self, request: &Request, data: &mut [u8]) -> (usize, rustix::io::Result<()>) {
         // SAFETY: a stream's files stay open as long as its session.
         let fd = unsafe { BorrowedFd::borrow_raw(self.fds[request.target as usize]) };

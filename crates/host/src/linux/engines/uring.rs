@@ -23,7 +23,6 @@ const TICK: u64 = u64::MAX;
 
 static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
-/// The time of waits for several completions on kernels without a minimum wait time.
 static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 struct Queue {

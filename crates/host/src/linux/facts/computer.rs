@@ -38,7 +38,6 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// On ARM, this is the device tree's board name.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
     let board = || {
         text(roots.sys.join("firmware/devicetree/base/model"))
@@ -51,7 +50,6 @@ fn processor(cpuinfo: &str, roots: &Roots) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the number of online CPUs, from a list such as `0-3,8`.
 fn processors(roots: &Roots, cpuinfo: &str) -> u32 {
     let listed =
         text(roots.sys.join("devices/system/cpu/online")).and_then(|list| count_of_list(&list));
@@ -280,7 +278,6 @@ fn numa_nodes(roots: &Roots) -> usize {
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
-/// Each mitigation slows system calls.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
     let reported = command_line

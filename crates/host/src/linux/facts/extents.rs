@@ -43,8 +43,8 @@ struct Map {
     extents: [Extent; LOOKED_AT],
 }
 
-/// Flags of extents with no location yet, or in a block shared with metadata:
-/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`: no location yet, or in a
+/// block shared with metadata.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
 /// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.
@@ -92,7 +92,6 @@ pub(super) enum Common {
     Own,
 }
 
-/// Returns `None` if unknown or not placed yet.
 pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
     let placed = |path: &Path| {
         let map = map(path, LOOKED_AT, SYNC)?;

@@ -63,7 +63,6 @@ impl Uses {
     }
 }
 
-/// `is_written`: the file is open for writing anywhere, if known.
 pub(crate) fn uses(
     roots: &Roots,
     spaces: &Namespaces,

@@ -300,7 +300,6 @@ fn sas_bytes_per_s(gbps: f64) -> f64 {
     gbps * 1e9 * sas_code(gbps).0 / 8.0
 }
 
-/// Describes the phys of a port: `12 Gbit/s x 4 phys x 8/10`; a sum if they differ.
 fn all_of(phys: &[f64]) -> String {
     let one = |gbps: f64, count: usize| match count {
         1 => format!("{gbps} Gbit/s x {}", sas_code(gbps).1),

@@ -88,7 +88,6 @@ impl Roots {
     }
 }
 
-/// Returns `None` if the file is absent, unreadable or empty.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();

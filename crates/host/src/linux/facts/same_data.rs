@@ -96,7 +96,6 @@ impl Namespaces {
         Namespaces(all)
     }
 
-    /// Includes file systems visible only in other namespaces.
     pub(super) fn mounts(&self) -> Vec<&Mount> {
         let mut known = HashSet::new();
         let mut all = Vec::new();
@@ -113,7 +112,6 @@ impl Namespaces {
         all
     }
 
-    /// Returns regular files mounted directly as file systems, without a loop device.
     pub(super) fn mounted_files(&self) -> Vec<(Seen, &Mount)> {
         let of = |one: &'_ Namespace, mount: &Mount| {
             let source = Path::new(&mount.source);

@@ -16,8 +16,7 @@ const SHOWN: usize = 3;
 ///
 /// # Errors
 /// [`io::ErrorKind::DirectoryNotEmpty`]: entries that halfpower did not create;
-/// [`io::ErrorKind::NotFound`]: it is gone; [`io::ErrorKind::Interrupted`]: `goes_on` returned
-/// false.
+/// [`io::ErrorKind::Interrupted`]: `goes_on` returned false.
 pub(super) fn remove(
     parent: &File,
     name: &OsStr,
@@ -87,7 +86,6 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Returns `false` if a mount prevents it.
     fn remove_below(
         &mut self,
         directory: &File,

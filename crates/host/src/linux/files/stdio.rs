@@ -27,7 +27,6 @@ pub(super) fn write(
     file.write_all(&buffer[..held])
 }
 
-/// `into` holds one call. Returns the bytes read.
 pub(super) fn read(
     file: &mut File,
     bytes: u64,

@@ -20,7 +20,6 @@ pub(super) const TREE: &[u8; 1] = b"t";
 /// The longest path: `t4294967295/` on each level, a file's number, and the end.
 const LONGEST: usize = MAX_LEVELS * 12 + 11;
 
-/// A path below a location, written without allocation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     bytes: [u8; LONGEST],

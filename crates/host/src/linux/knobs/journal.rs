@@ -34,7 +34,7 @@ const VERSION: u32 = 1;
 
 const TEXT: Input = Input::new("a journal of settings", 4 << 20);
 
-/// The tries to take the lock: another command may be restoring the settings.
+/// Another command may be restoring the settings.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(20);
 

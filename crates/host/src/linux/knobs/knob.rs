@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Keeper {
-    /// The attribute is below the device's directory.
     Udev {
         devices: Vec<String>,
         attribute: String,

@@ -75,7 +75,6 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// If the holder has ended, returns every process that has the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());

@@ -10,7 +10,6 @@ use std::path::Path;
 
 #[derive(Clone, Copy, PartialEq)]
 enum On {
-    /// The device below the page cache: the file system's, or the target itself.
     Top,
     Disks,
 }
@@ -49,7 +48,6 @@ const ROW: Row = Row {
     risk: safe,
 };
 
-/// Attributes that a scheduler resets when it starts.
 const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
 
 const ROWS: [Row; 9] = [

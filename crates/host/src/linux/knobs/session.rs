@@ -18,7 +18,6 @@ pub struct Session {
     journal: Journal,
     entries: Vec<Entry>,
     knobs: Vec<Numbered>,
-    /// The last seen value of each entry; `None` if another process changed it.
     now: Vec<Option<String>>,
     ended: bool,
 }

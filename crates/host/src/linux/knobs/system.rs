@@ -189,7 +189,6 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
     Some(knob.with_values(GOVERNORS.into_iter().filter(offered).map(str::to_owned)))
 }
 
-/// A switch of 1 disables the state.
 fn idle(roots: &Roots) -> Option<HostKnob> {
     let root = PathBuf::from(PROCESSORS);
     let mut places = Vec::new();

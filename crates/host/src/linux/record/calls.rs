@@ -14,7 +14,6 @@ pub(super) enum Call {
     ReadAhead,
     /// `posix_fadvise(fd, offset, bytes, advice)`.
     Advise,
-    /// A call whose requests the kernel shows only at the devices.
     OnlyAtDevices(&'static str),
     ChangeDirectory,
     /// `fallocate(fd, mode, offset, bytes)`.
@@ -36,9 +35,7 @@ pub(super) enum Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) access: Access,
-    /// Without it only the result shows the count of bytes.
     pub(super) bytes: Option<usize>,
-    /// Without it the file's position is used.
     pub(super) offset: Option<usize>,
     pub(super) flags: Option<usize>,
 }

@@ -41,7 +41,6 @@ impl TraceClock {
         TraceClock { pairs }
     }
 
-    /// The instance must have no events yet.
     pub(super) fn set(self, instance: &TraceInstance) -> std::io::Result<()> {
         if self.pairs.is_some() { instance.set("trace_clock", NAME) } else { Ok(()) }
     }

@@ -22,7 +22,6 @@ const RECORD_BYTES: i32 = (HEAD_BYTES + NAME_BYTES) as i32;
 
 const MAX_WAITING: usize = 1 << 16;
 
-/// The maximum distance of a call's trace event from its name.
 const SAME_CALL_NS: Nanos = 10_000_000;
 
 const MAP_CREATE: libc::c_long = 0;
@@ -128,7 +127,7 @@ impl Drop for Ring {
 
 pub(super) struct NameReader {
     ring: Ring,
-    /// The files whose closing removes the programs from the kernel.
+    /// Closing these files removes the programs from the kernel.
     _open: Vec<File>,
 }
 

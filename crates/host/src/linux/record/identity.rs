@@ -121,7 +121,6 @@ pub(super) fn by_name(
     })
 }
 
-/// Names that mean another file in each process.
 const OWN_NAMES: [&str; 5] = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 fn is_descriptor(name: &Path) -> bool {

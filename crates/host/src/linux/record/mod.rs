@@ -88,7 +88,6 @@ const SYSTEM_EVENTS: [&str; 5] = [
 /// The subject of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A program and its arguments, started by the recorder.
     Command(Vec<OsString>),
     /// A running process with all its threads and children.
     Process(u32),

@@ -26,13 +26,11 @@ pub(super) enum What {
     },
     Ended,
     Executed,
-    /// A page of a mapped file was not in the page tables.
     Fault {
         device: u32,
         inode: u64,
         page: u64,
     },
-    /// `result` is as of a system call.
     Unlinked {
         device: u32,
         inode: u64,
@@ -125,7 +123,6 @@ impl Decoder {
         Ok((names, places))
     }
 
-    /// Returns `false` if the kernel lacks the event.
     pub(super) fn other(
         &mut self,
         instance: &TraceInstance,

@@ -288,7 +288,6 @@ impl<W: Write> Tracker<W> {
         self.request(seen, &pending, how.access, offset, asked, result)
     }
 
-    /// Returns where the position began.
     fn moved(
         &mut self,
         thread: i32,

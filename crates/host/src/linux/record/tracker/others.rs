@@ -92,7 +92,6 @@ impl<W: Write> Tracker<W> {
         self.inodes.get(&(device, inode)).copied()
     }
 
-    /// Adds a fault of a file that the program opened, so not of its own code and libraries.
     pub(super) fn fault(&mut self, seen: &Seen, device: u32, inode: u64, page: u64) -> Result<()> {
         let Some(file) = self.file_of(device, inode) else { return Ok(()) };
         self.add(Traced {
@@ -104,7 +103,6 @@ impl<W: Write> Tracker<W> {
     }
 }
 
-/// A kernel thread has no command line.
 fn is_kernel_thread(thread: i32) -> bool {
     thread == 0
         || std::fs::read(format!("/proc/{thread}/cmdline")).is_ok_and(|words| words.is_empty())
