@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 const MAX_ALIGNMENT: u32 = 64 << 10;
 
-/// Some file systems accept less but use the page cache.
+/// Some file systems accept a smaller alignment but use the page cache.
 pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => {

@@ -84,7 +84,7 @@ pub(crate) struct Meters<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     kernel_at: Nanos,
-    /// This clock continues while the computer is suspended.
+    /// The time of a clock that continues while the computer is suspended.
     boot_at: Nanos,
     waited_ns: Option<Nanos>,
 }

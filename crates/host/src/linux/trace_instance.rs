@@ -36,7 +36,7 @@ pub(crate) struct TraceInstance {
 }
 
 impl TraceInstance {
-    /// The events have the monotonic clock. Removes the instances of killed processes first.
+    /// Sets the monotonic clock, and removes the instances of killed processes.
     pub(crate) fn new(buffer_kib: u32) -> io::Result<TraceInstance> {
         let parent = instances().ok_or(io::ErrorKind::NotFound)?;
         remove_stale(&parent);

@@ -43,8 +43,8 @@ struct Map {
     extents: [Extent; LOOKED_AT],
 }
 
-/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`: no location yet, or in a
-/// block shared with metadata.
+/// Flags of extents with no location yet, or in a block shared with metadata:
+/// `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
 const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
 
 /// `FIEMAP_EXTENT_SHARED`: shared with another file until one of them is written.

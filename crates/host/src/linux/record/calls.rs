@@ -35,7 +35,9 @@ pub(super) enum Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Transfer {
     pub(super) access: Access,
+    /// The argument with the count of bytes; without it only the result shows them.
     pub(super) bytes: Option<usize>,
+    /// The argument with the offset; without it the file's position is used.
     pub(super) offset: Option<usize>,
     pub(super) flags: Option<usize>,
 }
